@@ -1,5 +1,6 @@
 """Results of parsing a text: pieces of text, names, arguments, calls. Data only; offsets are bytes of the text."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -26,6 +27,10 @@ class Call:
         Id of the call in the text, for formats with ids.
     original : str
         Name of the tool in its source (`guided.calls.tool.Tool.original`).
+    probabilities : Mapping of str to float
+        With ``select="probability"``: of each name that could be called here, the probability that the model writes it, given the text
+        before it and that it writes one of them; the most probable first. Names may be missing that hold at most 0.001 together. Empty
+        otherwise, and for a name that the caller or the call's trigger determined.
     """
 
     name: str
@@ -35,6 +40,7 @@ class Call:
     error: Exception | None = None
     id: str | None = None
     original: str = field(default="", compare=False)
+    probabilities: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Log-probabilities of the tokens of one step: under the model, and of the tokens that a mask allows."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from guided.events import Logprob, Scores
 from guided.generate.sampler import unpack
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Step", "log_softmax", "logprob_of", "step_of"]
+__all__ = ["Step", "log_softmax", "logprob_of", "scaled", "step_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,9 @@ class Step:
     logs: npt.NDArray[np.float64]
     log_mass: float
 
-    def masked(self) -> npt.NDArray[np.float64]:
-        """The distribution that masking samples from: the probabilities renormalized over the allowed tokens."""
-        masses: npt.NDArray[np.float64] = np.exp(self.logs - self.log_mass)
-        return masses
+    def shares(self) -> npt.NDArray[np.float64]:
+        """The distribution that masking samples from, up to a factor."""
+        return scaled(self.logs)[0]
 
     def without(self, places: Sequence[int]) -> "Step":
         """The step without the tokens at some indices; ``log_mass`` stays, so the rest are drawn in proportion to it."""
@@ -46,7 +46,8 @@ class Step:
     @property
     def log_left(self) -> float:
         """Logarithm of the share of the mass that the tokens have: 0 unless tokens were taken out; minus infinity without tokens."""
-        return float(np.log(np.exp(self.logs - self.log_mass).sum())) if len(self.logs) else -np.inf
+        shares, log_scale = scaled(self.logs)
+        return log_scale - self.log_mass + math.log(shares.sum()) if len(self.logs) else -math.inf
 
     def scores(self, place: int) -> Scores:
         """The scores of the token at index ``place``."""
@@ -84,10 +85,10 @@ def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int]) -> S
     tokens = np.flatnonzero(allowed & (logs > -np.inf))
     logs = logs[tokens]
     if not len(logs):
-        return Step(tokens, logs, -np.inf)
-    highest = float(logs.max())
+        return Step(tokens, logs, -math.inf)
+    shares, log_scale = scaled(logs)
     # Why min: rounding must not give a mass above 1.
-    return Step(tokens, logs, min(highest + float(np.log(np.exp(logs - highest).sum())), 0.0))
+    return Step(tokens, logs, min(log_scale + math.log(shares.sum()), 0.0))
 
 
 def logprob_of(token: int, logits: npt.NDArray[Any], n_top: int, vocabulary: Vocabulary) -> Logprob:
@@ -137,3 +138,12 @@ def log_softmax(logits: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     shifted = finite - finite.max()
     result: npt.NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum())
     return result
+
+
+def scaled(logs: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], float]:
+    """The exponentials divided by the largest one, and its logarithm: minus infinity if all are 0 or there are none.
+
+    Probabilities of long texts are below the smallest float.
+    """
+    log_scale = float(logs.max()) if len(logs) else -np.inf
+    return (np.exp(logs - log_scale) if log_scale > -np.inf else np.zeros(len(logs))), log_scale

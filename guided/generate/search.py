@@ -29,11 +29,11 @@ Parys et al., "Constrained Adaptive Rejection Sampling", 2025.
 """
 
 import heapq
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -44,7 +44,7 @@ from guided.errors import LimitError, ModelError
 from guided.events import FinishReason, Scores
 from guided.generate.canonical import Canonical
 from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
-from guided.generate.likelihood import Step, step_of
+from guided.generate.likelihood import Step, scaled, step_of
 from guided.generate.model import Logits, common_prefix
 from guided.generate.steering import Steering, token_mask
 
@@ -245,7 +245,7 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
             row, logits = next(answer)
             step = texts.step(node, logits)
             best = np.argsort(-step.logs, kind="stable").tolist()
-            for place in islice((place for place in best if texts.is_live(node, step, place)), width):
+            for place in itertools.islice((place for place in best if texts.is_live(node, step, place)), width):
                 candidates.append(_Candidate(before + float(step.logs[place]), node, row, step, place))
         # Why stable: equal probabilities stay in the order of the parents' ranks, then of the tokens.
         candidates.sort(key=lambda candidate: -candidate.log_probability)
@@ -257,9 +257,8 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
         if not kept:
             raise _no_particle()
     nodes = [node for _, node in kept]
-    logs = np.array([node.scores.log_probability for node in nodes])
-    masses = np.exp(logs - logs[0])
-    return _found(nodes, masses / masses.sum(), 0, float(logs[0] + np.log(masses.sum())), n_passes)
+    masses, log_scale = scaled(np.array([node.scores.log_probability for node in nodes]))
+    return _found(nodes, masses / masses.sum(), 0, log_scale + math.log(masses.sum()), n_passes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,38 +307,36 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
     accepted = list[Node]()
     n_remembered = 0
     for _ in range(attempts):
-        if root.bound == 0:
+        if root.log_bound == -np.inf:
             raise _no_text()
         path, branch = list[_Branch](), root
         while branch.node.mask is not None:
             path.append(branch)
-            total = branch.bound
             if branch.step is None:
                 logits = yield from read(branch.node.tokens)
                 branch.step = texts.step(branch.node, logits)
             # In a new prefix all tokens of the model are drawn from: a draw beyond the sum of the weights is a token that is not allowed.
             # In a known one, the weights sum to its bound.
-            cumulative = np.cumsum(branch.weights())
-            place = int(np.searchsorted(cumulative, random.random() * total, side="right"))
-            if place >= len(cumulative):
+            place = branch.draw(random)
+            if place is None:
                 break
             if place not in branch.children:
                 child = texts.child(branch.node, branch.step, place)
-                branch.children[place] = _Branch(branch.node, 0.0) if child is None else _Branch(child)
-            if not branch.children[place].bound:
-                break
+                branch.children[place] = _Branch(branch.node, -np.inf) if child is None else _Branch(child)
             branch = branch.children[place]
+            if branch.log_bound == -np.inf:
+                break
         else:
             accepted.append(branch.node)
         for known in reversed(path):
-            if known.masses is None:
+            if not known.is_known:
                 assert known.step is not None
                 if known is not root and n_remembered + len(known.step.logs) > _REMEMBERED:
                     known.step, known.children = None, {}
                     continue
-                known.masses = np.exp(known.step.logs)
-                n_remembered += len(known.masses)
-            known.bound = float(np.cumsum(known.weights())[-1]) if len(known.masses) else 0.0
+                known.is_known = True
+                n_remembered += len(known.step.logs)
+            known.log_bound = known.log_total()
         if len(accepted) == samples:
             break
     else:
@@ -384,7 +381,7 @@ def enumeration(
     """
     texts, read = Texts(start), _Reader(start)
     nodes = yield from best_first(texts, read, lambda node: node.mask is None, tolerance, prefixes)
-    masses = np.exp([node.scores.log_probability for node in nodes])
+    masses, log_scale = scaled(np.array([node.scores.log_probability for node in nodes]))
     shares, spelled = dict[bytes, float](), dict[bytes, int]()
     for place, node in enumerate(nodes):
         data = start.vocabulary.decode(node.tokens)
@@ -392,7 +389,7 @@ def enumeration(
         if data not in spelled or masses[place] > masses[spelled[data]]:
             spelled[data] = place
     chosen = spelled[pick(shares, random)]
-    return _found(nodes, masses / masses.sum(), chosen, math.log(masses.sum()), read.n_passes)
+    return _found(nodes, masses / masses.sum(), chosen, log_scale + math.log(masses.sum()), read.n_passes)
 
 
 def best_first(
@@ -427,35 +424,41 @@ def best_first(
     ModelError
         The model gives every text of the constraint a probability of 0.
     """
-    found, heap = list[Node](), list[tuple[float, int, Node]]()
-    # Probabilities of what was found, and of the heap.
-    mass = rest = 0.0
+    found, heap, number = list[Node](), list[tuple[float, int, Node]](), itertools.count()
+    # Logarithm of the probability of what was found.
+    log_found = -np.inf
+    # Number of expansions before which what is left cannot be little enough.
+    due = 0
 
-    def add(node: Node, number: int) -> None:
-        nonlocal mass, rest
-        share = math.exp(node.scores.log_probability)
+    def add(node: Node) -> None:
+        nonlocal log_found
+        log = node.scores.log_probability
         if is_end(node):
             found.append(node)
-            mass += share
+            log_found = float(np.logaddexp(log_found, log))
         else:
-            heapq.heappush(heap, (-share, number, node))
-            rest += share
+            heapq.heappush(heap, (-log, next(number), node))
 
-    add(texts.root, 0)
+    add(texts.root)
     for n_expanded in range(prefixes + 1):
-        # Why again: the running sum has rounding errors.
-        if rest <= tolerance * mass + 1e-9 and math.fsum(-share for share, _, _ in heap) <= tolerance * mass:
+        if not heap:
             break
+        if n_expanded >= due and tolerance and found:
+            rest, log_scale = scaled(np.array([-cost for cost, _, _ in heap]))
+            # Both in units of the most probable prefix that is left; an expansion moves at most one unit from one to the other.
+            total, allowed = float(rest.sum()), tolerance * math.exp(min(log_found - log_scale, 700.0))
+            if total <= allowed:
+                break
+            due = n_expanded + math.ceil((total - allowed) / (1 + tolerance))
         if n_expanded == prefixes:
             raise LimitError("prefixes", prefixes + 1, prefixes, "too many spellings have to be compared")
-        share, _, node = heapq.heappop(heap)
-        rest += share
+        _, _, node = heapq.heappop(heap)
         step = texts.step(node, (yield from read(node.tokens)))
         for place in range(len(step.tokens)):
             child = texts.child(node, step, place)
             if child is not None:
-                add(child, n_expanded * len(step.tokens) + place)
-    if not mass:
+                add(child)
+    if not found:
         raise _no_text()
     return found
 
@@ -494,30 +497,48 @@ class _Branch:
     ----------
     node : Node
         The prefix.
-    bound : float
-        Upper bound of the probability that the model, after this prefix, ends in a text of the target: 1 until an attempt has passed,
-        then the sum of ``weights``.
+    log_bound : float
+        Logarithm of an upper bound of the probability that the model, after this prefix, ends in a text of the target: 0 until an attempt
+        has passed, then that of the sum of the weights.
     step : Step or None
         The tokens that may follow; None if they must be computed.
-    masses : ndarray[float64] or None
-        Their probabilities, once an attempt has passed.
+    is_known : bool
+        Whether an attempt has passed, so that ``log_bound`` is computed and ``step`` kept.
     children : dict
         By index in the step.
     """
 
     node: Node
-    bound: float = 1.0
+    log_bound: float = 0.0
     step: Step | None = None
-    masses: npt.NDArray[np.float64] | None = None
+    is_known: bool = False
     children: dict[int, "_Branch"] = field(default_factory=dict)
 
-    def weights(self) -> npt.NDArray[np.float64]:
-        """The probability of each allowed token times the bound of its branch."""
+    def log_total(self) -> float:
+        """Logarithm of the sum of the weights: the probability of each allowed token times the bound of its branch."""
+        weights, log_scale = self._weights()
+        return log_scale + math.log(weights.sum()) if log_scale > -np.inf else -np.inf
+
+    def draw(self, random: np.random.Generator) -> int | None:
+        """Draw a token in proportion to its weight; None if the model drew one that is not allowed, which a new prefix does not exclude."""
+        weights, log_scale = self._weights()
+        if log_scale == -np.inf:
+            return None
+        cumulative = np.cumsum(weights)
+        # Why min: a mass so small that its inverse overflows is never drawn.
+        total = cumulative[-1] if self.is_known else math.exp(min(-log_scale, 700.0))
+        place = int(np.searchsorted(cumulative, random.random() * total, side="right"))
+        return place if place < len(cumulative) else None
+
+    def _weights(self) -> tuple[npt.NDArray[np.float64], float]:
+        """The weights up to a factor, the largest 1, and the logarithm of that factor."""
         assert self.step is not None
-        weights = np.exp(self.step.logs) if self.masses is None else self.masses.copy()
-        for place, child in self.children.items():
-            weights[place] *= child.bound
-        return weights
+        logs = self.step.logs
+        if self.children:
+            logs = logs.copy()
+            for place, child in self.children.items():
+                logs[place] += child.log_bound
+        return scaled(logs)
 
 
 def _request(start: Start, live: list[tuple[int, Node]]) -> Rows:
@@ -529,12 +550,11 @@ def _request(start: Start, live: list[tuple[int, Node]]) -> Rows:
 
 def _weights(log_weights: list[float], groups: list[_Group], particles: int) -> tuple[npt.NDArray[np.float64], float]:
     """The weights of groups up to a factor, counts included, and the logarithm of the mean weight of all particles."""
-    logs = np.array(log_weights)
-    highest = float(logs.max())
-    if highest == -np.inf:
+    weights, log_scale = scaled(np.array(log_weights))
+    if log_scale == -np.inf:
         raise _no_particle()
-    weights = np.exp(logs - highest) * [group.count for group in groups]
-    return weights, highest + math.log(weights.sum() / particles)
+    weights *= [group.count for group in groups]
+    return weights, log_scale + math.log(weights.sum() / particles)
 
 
 def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -> Iterator[_Group]:
@@ -545,7 +565,7 @@ def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -
             continue
         if not len(group.step.tokens):
             continue
-        counts, dead = _systematic(group.step.masked(), group.count, random), list[int]()
+        counts, dead = _systematic(group.step.shares(), group.count, random), list[int]()
         for place in np.flatnonzero(counts).tolist():
             child = texts.child(group.node, group.step, place)
             if child is None:
@@ -561,7 +581,7 @@ def _resampled(groups: list[_Group], particles: int, random: np.random.Generator
     weights, log_mean = _weights([group.log_compared for group in groups], groups, particles)
     squares = sum(weight * weight / group.count for weight, group in zip(weights, groups, strict=True))
     if weights.sum() ** 2 >= particles / 2 * squares:
-        return [group for group, weight in zip(groups, weights, strict=True) if weight]
+        return [group for group in groups if group.log_compared > -np.inf]
     counts = _systematic(weights / weights.sum(), particles, random)
     found = list[_Group]()
     for group, count in zip(groups, counts.tolist(), strict=True):

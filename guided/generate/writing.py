@@ -9,13 +9,15 @@ the model. Those tokens are like others: they count towards the budget, and the 
 them left unfinished is dropped from the text.
 """
 
-import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
+
+import numpy as np
 
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
@@ -37,6 +39,7 @@ from guided.events import (
 )
 from guided.generate.decoding import Decoding, Feed, Start, TextCoroutine, Work
 from guided.generate.generator import with_search
+from guided.generate.likelihood import scaled
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.pinned import Pinned
 from guided.generate.scoring import scores
@@ -118,6 +121,9 @@ class Writing:
         self._restore: tuple[int, int] | None = None
         # The tool of the current or last call.
         self._tool = ""
+        # Probabilities of the names: for the next name, and for each call that has begun and is not complete.
+        self._name_probabilities: Mapping[str, float] = {}
+        self._probabilities_of_calls = deque[Mapping[str, float]]()
         # Number of complete calls that have no answer yet.
         self._n_open = 0
 
@@ -270,6 +276,7 @@ class Writing:
     def _weighed(self) -> TextCoroutine:
         """Choose a tool by the probability of its name over all spellings, and write it in one of them."""
         if len(self._spec.argument_lists) < 2:
+            self._name_probabilities = dict.fromkeys(self._spec.argument_lists, 1.0)
             return
         decoding, spelling = self._decoding, self._config.spelling
         begin, read = 0, tuple[int, ...]()
@@ -300,10 +307,12 @@ class Writing:
             texts, logits_after, lambda node: name_of(node) is not None, _TOLERANCE, self._config.prefixes
         )
         decoding.forget(begin)
+        masses, _ = scaled(np.array([node.scores.log_probability for node in nodes]))
         spellings = dict[str, dict[tuple[int, ...], float]]()
-        for node in nodes:
-            spellings.setdefault(name_of(node) or "", {})[node.tokens] = math.exp(node.scores.log_probability)
+        for node, mass in zip(nodes, (masses / masses.sum()).tolist(), strict=True):
+            spellings.setdefault(name_of(node) or "", {})[node.tokens] = mass
         names = {name: sum(shares.values()) for name, shares in spellings.items()}
+        self._name_probabilities = dict(sorted(names.items(), key=lambda item: -item[1]))
         chosen = pick(names, decoding.sampler.random if decoding.sampler.temperature else None)
         for token in pick(spellings[chosen], None):
             yield from self._take(token)
@@ -341,6 +350,8 @@ class Writing:
                 case CallStarted():
                     yield from self._text_event(self._stream.close())
                     self._tool = read.name
+                    self._probabilities_of_calls.append(self._name_probabilities)
+                    self._name_probabilities = {}
                     yield ToolCallStarted(read.name)
                 case ArgumentRead():
                     yield self._argument(read)
@@ -372,7 +383,7 @@ class Writing:
         begin, end = call.span
         text = self._data[begin:end].decode()
         start = len(self._text) if config.spec.is_running_text else len(self._data[:begin].decode())
-        call = replace(call, span=(start, start + len(text)))
+        call = replace(call, span=(start, start + len(text)), probabilities=self._probabilities_of_calls.popleft())
         self._text += text
         yield ToolCall(call, text)
         tool = config.runnable.get(call.name)
