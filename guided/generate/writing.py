@@ -297,11 +297,15 @@ class Writing:
 
         def name_of(node: Node) -> str | None:
             """The name that a prefix has completed: at least one byte follows it, since a longer name may begin with it."""
-            data = spelling.decode(node.tokens)
-            names = started(bytes(self._data) + data)[n_before:]
-            return names[0] if names and not (bytes(self._data) + data).endswith(names[0].encode()) else None
+            data = before + spelling.decode(node.tokens)
+            names = started(data)[n_before:]
+            return names[0] if names and not data.endswith(names[0].encode()) else None
 
-        n_before = len(started(bytes(self._data)))
+        # In running text the text before a call does not matter to it, unless they share a list.
+        spec, begin_of_call = self._spec, self._parser.call_start
+        is_apart = spec.is_running_text and not spec.format.is_listed
+        before = bytes(self._data[begin_of_call if is_apart else 0 :])
+        n_before = len(started(before))
         texts = Texts(Start(self._guide, (0,), decoding.left, spelling, ()))
         nodes = yield from best_first(
             texts, logits_after, lambda node: name_of(node) is not None, _TOLERANCE, self._config.prefixes

@@ -753,6 +753,9 @@ def test_bad_choices_by_probabilities_are_refused() -> None:
         made("p", temperature=0.5)
     with pytest.raises(ValueError, match="leave out method"):
         made("p", method="smc")
+    for name, number in (("top_k", 1), ("top_p", 0.5), ("min_p", 0.1), ("repetition_penalty", 1.5), ("logprobs", 1)):
+        with pytest.raises(ValueError, match=f"leave out {name}"):
+            made("p", temperature=1, **{name: number})
 
 
 @pytest.mark.parametrize("format_name", ["tooldec", "json"])
@@ -894,6 +897,21 @@ def test_each_call_has_the_probabilities_of_its_own_name() -> None:
     assert one.calls[0].probabilities == {"exp": 1.0}
     greedy = guided.tools(ascii_model(), tools, **options)("p", max_tokens=60)
     assert greedy.calls[0].probabilities == {}
+    # The text before a call does not matter, however long it is.
+    shares = []
+    for n_before in (0, 60):
+        said = b"x" * n_before + b"<T>"
+
+        def logits(tokens: list[int], said: bytes = said) -> np.ndarray:
+            result = np.random.default_rng(tokens[len(said) :]).normal(size=ASCII.size)
+            if len(tokens) <= len(said):
+                result[said[len(tokens) - 1]] += 50
+            return result
+
+        model = FunctionModel(logits, ASCII, lambda _: [0])
+        named = guided.tools(model, tools, format="tooldec", select="probability", execute=False)
+        shares.append(named("", max_tokens=100).calls[0].probabilities)
+    assert shares[0] == pytest.approx(shares[1])
     # Named by the caller.
     running = guided.tools(ascii_model(), tools, format="tooldec", select="probability", execute=False)
     entered = running.stream("p", max_tokens=60)
