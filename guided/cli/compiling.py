@@ -71,6 +71,14 @@ def compile_specs(
             help="A Lark grammar (calc.lark) or a bundled one (json, sql); may be repeated.",
         ),
     ] = None,
+    spec: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--spec",
+            metavar="SOURCE",
+            help="A spec, composition or structural tag (agent.py:spec, spec.json, spec.yaml); may be repeated.",
+        ),
+    ] = None,
     max_ignored: MaxIgnoredOption = None,
     explore: Annotated[
         int,
@@ -124,12 +132,13 @@ def compile_specs(
         tools,
         json_schema,
         grammar,
+        spec,
         options,
         KindOptions(None, max_ignored, ascii_only, strict_keywords),
     )
     if not sources:
         raise UsageError(
-            "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema or --grammar"
+            "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema, --grammar or --spec"
         )
     check_names(sources)
     with progress(COMPILING):

@@ -110,17 +110,18 @@ def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec
 
 
 def _spec(value: Any, _: Mapping[str, Any], folder: Path) -> Any:
+    from guided.cli.compositions import ENDINGS, composition, read_composition
     from guided.cli.toolfiles import load_named
     from guided.engine.algebra import Composable
-    from guided.engine.structural_tags import StructuralTag
-    from guided.files import read_text
 
-    if isinstance(value, str) and not value.endswith(".json"):
-        found = load_named(value, folder)
-        if not isinstance(found, Composable):
-            raise UsageError(f"{value} is not a spec but {_named(found)}")
-        return found
-    return StructuralTag(read_text(folder / value) if isinstance(value, str) else value)
+    if not isinstance(value, str):
+        return composition(value, folder, build_spec)
+    if value.endswith(ENDINGS):
+        return read_composition(folder / value, build_spec)
+    found = load_named(value, folder, "spec")
+    if not isinstance(found, Composable):
+        raise UsageError(f"{value} is not a spec but {_named(found)}")
+    return found
 
 
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
@@ -172,7 +173,7 @@ KINDS = {
     ),
     "spec": Kind(
         _spec,
-        "a spec in Python (agent.py:spec, package.module:spec) or a structural tag (tag.json)",
-        lambda value: isinstance(value, str | dict),
+        "a spec in Python (agent.py:spec, package.module:spec), or a composition or structural tag (spec.json, spec.yaml)",
+        lambda value: isinstance(value, str | dict | list),
     ),
 }

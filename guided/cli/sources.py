@@ -75,10 +75,11 @@ def given_sources(
     tools: Sequence[str] | None,
     json_schema: Sequence[str] | None,
     grammar: Sequence[str] | None,
+    spec: Sequence[str] | None,
     tool_options: Mapping[str, Any],
     kind_options: KindOptions,
 ) -> list[Source]:
-    """Return the specs of the options: one for each pattern, source of tools, schema and grammar, and one of all choices."""
+    """Return the specs of the options: one for each pattern, source of tools, schema, grammar and spec, and one of all choices."""
     options = kind_options.by_kind(regex=bool(regex), json_schema=bool(json_schema), grammar=bool(grammar))
     found = [
         Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, options["regex"], ".", "--regex")
@@ -88,7 +89,8 @@ def given_sources(
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
     found += [_schema(given, options["json_schema"]) for given in json_schema or ()]
-    return [*found, *(_grammar(given, "--grammar", options["grammar"]) for given in grammar or ())]
+    found += [_grammar(given, "--grammar", options["grammar"]) for given in grammar or ()]
+    return [*found, *(Source(_name_of(given), "spec", given, {}, ".", "--spec") for given in spec or ())]
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
@@ -191,9 +193,13 @@ def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
 
 
 def _schema(given: str, options: Mapping[str, Any]) -> Source:
-    """A schema file gives the spec its name, and so does the name of a type."""
-    name = Path(given).stem if given.endswith(".json") else given.rpartition(":")[2].rpartition(".")[2]
-    return Source(name, "json_schema", given, options, ".", "--json-schema")
+    return Source(_name_of(given), "json_schema", given, options, ".", "--json-schema")
+
+
+def _name_of(given: str) -> str:
+    """A file gives the spec its name, and so does the name of a Python object."""
+    is_file = given.endswith((".json", ".yaml", ".yml"))
+    return Path(given).stem if is_file else given.rpartition(":")[2].rpartition(".")[2]
 
 
 def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:

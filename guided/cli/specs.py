@@ -103,7 +103,8 @@ SpecOption = Annotated[
     typer.Option(
         "--spec",
         metavar="SOURCE",
-        help="A spec or composition of a Python file or module (agent.py:spec, package.agents:spec), or a structural tag (tag.json).",
+        help="A spec or composition of a Python file or module (agent.py:spec, package.agents:spec), or a composition or structural "
+        "tag as JSON or YAML (spec.json, spec.yaml).",
     ),
 ]
 StartOption = Annotated[

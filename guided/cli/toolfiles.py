@@ -24,6 +24,10 @@ from guided.files import read_text
 
 __all__ = ["load_named", "load_tools", "split_names"]
 
+_EXPECTED = {
+    "type": "a JSON file (schema.json) or a type (models.py:Name)",
+    "spec": "a spec in Python (agent.py:spec), or a composition or structural tag (spec.json, spec.yaml)",
+}
 _NAMED = re.compile(r"(?s)(?P<source>.+?)(:(?P<names>[^\W\d]\w*(,[^\W\d]\w*)*))?")
 
 
@@ -66,8 +70,8 @@ def load_tools(given: str, folder: Path | None = None) -> list[Any]:
     return found
 
 
-def load_named(given: str, folder: Path | None = None) -> Any:
-    """Load the object ``SOURCE:name`` of a Python file or module.
+def load_named(given: str, folder: Path | None = None, what: str = "type") -> Any:
+    """Load the object ``SOURCE:name`` of a Python file or module: a type, or a spec.
 
     Raises
     ------
@@ -76,8 +80,8 @@ def load_named(given: str, folder: Path | None = None) -> Any:
     """
     source, names = split_names(given)
     if len(names) != 1:
-        what = "does not name a type" if Path(source).suffix == ".py" else "is neither a file nor names a type"
-        raise UsageError(f"{given!r} {what}: pass a JSON file (schema.json) or a type (models.py:Name)")
+        reason = f"does not name a {what}" if Path(source).suffix == ".py" else f"is neither a file nor names a {what}"
+        raise UsageError(f"{given!r} {reason}: pass {_EXPECTED[what]}")
     if folder is not None and source.endswith(".py"):
         source = str(folder / source)
     module = _module(source)

@@ -37,6 +37,7 @@ __all__ = [
     "Stored",
     "Text",
     "check_levels",
+    "is_part",
     "leaves",
 ]
 
@@ -56,16 +57,16 @@ class Composable:
     __slots__ = ()
 
     def __add__(self, other: Part) -> "Concatenation":
-        return concatenation((self, other)) if _is_part(other) else NotImplemented
+        return concatenation((self, other)) if is_part(other) else NotImplemented
 
     def __radd__(self, other: Part) -> "Concatenation":
-        return concatenation((other, self)) if _is_part(other) else NotImplemented
+        return concatenation((other, self)) if is_part(other) else NotImplemented
 
     def __or__(self, other: Part) -> "Alternatives":
-        return alternatives((self, other)) if _is_part(other) else NotImplemented
+        return alternatives((self, other)) if is_part(other) else NotImplemented
 
     def __ror__(self, other: Part) -> "Alternatives":
-        return alternatives((other, self)) if _is_part(other) else NotImplemented
+        return alternatives((other, self)) if is_part(other) else NotImplemented
 
     def named(self, name: str) -> "Named":
         """Return this spec with a name, under which results hold its text or value (``Result.captures``)."""
@@ -384,7 +385,7 @@ def _set(node: Composition, **attributes: Any) -> None:
     for part in node.parts:
         if isinstance(part, str):
             _check_text(part, "the literal")
-        elif not _is_part(part):
+        elif not is_part(part):
             advice = "; write JsonSchema(...) around a schema" if isinstance(part, Mapping | bool) else ""
             raise TypeError(f"a part must be a spec, a composition, a str or a type, not {type(part).__name__}{advice}")
     levels = 1 + max((part.levels for part in node.parts if isinstance(part, Composition)), default=0)
@@ -405,7 +406,8 @@ def _check_text(text: str, what: str) -> None:
         raise ValueError(f"{what} {shown(text)} has a lone surrogate, which UTF-8 cannot encode") from error
 
 
-def _is_part(part: Part) -> bool:
+def is_part(part: Part) -> bool:
+    """Return whether an object can be a part: a str, a spec, a composition or a type."""
     return isinstance(part, str | Composable | type) or typing.get_origin(part) is not None
 
 

@@ -65,6 +65,11 @@ class Composed:
         return self.tree.markers
 
     @property
+    def levels(self) -> int:
+        """Nesting of the tree."""
+        return self.tree.levels
+
+    @property
     def data(self) -> str:
         """The tree as JSON."""
         content = {"tree": _stored(self.tree, self.limits), "fingerprint": self.fingerprint, "markers": self.markers}

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from guided.engine.algebra import Composable
+from guided.engine.algebra import Composable, Part
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.specs import NO_TEXT, Choice, Lowered, Regex
+from guided.engine.specs import NO_TEXT, Lowered
+from guided.engine.terminals import definition
 from guided.errors import GrammarError, VocabularyError, shown
 from guided.index.lexeme_masks import LexemeMasks
 from guided.keywords import suggest_keywords, warn_renamed
@@ -53,8 +54,9 @@ class Grammar(Composable):
     max_ignored : int, optional
         Maximum number of consecutive characters of ignored text (``%ignore``): before the first token, between two tokens, and after the
         last one. Without it there is no bound, as in Lark, and a model may emit blanks until its budget ends. 0 allows none.
-    terminals : mapping of str to list of str, Regex or Choice, optional
-        Terminals of the grammar that match these texts instead, as if the grammar ended in ``%override NAME: ...``.
+    terminals : mapping of str to list of str, spec, composition or type, optional
+        Terminals of the grammar that match these texts instead, as if the grammar ended in ``%override NAME: ...``. A spec must be a
+        finite automaton: `Regex`, `Choice`, schemas of finitely many states, and compositions of them.
 
     Attributes
     ----------
@@ -97,7 +99,7 @@ class Grammar(Composable):
         *,
         allow_files: bool = False,
         max_ignored: int | None = None,
-        terminals: Mapping[str, Iterable[str] | Regex | Choice[Any]] | None = None,
+        terminals: Mapping[str, Iterable[str] | Part] | None = None,
     ) -> None:
         # Why here: whoever imports the class to recognize grammars does not need Lark.
         from guided.lalr.sources import overridden, source_of
@@ -105,7 +107,7 @@ class Grammar(Composable):
         _check_bound(max_ignored)
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         if terminals:
-            source = overridden(source, {name: _definition(name, given) for name, given in terminals.items()})
+            source = overridden(source, {name: definition(name, given, Limits()) for name, given in terminals.items()})
         tables = source.tables(Limits())
         self._set(tables, source.start, max_ignored, source)
         _start(tables, source.start)
@@ -229,24 +231,6 @@ class Grammar(Composable):
         if self._source is None:
             raise GrammarError("a grammar loaded from an index file has no parser: create it from its text", self.start)
         return self._source.parse(text)
-
-
-def _definition(name: str, given: Any) -> str:
-    """Return what a terminal matches in Lark's notation."""
-    from guided.lalr.sources import lark_pattern, lark_string
-
-    if isinstance(given, Regex):
-        return lark_pattern(f"(?a:{given.pattern})" if given.ascii else given.pattern)
-    texts = given.options if isinstance(given, Choice) else given
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(f"terminal {name} must be a list of str, a Regex or a Choice, not {type(given).__name__}")
-    found = list(dict.fromkeys(texts))
-    for text in found:
-        if not isinstance(text, str):
-            raise TypeError(f"terminal {name} must match texts, not {type(text).__name__}")
-    if not found or "" in found:
-        raise GrammarError("a terminal must match at least one text, and none of them may be empty", name)
-    return " | ".join(map(lark_string, found))
 
 
 @lru_cache(maxsize=8)

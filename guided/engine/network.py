@@ -47,7 +47,7 @@ from guided.patterns.charset import Charset
 from guided.patterns.fold import parts_of
 from guided.patterns.parse import parse
 
-__all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
+__all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "operand_of", "trimmed"]
 
 _CHARACTER = tree.Chars(Charset.UNIVERSE)
 _ANY = tree.Repeat(_CHARACTER, 0, None)
@@ -419,7 +419,7 @@ class _Trees:
             assert leaf.lowered is not None
             return self._call((leaf.lowered.kind, leaf.lowered.fingerprint), leaf)
         if self._merges and leaf.max_tokens is None:
-            return _operand_of(leaf.automaton)
+            return operand_of(leaf.automaton)
         return self._call((leaf.max_tokens, leaf.automaton), leaf)
 
     def _call(self, key: Any, leaf: Leaf) -> tree.Node:
@@ -474,7 +474,7 @@ def _has_assertions(node: tree.Node) -> bool:
     return False
 
 
-def _operand_of(automaton: Automaton) -> Operand:
+def operand_of(automaton: Automaton) -> Operand:
     """Return the tree of an automaton's texts."""
     characters = Characters(automaton)
     edges: list[tuple[int, Charset, int]] = []

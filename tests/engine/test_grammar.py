@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lark.indenter import PythonIndenter
 
 import guided
+from guided.engine.algebra import Alternatives, Concatenation
 from guided.errors import GrammarError, IndexFormatError, LimitError, VocabularyError
 from tests.profiles import examples
 
@@ -188,6 +189,58 @@ def test_a_terminal_may_be_a_pattern_or_a_choice() -> None:
     assert spec.fingerprint == written.fingerprint
 
 
+_TERMINAL_LEAVES = st.one_of(
+    st.sampled_from(["a", "b", "ab", "/", ""]),
+    st.sampled_from(["a*", "a|ab", "[ab]+/?", "b"]).map(guided.Regex),
+    st.just(guided.Choice(["a", "ab"])),
+    st.just(guided.JsonSchema({"enum": ["a", 1, 12]}, whitespace="compact")),
+    st.just(guided.Text(stop="/")),
+)
+_TERMINAL_SPECS = st.recursive(
+    _TERMINAL_LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(tuple).map(Concatenation),
+        st.lists(inner, min_size=1, max_size=3).map(tuple).map(Alternatives),
+        inner.map(guided.Optional),
+        st.builds(guided.Repeat, inner, st.integers(0, 2), st.sampled_from([None, 2, 3]), st.sampled_from([None, "/"])),
+    ),
+    max_leaves=4,
+).map(lambda part: Concatenation((part, "b")))
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(_TERMINAL_SPECS, st.lists(st.text('ab/12"', max_size=5), max_size=6))
+def test_a_terminal_may_be_a_composition(term: Concatenation, texts: list[str]) -> None:
+    spec = guided.Grammar('start: "<" A ">"\nA: "x"', terminals={"A": term})
+    index, alone = guided.compile(spec, BYTES), guided.compile(term, BYTES)
+    for text in (*texts, *(text + "b" for text in texts)):
+        try:
+            spec.parse(f"<{text}>")
+            is_parsed = True
+        except GrammarError:
+            is_parsed = False
+        assert index.accepts(f"<{text}>") == is_parsed
+        # The lexer takes the first match of the pattern, which may be shorter than the text.
+        assert alone.accepts(text) or not is_parsed
+
+
+def test_terminals_match_what_their_specs_do() -> None:
+    cases: list[tuple[object, list[str], list[str]]] = [
+        ("a" + guided.Optional(guided.Regex("b+")) | guided.Choice(["c", "cd"]), ["a", "abb", "c", "cd"], ["d", "acd"]),
+        (guided.Regex("a|b") + "c", ["ac", "bc"], ["a", "b"]),
+        (guided.JsonSchema({"enum": ["a", 1, 12, None]}), ['"a"', "1", "12", "null"], ["2", '"b"']),
+        (guided.JsonSchema({"type": "integer"}), ["0", "-12"], ["01"]),
+        (bool, ["true", "false"], ["x"]),
+        (guided.Repeat("a" | guided.Regex("b"), 1, 3, ","), ["a", "a,b", "b,b,b"], ["", "a,", "a,a,a,a"]),
+        ("a" + guided.Text(stop="!"), ["a!", "aé!"], ["a!!", "!"]),
+        ("a" + guided.Regex(""), ["a"], [""]),
+    ]
+    for given_spec, inside, outside in cases:
+        spec = guided.Grammar('start: "<" A ">"\nA: "x"', terminals={"A": given_spec})
+        assert all(accepts(spec, f"<{text}>") for text in inside)
+        assert not any(accepts(spec, f"<{text}>") for text in outside)
+
+
 @pytest.mark.parametrize(
     ("terminals", "kind", "message"),
     [
@@ -195,8 +248,13 @@ def test_a_terminal_may_be_a_pattern_or_a_choice() -> None:
         ({"start": ["a"]}, GrammarError, "not the name of a terminal, which is written in capitals"),
         ({"A": []}, GrammarError, "a terminal must match at least one text"),
         ({"A": [""]}, GrammarError, "none of them may be empty"),
-        ({"A": "text"}, TypeError, "terminal A must be a list of str, a Regex or a Choice, not str"),
+        ({"A": "text"}, TypeError, "terminal A must be a list of str, a spec or a type, not str"),
         ({"A": [1]}, TypeError, "terminal A must match texts, not int"),
+        ({"A": 3}, TypeError, "terminal A must be a list of str, a spec or a type, not int"),
+        ({"A": guided.Text(max_tokens=3)}, GrammarError, "a terminal cannot count tokens"),
+        ({"A": "a" + guided.Grammar('start: "a"')}, GrammarError, "needs a stack or too many states"),
+        ({"A": guided.Text(stop="a", excludes="a")}, GrammarError, "a terminal must match at least one text"),
+        ({"A": guided.Optional("a")}, GrammarError, "it can match the empty string"),
     ],
 )
 def test_terminals_are_checked(terminals: dict[str, object], kind: type[Exception], message: str) -> None:

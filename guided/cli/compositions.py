@@ -1,0 +1,197 @@
+"""Compositions as JSON or YAML, for ``--spec``.
+
+A composition is a text (a literal), a list (a sequence), or an object with one of the keys of `_FORMS`, and optionally a ``name`` under
+which its value is captured. An object with the keys of a structural tag is one.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from guided.cli.boundary import UsageError
+from guided.files import read_text
+
+__all__ = ["ENDINGS", "Build", "composition", "read_composition"]
+
+# Builds a spec of another kind from its kind, plain data, options, and the base folder of relative paths.
+Build: TypeAlias = Callable[[str, Any, Mapping[str, Any], Path], Any]
+
+ENDINGS = (".json", ".yaml", ".yml")
+_STRUCTURAL_TAG = {"format", "structures"}
+# Nesting of a composition, which is read by recursion.
+_LEVELS = 200
+
+
+def read_composition(file: Path, build: Build) -> Any:
+    """Return the composition or structural tag in a file.
+
+    Raises
+    ------
+    UsageError
+        The file is not JSON or YAML, or does not describe a composition; with the place.
+    OSError
+        The file cannot be read.
+    """
+    text = read_text(file)
+    if file.suffix == ".json":
+        try:
+            return composition(json.loads(text), file.parent, build)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"{file} is not valid JSON: {error}") from error
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise UsageError(f"{file}: YAML needs the package PyYAML: run pip install pyyaml, or write JSON") from error
+    try:
+        return composition(yaml.safe_load(text), file.parent, build)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise UsageError(f"{file} is not valid YAML: {error}") from error
+
+
+def composition(given: Any, folder: Path, build: Build) -> Any:
+    """Return the composition or structural tag that plain data describes.
+
+    Parameters
+    ----------
+    given : str, list or dict
+    folder : Path
+        Base folder of the paths in it.
+    build : callable
+        `guided.cli.kinds.build_spec`.
+
+    Raises
+    ------
+    UsageError
+        It does not describe one; with the place as a JSON Pointer.
+    """
+    if isinstance(given, Mapping) and _STRUCTURAL_TAG & set(given):
+        from guided.engine.structural_tags import StructuralTag
+
+        return StructuralTag(given)
+    from guided.engine.algebra import concatenation
+
+    found = _Reader(folder, build).part(given, "", 1)
+    return concatenation((found,)) if isinstance(found, str) else found
+
+
+class _Reader:
+    """Reads one composition."""
+
+    def __init__(self, folder: Path, build: Build) -> None:
+        self._folder, self._build = folder, build
+
+    def part(self, given: Any, at: str, level: int) -> Any:
+        """Return the part at a JSON Pointer."""
+        if level > _LEVELS:
+            raise UsageError(f"the composition nests deeper than {_LEVELS} levels")
+        if isinstance(given, str):
+            return given
+        if isinstance(given, list):
+            return self.sequence(given, at, level + 1)
+        if not isinstance(given, Mapping):
+            raise _wrong(at, f"expected a text, a list or an object, not {_named(given)}")
+        kinds = [key for key in given if key in _FORMS]
+        unknown = [key for key in given if key not in _FORMS and key != "name"]
+        if len(kinds) != 1 or unknown:
+            known = ", ".join(_FORMS)
+            found = f"found {', '.join(map(str, given)) or 'nothing'}"
+            tag = "" if at else "; a structural tag has 'format'"
+            raise _wrong(at, f"expected exactly one of the keys {known}, and optionally name; {found}{tag}")
+        kind = kinds[0]
+        try:
+            found = _FORMS[kind](self, given[kind], f"{at}/{kind}", level + 1)
+            return self._named(found, given["name"]) if "name" in given else found
+        except (TypeError, ValueError) as error:
+            raise _wrong(f"{at}/{kind}", str(error)) from error
+
+    def _named(self, part: Any, name: Any) -> Any:
+        from guided.engine.algebra import Named
+
+        return Named((part,), name)
+
+    def sequence(self, given: Any, at: str, level: int) -> Any:
+        from guided.engine.algebra import Concatenation
+
+        return Concatenation(self._parts(given, at, level))
+
+    def either(self, given: Any, at: str, level: int) -> Any:
+        from guided.engine.algebra import Alternatives
+
+        return Alternatives(self._parts(given, at, level))
+
+    def optional(self, given: Any, at: str, level: int) -> Any:
+        from guided.engine.algebra import Optional
+
+        return Optional(self.part(given, at, level))
+
+    def repeat(self, given: Any, at: str, level: int) -> Any:
+        from guided.engine.algebra import Repeat
+
+        options = _options(given, at, "part", "min", "max", "separator")
+        if "part" not in options:
+            raise _wrong(at, "'part' is missing")
+        parts = {key: self.part(options[key], f"{at}/{key}", level) for key in ("part", "separator") if key in options}
+        options.update(parts)
+        return Repeat(**options)
+
+    def text(self, given: Any, at: str, _level: int) -> Any:
+        from guided.engine.algebra import Text
+
+        return Text(**_options(given, at, "stop", "excludes", "max_tokens"))
+
+    def other(self, kind: str, given: Any, at: str) -> Any:
+        """Return the spec of another kind of ``guided.cli.kinds.KINDS``."""
+        try:
+            return self._build(kind, given, {}, self._folder)
+        except UsageError as error:
+            raise _wrong(at, str(error)) from error
+
+    def _parts(self, given: Any, at: str, level: int) -> tuple[Any, ...]:
+        if not isinstance(given, list):
+            raise _wrong(at, f"expected a list, not {_named(given)}")
+        return tuple(self.part(each, f"{at}/{i}", level) for i, each in enumerate(given))
+
+
+def _spec(kind: str) -> Callable[[_Reader, Any, str, int], Any]:
+    return lambda reader, given, at, _level: reader.other(kind, given, at)
+
+
+# How each key is read.
+_FORMS: dict[str, Callable[[_Reader, Any, str, int], Any]] = {
+    "sequence": _Reader.sequence,
+    "or": _Reader.either,
+    "optional": _Reader.optional,
+    "repeat": _Reader.repeat,
+    "text": _Reader.text,
+    "regex": _spec("regex"),
+    "choice": _spec("choice"),
+    "schema": _spec("json_schema"),
+    "grammar": _spec("grammar"),
+    "tools": _spec("tools"),
+    "spec": _spec("spec"),
+}
+
+
+def _options(given: Any, at: str, *names: str) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise _wrong(at, f"expected an object with {', '.join(names)}, not {_named(given)}")
+    if unknown := [str(key) for key in given if key not in names]:
+        raise _wrong(at, f"unknown key {unknown[0]!r}: known keys are {', '.join(names)}")
+    return dict(given)
+
+
+def _wrong(at: str, reason: str) -> UsageError:
+    return UsageError(f"composition at {at or '/'}: {reason}")
+
+
+def _named(value: Any) -> str:
+    names = {
+        str: "a text",
+        int: "a number",
+        float: "a number",
+        bool: "true or false",
+        list: "a list",
+        dict: "an object",
+    }
+    return "null" if value is None else names.get(type(value), type(value).__name__)
