@@ -131,8 +131,8 @@ class _Reader:
         options = _options(given, at, "part", "min", "max", "separator")
         if "part" not in options:
             raise _wrong(at, "'part' is missing")
-        parts = {key: self.part(options[key], f"{at}/{key}", level) for key in ("part", "separator") if key in options}
-        options.update(parts)
+        for key in options.keys() & {"part", "separator"}:
+            options[key] = self.part(options[key], f"{at}/{key}", level)
         return Repeat(**options)
 
     def text(self, given: Any, at: str, _level: int) -> Any:

@@ -324,7 +324,7 @@ def test_lines_that_are_wrong(folder: Path, line: str, message: str) -> None:
 
 def test_arguments_that_are_wrong(folder: Path) -> None:
     assert (
-        "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema or --grammar"
+        "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema, --grammar or --spec"
         in errors_of("compile")
     )
     assert "unknown file type 'specs.txt': expected a name that ends in .toml, .jsonl" in errors_of(
