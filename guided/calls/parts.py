@@ -12,15 +12,14 @@ import numpy as np
 from guided.automata.automaton import Automaton
 from guided.automata.nfa import Operand
 from guided.calls.schema import VALUES, SchemaType
-from guided.calls.strings import any_text
 from guided.calls.values import ValueType
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate
+from guided.patterns.tree import Literal, Node, alternate
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.structure import structure_of
-from guided.schema.strings.languages import ANY_LENGTH, tree_of
+from guided.schema.strings.trees import tree_of_strings
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["Parts", "parts_of"]
@@ -60,45 +59,8 @@ def parts_of(kind: ValueType | SchemaType) -> Parts:
     if not set(b"-0123456789").isdisjoint(begins):
         number = context.typed(lowering.root, "number")
         others.append(_operand(context.leaf("number", (number,)).automaton))
-    strings = _strings(formulas, context.typed(lowering.root, "string")) if ord('"') in begins else None
+    strings = tree_of_strings(formulas, context.typed(lowering.root, "string")) if ord('"') in begins else None
     return Parts(strings, alternate(others) if others else None, not _NESTED.isdisjoint(begins))
-
-
-def _strings(formulas: Formulas, root: int) -> Node:
-    """The strings that satisfy a formula over the atoms of strings."""
-    nodes: dict[int, Node] = {}
-    # Invariant: members of a formula have smaller ids than the formula, so an ascending pass sees them first.
-    needed, work = {root}, [root]
-    while work:
-        kind, *rest = formulas.nodes[work.pop()]
-        members = rest[0] if kind in ("&", "|", "1") else rest if kind == "!" else ()
-        work.extend(member for member in members if member not in needed)
-        needed.update(members)
-    for number in sorted(needed):
-        match formulas.nodes[number]:
-            case ("F",):
-                found: Node = Chars(Charset.EMPTY)
-            case ("T",):
-                found = any_text()
-            case ("&", members):
-                found = Intersect(tuple(nodes[member] for member in members))
-            case ("|", members):
-                found = alternate(nodes[member] for member in members)
-            case ("!", member):
-                found = Complement(nodes[member])
-            case ("1", members):
-                found = alternate(
-                    Intersect((nodes[one], *(Complement(nodes[m]) for j, m in enumerate(members) if j != i)))
-                    for i, one in enumerate(members)
-                )
-            case ("length", fewest, most):
-                found = any_text(fewest, None if most == ANY_LENGTH else most)
-            case ("strings", values):
-                found = alternate(map(Literal, values))
-            case atom:
-                found = tree_of(atom, Limits())
-        nodes[number] = found
-    return nodes[root]
 
 
 def _operand(automaton: Automaton) -> Operand:

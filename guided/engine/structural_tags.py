@@ -5,17 +5,22 @@ strings. In *triggered tags*, free text switches to a tag as soon as a trigger i
 (`guided.engine.algebra`); what cannot be expressed exactly is refused with its JSON Pointer.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from guided.engine.algebra import Alternatives, Concatenation, Optional, Part, Repeat, Text
+from guided.engine.argument_styles import STYLES, arguments, check_text, containing
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
+from guided.engine.located import TreeSpec, at_place, located
 from guided.engine.specs import Regex
 from guided.errors import GuidedError, SchemaError, shown
 from guided.keywords import suggest_keywords
-from guided.schema.frontend.json_values import check_levels, parse_json
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
+from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.frontend.misspellings import is_private
 
 __all__ = ["StructuralTag"]
 
@@ -51,16 +56,19 @@ class StructuralTag(Concatenation):
     def __init__(
         self, tag: Mapping[str, Any] | str, *, whitespace: str = "flexible", additional_properties: bool = True
     ) -> None:
-        if isinstance(tag, str | bytes):
+        given: Any = tag
+        if isinstance(given, str | bytes):
             try:
-                tag = parse_json(tag)
+                given = parse_json(given)
             except ValueError as error:
                 raise SchemaError(f"the structural tag is not valid JSON: {error}", "", "structural_tag") from error
-        if not isinstance(tag, Mapping):
-            raise SchemaError(f"a structural tag must be an object, not {type(tag).__name__}", "", "structural_tag")
-        check_levels(tag)
+        if not isinstance(given, Mapping):
+            raise SchemaError(f"a structural tag must be an object, not {type(given).__name__}", "", "structural_tag")
+        check_levels(given)
+        # Only JSON values from here on.
+        given = value_of(text_of(given))
         reader = _Reader({"whitespace": whitespace, "additional_properties": additional_properties})
-        part = reader.top(tag)
+        part = reader.top(given)
         object.__setattr__(self, "_kinds", tuple(reader.kinds))
         super().__init__((part,))
 
@@ -70,46 +78,6 @@ class StructuralTag(Concatenation):
 
     def __reduce__(self) -> Any:
         return Concatenation, (self.parts,)
-
-
-@dataclass(frozen=True, slots=True)
-class _Style:
-    """How a style writes one argument.
-
-    Attributes
-    ----------
-    before : str
-        Before the key.
-    between, between_text : tuple of parts
-        Between key and value, for values in JSON and for plain texts; ``{type}`` stands for the name of the JSON type.
-    after : str
-        After the value.
-    """
-
-    before: str
-    between: tuple[Part, ...]
-    between_text: tuple[Part, ...]
-    after: str
-
-
-# Between and around arguments, as in JSON.
-_BLANKS = Regex("[ \\t\\n\\r]{0,20}")
-_BETWEEN_GLM = ("</arg_key>", _BLANKS, "<arg_value>")
-_DSML = "\uff5cDSML\uff5c"
-_STYLES = {
-    "qwen_xml": _Style("<parameter=", (">",), (">",), "</parameter>"),
-    "minimax_xml": _Style('<parameter name="', ('">',), ('">',), "</parameter>"),
-    "glm_xml": _Style("<arg_key>", _BETWEEN_GLM, _BETWEEN_GLM, "</arg_value>"),
-    "deepseek_xml": _Style(
-        f'<{_DSML}parameter name="', ('" string="false">',), ('" string="true">',), f"</{_DSML}parameter>"
-    ),
-    "deepseek_v4_1_xml": _Style(
-        f'<{_DSML} parameter name="', ('" string="false">',), ('" string="true">',), f"</{_DSML} parameter>"
-    ),
-    "kimi_k3_xml": _Style(
-        '<|open|>argument key="', ('" type="{type}"<|sep|>',), ('" type="string"<|sep|>',), "<|close|>argument<|sep|>"
-    ),
-}
 
 
 class _Reader:
@@ -131,28 +99,44 @@ class _Reader:
         if tag.get("type", "structural_tag") != "structural_tag":
             raise SchemaError(f"unknown type {shown(tag['type'])}, expected 'structural_tag'", "/type", "type")
         if "format" in tag:
+            _check_keys(tag, ("type", "format"), "")
             return self._format(tag["format"], "/format", ())
         if "structures" not in tag:
             raise SchemaError("a structural tag needs 'format', or 'structures' and 'triggers'", "", "format")
+        _check_keys(tag, ("type", "structures", "triggers"), "")
         tags = []
         for i, item in enumerate(_list(tag, "structures", "")):
             at = f"/structures/{i}"
             schema = _get(item, "schema", at)
             schema = _parsed(schema, f"{at}/schema") if isinstance(schema, str) else schema
             content = {"type": "json_schema", "json_schema": schema}
+            _check_keys(item, ("begin", "schema", "end"), at)
             tags.append({"begin": _text(item, "begin", at), "content": content, "end": _text(item, "end", at)})
-        return self._triggered({"tags": tags, "triggers": _get(tag, "triggers", "")}, "", ())
+        older = _OlderForm(self._options)
+        found = older._triggered({"tags": tags, "triggers": _get(tag, "triggers", "")}, "", ())
+        self.kinds += older.kinds
+        return found
+
+    def _tag_place(self, at: str, i: int) -> str:
+        """Return the JSON Pointer of a tag of triggered tags."""
+        return f"{at}/tags/{i}"
+
+    def _schema_place(self, at: str) -> str:
+        """Return the JSON Pointer of the schema of a format."""
+        return f"{at}/json_schema"
 
     def _format(self, given: Any, at: str, ends: tuple[str, ...]) -> Part:
         """Return the composition of a format. ``ends``: strings that end the text around it, which free text must not contain."""
         if not isinstance(given, Mapping):
             raise SchemaError(f"a format must be an object, not {type(given).__name__}", at, "type")
         kind = _text(given, "type", at)
-        read = _FORMATS.get(kind)
-        if read is None:
+        found = _FORMATS.get(kind)
+        if found is None:
             if kind in _OF_TOKENS:
                 raise SchemaError(f"formats of single tokens such as {kind!r} cannot be enforced on bytes", at, "type")
             raise SchemaError(f"unknown format {shown(kind)}", at, "type")
+        read, keys = found
+        _check_keys(given, ("type", *keys), at)
         self.kinds.append(kind)
         return read(self, given, at, ends)
 
@@ -162,86 +146,66 @@ class _Reader:
     def _json_schema(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         style = given.get("style", "json")
         schema = _get(given, "json_schema", at)
-        if _list(given, "excludes", at, ()):
-            raise SchemaError("excluded texts in JSON cannot be enforced", f"{at}/excludes", "excludes")
-        if style != "json":
-            return self._arguments(schema, style, at)
-        most = given.get("max_whitespace_cnt")
-        options: dict[str, Any] = {"property_order": "any"} if given.get("any_order") else {}
-        if most is not None:
-            options["whitespace"] = f"[ \\t\\n\\r]{{0,{_count(most, f'{at}/max_whitespace_cnt')}}}"
-        return self._schema(schema, f"{at}/json_schema", options)
-
-    def _schema(self, schema: Any, at: str, options: dict[str, Any]) -> JsonSchema[Any]:
         if not isinstance(schema, Mapping | bool):
-            raise SchemaError(f"a schema must be an object or a bool, not {type(schema).__name__}", at, "json_schema")
-        return JsonSchema(schema, source="schema", **{**self._options, **options})
+            reason = f"a schema must be an object or a bool, not {type(schema).__name__}"
+            raise SchemaError(reason, self._schema_place(at), "json_schema")
+        if _texts(given, "excludes", at, ()):
+            raise SchemaError("excluded texts in JSON cannot be enforced", f"{at}/excludes", "excludes")
+        any_order = _flag(given, "any_order", at)
+        most = given.get("max_whitespace_cnt")
+        options = dict(self._options)
+        if most is not None:
+            if _count(most, f"{at}/max_whitespace_cnt") == 0:
+                raise SchemaError("must be positive", f"{at}/max_whitespace_cnt", "max_whitespace_cnt")
+            options["whitespace"] = f"[ \\t\\n\\r]{{0,{most}}}"
+        if style != "json":
+            form = STYLES.get(style) if isinstance(style, str) else None
+            if form is None:
+                known = ", ".join(["json", *STYLES])
+                raise SchemaError(
+                    f"unknown or unsupported style {shown(style)}; known: {known}", f"{at}/style", "style"
+                )
+            blanks = {} if most is None else {"most_blanks": most}
+            return arguments(schema, form, self._schema_place(at), options=options, any_order=any_order, **blanks)
+        if any_order:
+            options["property_order"] = "any"
+        place = self._schema_place(at)
+        with at_place(place):
+            return located(JsonSchema(schema, source="schema", **options), place)
 
-    def _arguments(self, schema: Any, style: Any, at: str) -> Part:
-        """Return the arguments of an object schema in a model's own style: plain texts as they are, other values as JSON."""
-        form = _STYLES.get(style) if isinstance(style, str) else None
-        if form is None:
-            known = ", ".join(["json", *_STYLES])
-            raise SchemaError(f"unknown or unsupported style {shown(style)}; known: {known}", f"{at}/style", "style")
-        pointer = f"{at}/json_schema"
-        known_keys = {
-            "type",
-            "properties",
-            "required",
-            "additionalProperties",
-            "$defs",
-            "definitions",
-            "title",
-            "description",
-        }
-        if not isinstance(schema, Mapping) or schema.get("type", "object") != "object" or set(schema) - known_keys:
-            raise SchemaError(
-                f"style {style!r} needs an object with 'properties' and 'required' only", pointer, "style"
-            )
-        required = set(schema.get("required", ()))
-        around = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
-        found: list[Part] = []
-        for name, value in schema.get("properties", {}).items():
-            argument = Concatenation((_BLANKS, f"{form.before}{name}", *self._argument(value, around, form, pointer)))
-            found.append(argument if name in required else Optional(argument))
-        if missing := required - set(schema.get("properties", {})):
-            raise SchemaError(f"required argument {shown(min(missing))} has no schema", pointer, "required")
-        return Concatenation((*found, _BLANKS))
-
-    def _argument(self, value: Any, around: dict[str, Any], form: _Style, at: str) -> tuple[Part, ...]:
-        if isinstance(value, Mapping) and value.get("type") == "string":
-            plain = value.keys() - {"type", "title", "description", "default", "examples"}
-            if not plain:
-                return (*form.between_text, Text(stop=form.after))
-            if plain == {"enum"} and all(isinstance(text, str) for text in value["enum"]):
-                return (*form.between_text, _BLANKS, Alternatives(tuple(value["enum"])), _BLANKS, form.after)
-        whole = {**around, **value} if isinstance(value, Mapping) else value
-        between = tuple(self._typed(part, value, at) if isinstance(part, str) else part for part in form.between)
-        return (*between, _BLANKS, self._schema(whole, at, {}), _BLANKS, form.after)
-
-    def _typed(self, text: str, value: Any, at: str) -> str:
-        """Return the text before a value, with the name of its type where the style has it."""
-        if "{type}" not in text:
-            return text
-        kind = value.get("type") if isinstance(value, Mapping) else None
-        if not isinstance(kind, str):
-            raise SchemaError("this style needs a 'type' for each argument", at, "style")
-        return text.replace("{type}", "number" if kind == "integer" else kind)
-
-    def _qwen_arguments(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
-        return self._arguments(_get(given, "json_schema", at), "qwen_xml", at)
+    def _qwen_arguments(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
+        return self._json_schema({**given, "style": "qwen_xml"}, at, ends)
 
     def _any_text(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        if given.get("max_chars") is not None:
-            raise SchemaError("a maximum of characters cannot be enforced", f"{at}/max_chars", "max_chars")
-        excludes = (*_texts(given, "excludes", at, ()), *ends)
-        most = given.get("max_tokens")
-        if most == 0:
-            return ""
-        return Text(excludes=excludes, max_tokens=None if most is None else _count(most, f"{at}/max_tokens"))
+        return self._free_text(given, at, ends, ())
+
+    def _free_text(self, given: Mapping[str, Any], at: str, excluded: tuple[str, ...], stop: tuple[str, ...]) -> Part:
+        """Return free text up to the first occurrence of a stop string, which belongs to it; without one, the text may end anywhere."""
+        excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *excluded)
+        tokens, characters = (
+            None if given.get(name) is None else _count(given[name], f"{at}/{name}")
+            for name in ("max_tokens", "max_chars")
+        )
+        if tokens == 0:
+            return Alternatives(stop) if stop else ""
+        if characters is None:
+            return Text(stop=stop, excludes=excludes, max_tokens=tokens)
+        if tokens is not None:
+            reason = "max_chars and max_tokens cannot be enforced together: leave out one"
+            raise SchemaError(reason, f"{at}/max_chars", "max_chars")
+        text: Node = repeat(_CHARACTER, 0, characters)
+        without = [containing(excludes)] if excludes else []
+        if stop:
+            ends = alternate(map(Literal, stop))
+            text = concat([text, ends])
+            # The first occurrence of a stop string ends the text.
+            without.append(concat([containing(stop), _CHARACTER]))
+        tree = Intersect((text, *map(Complement, without))) if without else text
+        source = (str(characters), repr(excludes), repr(stop))
+        return located(TreeSpec.of(tree, "text", *source), at)
 
     def _regex(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
-        return Regex(_text(given, "pattern", at), ascii=True)
+        return located(Regex(_text(given, "pattern", at), ascii=True), f"{at}/pattern")
 
     def _grammar(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         text = _text(given, "grammar", at)
@@ -249,80 +213,90 @@ class _Reader:
             raise SchemaError(
                 "EBNF (GBNF) grammars are not supported: write the grammar for Lark", f"{at}/grammar", "grammar"
             )
-        return Grammar(text)
+        with at_place(f"{at}/grammar"):
+            return located(Grammar(text), f"{at}/grammar")
 
     def _sequence(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        elements = _list(given, "elements", at)
-        found: list[Part] = []
-        for i, element in enumerate(elements):
-            found.append(self._format(element, f"{at}/elements/{i}", ends))
-        return Concatenation(tuple(found))
+        return Concatenation(self._elements(given, at, ends))
 
     def _or(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        elements = _list(given, "elements", at)
-        if not elements:
-            raise SchemaError("'or' needs at least one element", at, "elements")
-        return Alternatives(tuple(self._format(each, f"{at}/elements/{i}", ends) for i, each in enumerate(elements)))
+        return Alternatives(self._elements(given, at, ends))
+
+    def _elements(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> tuple[Part, ...]:
+        elements = _filled(given, "elements", at)
+        return tuple(self._format(each, f"{at}/elements/{i}", ends) for i, each in enumerate(elements))
 
     def _tag(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...], read: int = 0) -> Part:
         """Return the composition of a tag whose first ``read`` characters were read."""
         begin = _text(given, "begin", at)[read:]
         end = _get(given, "end", at)
-        ends = (end,) if isinstance(end, str) else tuple(_texts(given, "end", at))
+        ends = (_text(given, "end", at),) if isinstance(end, str) else _texts(given, "end", at)
+        if not ends:
+            raise SchemaError("a tag needs at least one end string", f"{at}/end", "end")
         content = _get(given, "content", at)
         if isinstance(content, Mapping) and content.get("type") == "any_text" and all(ends):
+            _check_keys(content, ("type", *_FORMATS["any_text"][1]), f"{at}/content")
             self.kinds.append("any_text")
-            text = self._any_text(content, f"{at}/content", ())
-            if isinstance(text, Text):
-                # The first end string ends the text.
-                return Concatenation((begin, Text(stop=ends, excludes=text.excludes, max_tokens=text.max_tokens)))
-            return Concatenation((begin, text, Alternatives(ends)))
+            return Concatenation((begin, self._free_text(content, f"{at}/content", (), ends)))
         inner = self._format(content, f"{at}/content", tuple(text for text in ends if text))
-        return Concatenation((begin, inner, Alternatives(ends) if ends else ""))
+        return Concatenation((begin, inner, Alternatives(ends)))
+
+    def _tags(self, given: Mapping[str, Any], at: str) -> list[Any]:
+        tags = _filled(given, "tags", at)
+        for i, tag in enumerate(tags):
+            place = self._tag_place(at, i)
+            if not isinstance(tag, Mapping):
+                raise SchemaError(f"a tag must be an object, not {type(tag).__name__}", place, "tags")
+            if tag.get("type", "tag") != "tag":
+                raise SchemaError(f"expected a tag, not {shown(tag['type'])}", f"{place}/type", "type")
+            _check_keys(tag, ("type", *_FORMATS["tag"][1]), place)
+        return tags
 
     def _triggered(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        triggers = _texts(given, "triggers", at)
-        tags = _list(given, "tags", at)
-        if not all(triggers) or not triggers:
-            raise SchemaError("triggers must not be empty", f"{at}/triggers", "triggers")
+        triggers = _texts(given, "triggers", at, may_be_empty=False)
+        tags = self._tags(given, at)
+        if not triggers:
+            raise SchemaError("at least one trigger is needed", f"{at}/triggers", "triggers")
         by_trigger: dict[str, list[Part]] = {trigger: [] for trigger in triggers}
         whole: list[Part] = []
+        is_needed = _flag(given, "at_least_one", at)
         for i, tag in enumerate(tags):
-            begin = _text(tag, "begin", f"{at}/tags/{i}")
+            place = self._tag_place(at, i)
+            begin = _text(tag, "begin", place)
             found = [trigger for trigger in triggers if begin.startswith(trigger)]
             if len(found) != 1:
-                raise SchemaError(
-                    f"{len(found)} triggers are prefixes of {shown(begin)}; one must be",
-                    f"{at}/tags/{i}/begin",
-                    "begin",
-                )
-            by_trigger[found[0]].append(self._tag(tag, f"{at}/tags/{i}", (), len(found[0])))
-            whole.append(self._tag(tag, f"{at}/tags/{i}", ()))
-        excludes = (*_texts(given, "excludes", at, ()), *ends)
+                reason = f"{len(found)} triggers are prefixes of {shown(begin)}; one must be"
+                raise SchemaError(reason, f"{place}/begin", "begin")
+            by_trigger[found[0]].append(self._tag(tag, place, (), len(found[0])))
+            if is_needed:
+                whole.append(self._tag(tag, place, ()))
+        excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *ends)
         rules = [(trigger, Alternatives(tuple(rest))) for trigger, rest in by_trigger.items() if rest]
         silent = tuple(trigger for trigger, rest in by_trigger.items() if not rest)
         return _dispatched(
             rules,
             (*excludes, *silent),
-            loops=not given.get("stop_after_first", False),
-            first=Alternatives(tuple(whole)) if given.get("at_least_one", False) and whole else None,
+            loops=not _flag(given, "stop_after_first", at),
+            first=Alternatives(tuple(whole)) if whole else None,
         )
 
     def _dispatch(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        rules: list[tuple[str, Part]] = []
-        for i, rule in enumerate(_list(given, "rules", at)):
-            if not isinstance(rule, Sequence) or len(rule) != 2 or not isinstance(rule[0], str) or not rule[0]:
-                raise SchemaError("a rule must be a pair of a pattern and a format", f"{at}/rules/{i}", "rules")
-            rules.append((rule[0], self._format(rule[1], f"{at}/rules/{i}/1", ends)))
-        return _dispatched(rules, (*_texts(given, "excludes", at, ()), *ends), loops=bool(given.get("loop", True)))
+        rules: dict[str, list[Part]] = {}
+        for i, rule in enumerate(_filled(given, "rules", at)):
+            place = f"{at}/rules/{i}"
+            if not isinstance(rule, list | tuple) or len(rule) != 2 or not isinstance(rule[0], str) or not rule[0]:
+                raise SchemaError("a rule must be a pair of a pattern and a format", place, "rules")
+            check_text(rule[0], f"{place}/0", "rules")
+            rules.setdefault(rule[0], []).append(self._format(rule[1], f"{place}/1", ends))
+        excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *ends)
+        pairs = [(pattern, Alternatives(tuple(parts))) for pattern, parts in rules.items()]
+        return _dispatched(pairs, excludes, loops=_flag(given, "loop", at, default=True))
 
     def _separated(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
-        tags = tuple(self._tag(tag, f"{at}/tags/{i}", ()) for i, tag in enumerate(_list(given, "tags", at)))
-        if not tags:
-            raise SchemaError("'tags_with_separator' needs at least one tag", f"{at}/tags", "tags")
+        tags = tuple(self._tag(tag, f"{at}/tags/{i}", ()) for i, tag in enumerate(self._tags(given, at)))
         separator = _text(given, "separator", at)
-        most = 1 if given.get("stop_after_first", False) else None
-        return Repeat(Alternatives(tags), int(bool(given.get("at_least_one", False))), most, separator or None)
+        most = 1 if _flag(given, "stop_after_first", at) else None
+        return Repeat(Alternatives(tags), int(_flag(given, "at_least_one", at)), most, separator or None)
 
     def _repeated(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
         inner = self._format(_get(given, "content", at), f"{at}/content", ends)
@@ -340,24 +314,47 @@ class _Reader:
         return Repeat(inner, low, most)
 
 
-_FORMATS: dict[str, Callable[[_Reader, Mapping[str, Any], str, tuple[str, ...]], Part]] = {
-    "const_string": _Reader._const_string,
-    "json_schema": _Reader._json_schema,
-    "qwen_xml_parameter": _Reader._qwen_arguments,
-    "any_text": _Reader._any_text,
-    "regex": _Reader._regex,
-    "grammar": _Reader._grammar,
-    "sequence": _Reader._sequence,
-    "or": _Reader._or,
-    "tag": _Reader._tag,
-    "triggered_tags": _Reader._triggered,
-    "tags_with_separator": _Reader._separated,
-    "dispatch": _Reader._dispatch,
-    "optional": _Reader._repeated,
-    "plus": _Reader._repeated,
-    "star": _Reader._repeated,
-    "repeat": _Reader._repeated,
+class _OlderForm(_Reader):
+    """Reads the older form, whose tags are its ``structures``."""
+
+    def _tag_place(self, at: str, i: int) -> str:
+        return f"{at}/structures/{i}"
+
+    def _schema_place(self, at: str) -> str:
+        return f"{at.removesuffix('/content')}/schema"
+
+
+_TAG = ("begin", "content", "end")
+# Reader and keys of each format.
+_FORMATS: dict[str, tuple[Callable[[_Reader, Mapping[str, Any], str, tuple[str, ...]], Part], tuple[str, ...]]] = {
+    "const_string": (_Reader._const_string, ("value",)),
+    "json_schema": (
+        _Reader._json_schema,
+        ("json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"),
+    ),
+    "qwen_xml_parameter": (_Reader._qwen_arguments, ("json_schema",)),
+    "any_text": (_Reader._any_text, ("excludes", "max_tokens", "max_chars")),
+    "regex": (_Reader._regex, ("pattern",)),
+    "grammar": (_Reader._grammar, ("grammar",)),
+    "sequence": (_Reader._sequence, ("elements",)),
+    "or": (_Reader._or, ("elements",)),
+    "tag": (_Reader._tag, _TAG),
+    "triggered_tags": (
+        _Reader._triggered,
+        ("triggers", "tags", "at_least_one", "stop_after_first", "excludes"),
+    ),
+    "tags_with_separator": (_Reader._separated, ("tags", "separator", "at_least_one", "stop_after_first")),
+    "dispatch": (_Reader._dispatch, ("rules", "loop", "excludes")),
+    "optional": (_Reader._repeated, ("content",)),
+    "plus": (_Reader._repeated, ("content",)),
+    "star": (_Reader._repeated, ("content",)),
+    "repeat": (_Reader._repeated, ("min", "max", "content")),
 }
+# Keys without an effect.
+_FOR_PEOPLE = {"title", "description", "$comment"}
+# As in xgrammar.
+_MOST = 2**31 - 1
+_CHARACTER = Chars(Charset.UNIVERSE)
 _OF_TOKENS = {"token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"}
 
 
@@ -387,10 +384,22 @@ def _get(given: Any, name: str, at: str) -> Any:
     return given[name]
 
 
+def _check_keys(given: Any, known: tuple[str, ...], at: str) -> None:
+    """Refuse unknown keys: what they mean would not be enforced."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"expected an object, not {type(given).__name__}", at, "type")
+    for key in given:
+        if key not in known and not is_private(key) and key not in _FOR_PEOPLE:
+            near = get_close_matches(key, known, 1)
+            advice = f"is {near[0]!r} meant?" if near else f"known: {', '.join(known)}"
+            raise SchemaError(f"unknown key {shown(key)}; {advice}", at, shown(key))
+
+
 def _text(given: Any, name: str, at: str) -> str:
     found = _get(given, name, at)
     if not isinstance(found, str):
         raise SchemaError(f"{name!r} must be a string, not {type(found).__name__}", f"{at}/{name}", name)
+    check_text(found, f"{at}/{name}", name)
     return found
 
 
@@ -401,17 +410,35 @@ def _list(given: Any, name: str, at: str, default: Any = None) -> list[Any]:
     return list(found)
 
 
-def _texts(given: Any, name: str, at: str, default: Any = None) -> tuple[str, ...]:
+def _filled(given: Any, name: str, at: str) -> list[Any]:
+    found = _list(given, name, at)
+    if not found:
+        raise SchemaError(f"{name!r} must not be empty", f"{at}/{name}", name)
+    return found
+
+
+def _texts(given: Any, name: str, at: str, default: Any = None, *, may_be_empty: bool = True) -> tuple[str, ...]:
     found = _list(given, name, at, default)
     for i, text in enumerate(found):
+        place = f"{at}/{name}/{i}"
         if not isinstance(text, str):
-            raise SchemaError(f"{name!r} must be a list of strings", f"{at}/{name}/{i}", name)
+            raise SchemaError(f"{name!r} must be a list of strings", place, name)
+        if not text and not may_be_empty:
+            raise SchemaError(f"{name!r} must not contain an empty string", place, name)
+        check_text(text, place, name)
     return tuple(found)
 
 
+def _flag(given: Mapping[str, Any], name: str, at: str, *, default: bool = False) -> bool:
+    found = given.get(name, default)
+    if not isinstance(found, bool):
+        raise SchemaError(f"{name!r} must be a bool, not {shown(found)}", f"{at}/{name}", name)
+    return found
+
+
 def _count(given: Any, at: str) -> int:
-    if type(given) is not int or given < 0:
-        raise SchemaError(f"expected a whole number, not {shown(given)}", at, at.rpartition("/")[2])
+    if type(given) is not int or not 0 <= given <= _MOST:
+        raise SchemaError(f"expected a whole number up to {_MOST:,}, not {shown(given)}", at, at.rpartition("/")[2])
     return given
 
 

@@ -1,13 +1,19 @@
 """Structural tags: the texts of each format, as xgrammar 0.2.8 accepts them, and refusals by path."""
 
+import contextlib
+import copy
 import json
+import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from guided.engine.compile import compile as compile_index
+from guided.engine.files import load_index
 from guided.engine.structural_tags import StructuralTag
-from guided.errors import SchemaError
+from guided.errors import GrammarError, GuidedError, LimitError, PatternError, SchemaError
 from guided.vocabulary.vocabulary import Vocabulary
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -31,7 +37,7 @@ def _tag(content: Any, end: Any = "</a>") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("given", "accepted", "refused"),
+    ("form", "accepted", "refused"),
     [
         (
             _triggered(),
@@ -120,8 +126,8 @@ def _tag(content: Any, end: Any = "</a>") -> dict[str, Any]:
         ),
     ],
 )  # fmt: skip
-def test_formats_have_the_texts_of_xgrammar(given: Any, accepted: list[str], refused: list[str]) -> None:
-    tag = {"type": "structural_tag", "format": given}
+def test_formats_have_the_texts_of_xgrammar(form: Any, accepted: list[str], refused: list[str]) -> None:
+    tag = {"type": "structural_tag", "format": form}
     for spec in (StructuralTag(tag), StructuralTag(json.dumps(tag))):
         index = compile_index(spec, BYTES)
         assert [text for text in accepted if not index.accepts(text)] == []
@@ -130,9 +136,9 @@ def test_formats_have_the_texts_of_xgrammar(given: Any, accepted: list[str], ref
 
 def test_the_older_form() -> None:
     schema = {"type": "integer"}
-    for given in (schema, json.dumps(schema)):
+    for written in (schema, json.dumps(schema)):
         spec = StructuralTag(
-            {"structures": [{"begin": "<f>", "schema": given, "end": "</f>"}], "triggers": ["<f"]},
+            {"structures": [{"begin": "<f>", "schema": written, "end": "</f>"}], "triggers": ["<f"]},
         )
         index = compile_index(spec, BYTES)
         assert index.accepts("a<f>1</f>b")
@@ -149,8 +155,8 @@ def test_the_older_form() -> None:
         ({"format": {"type": "token", "token": 1}}, r"formats of single tokens such as 'token' cannot be enforced"),
         ({"format": {"type": "const_string"}}, r"'value' is missing \(at /format, value\)"),
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
-        ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0, elements"),
-        ({"format": {"type": "any_text", "max_chars": 3}}, r"cannot be enforced \(at /format/max_chars, max_chars\)"),
+        ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
+        ({"format": {"type": "any_text", "max_chars": 3, "max_tokens": 2}}, r"together.* \(at /format/max_chars, max_chars\)"),
         ({"format": {"type": "grammar", "grammar": 'root ::= "a"'}}, r"EBNF \(GBNF\) grammars are not supported"),
         ({"format": {"type": "json_schema", "json_schema": {}, "style": "cohere_xml"}}, r"unknown or unsupported style"),
         ({"format": {"type": "json_schema", "json_schema": {}, "excludes": ["a"]}}, r"at /format/excludes, excludes"),
@@ -167,3 +173,294 @@ def test_unsatisfiable_values_are_refused_by_path(tag: Any, message: str) -> Non
 def test_structural_tags_refuse_other_types() -> None:
     with pytest.raises(SchemaError, match="a structural tag must be an object, not int"):
         StructuralTag(1)  # type: ignore[arg-type]
+
+
+# A schema of the argument ``v``, and texts of it in the qwen style.
+_VALUES = [
+    ({"type": "string", "minLength": 2}, ["aa", '"x"', "a<b"], ["x", ""]),
+    ({"type": "string", "pattern": "^a+$"}, ["aa"], ['"aa"', "b", ""]),
+    ({"type": "string", "format": "date"}, ["2020-01-01"], ['"2020-01-01"', "2020"]),
+    ({"const": "x"}, ["x", "\nx\n"], ['"x"', "y"]),
+    ({"enum": ["x", 1, None]}, ["x", "1", "null"], ['"x"', "2"]),
+    ({"type": ["string", "null"]}, ["x", "null", ""], ["a</parameter>"]),
+    ({"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}]}, ["x", "null", " null "], ["xx"]),
+    ({"oneOf": [{"type": "integer"}, {"enum": ["auto"]}]}, ["12", "auto"], ['"auto"', "x"]),
+    ({"allOf": [{"type": "string"}, {"minLength": 1}]}, ["x", '"'], [""]),
+    ({"not": {"type": "string"}}, ["1", "null", '{"a": "b"}', "[]"], ["x", '"x"']),
+    ({}, ["x", "1", "[1]", ""], ["a</parameter>"]),
+    (True, ["x"], []),
+    ({"$ref": "#/$defs/text"}, ["x", '"x"'], []),
+    ({"$ref": "#/$defs/nested"}, ['{"nested": {}}', "{}"], ["x", '{"nested": 1}']),
+    ({"type": "array", "items": {"type": "string"}}, ['["a"]', "[]"], ["a", "[a]"]),
+    ({"type": "boolean"}, ["true", " false "], ["True"]),
+    ({"anyOf": [{"type": "string", "pattern": "^z"}, {"type": "array", "items": False}]}, ["zz", "[]"], ["[1]", "a"]),
+    ({"type": ["string", "integer"], "enum": ["a", 1, None]}, ["a", "1"], ["null", '"a"']),
+    ({"anyOf": [{"const": "a"}, {"type": "integer", "minimum": 1, "maximum": 0}]}, ["a"], ["1"]),
+]  # fmt: skip
+_DEFINITIONS = {
+    "text": {"type": "string"},
+    "nested": {"type": "object", "properties": {"nested": {"$ref": "#/$defs/nested"}}, "additionalProperties": False},
+}
+
+
+def _schema(value: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"v": value}, "required": ["v"], "$defs": _DEFINITIONS}
+
+
+def _styled(schema: Any, style: str = "qwen_xml", **options: Any) -> dict[str, Any]:
+    return {"format": {"type": "json_schema", "json_schema": schema, "style": style, **options}}
+
+
+@pytest.mark.parametrize(("value", "accepted", "refused"), _VALUES)
+def test_strings_are_plain_however_a_schema_spells_them(value: Any, accepted: list[str], refused: list[str]) -> None:
+    schema = _schema(value)
+    for style, begin, end in (
+        ("qwen_xml", "<parameter=v>", "</parameter>"),
+        ("minimax_xml", '<parameter name="v">', "</parameter>"),
+        ("glm_xml", "<arg_key>v</arg_key><arg_value>", "</arg_value>"),
+    ):
+        index = compile_index(StructuralTag(_styled(schema, style)), BYTES)
+        texts = [text.replace("</parameter>", end) for text in refused]
+        assert [text for text in accepted if not index.accepts(begin + text + end)] == []
+        assert [text for text in texts if index.accepts(begin + text + end)] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "strings", "others", "neither"),
+    [
+        ({"type": ["string", "null"]}, ["x", "null", "1"], ["null", " null "], ["1"]),
+        ({"enum": ["x", 1]}, ["x"], ["1"], ["2"]),
+        ({}, ["x", "1"], ["1", "[1]", '"x"'], ["x"]),
+        ({"type": "string", "pattern": "^a$"}, ["a"], [], ["b", " a"]),
+        ({"type": "integer"}, [], ["1"], ["a"]),
+    ],
+)
+def test_styles_that_mark_strings(value: Any, strings: list[str], others: list[str], neither: list[str]) -> None:
+    index = compile_index(StructuralTag(_styled(_schema(value), "deepseek_xml")), BYTES)
+
+    def accepts(text: str, marks: str) -> bool:
+        begin = f'<\uff5cDSML\uff5cparameter name="v" string="{marks}">'
+        return index.accepts(f"{begin}{text}</\uff5cDSML\uff5cparameter>")
+
+    quoted = [text for text in others if text == '"x"']
+    assert [text for text in strings if not accepts(text, "true")] == []
+    assert [text for text in others if text not in quoted and not accepts(text, "false")] == []
+    assert [text for text in (*neither, *quoted) if accepts(text, "false")] == []
+
+
+def test_the_kimi_style_names_the_type_of_each_value() -> None:
+    index = compile_index(
+        StructuralTag(_styled(_schema({"type": ["string", "integer", "null"]}), "kimi_k3_xml")), BYTES
+    )
+
+    def accepts(kind: str, text: str) -> bool:
+        return index.accepts(f'<|open|>argument key="v" type="{kind}"<|sep|>{text}<|close|>argument<|sep|>')
+
+    assert accepts("string", "1")
+    assert accepts("number", "1")
+    assert accepts("null", "null")
+    assert not accepts("null", "1")
+    assert not accepts("boolean", "true")
+
+
+def _arguments(*values: tuple[str, str]) -> str:
+    return "".join(f"<parameter={name}>{value}</parameter>" for name, value in values)
+
+
+_A, _B, _TEXT = ("a", "1"), ("b", "2"), ("c", "x")
+_INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "accepted", "refused"),
+    [
+        (_INTEGERS, {}, [(_B,), (_A, _B)], [(), (_A,), (_B, _A), (_B, _TEXT)]),
+        (_INTEGERS, {"any_order": True}, [(_B,), (_A, _B), (_B, _A)], [(), (_A,), (_A, _A, _B), (_B, _TEXT)]),
+        ({**_INTEGERS, "additionalProperties": True}, {}, [(_B,), (_B, _TEXT, _TEXT)], [(_TEXT, _B), (_B, _A)]),
+        (
+            {**_INTEGERS, "additionalProperties": True},
+            {"any_order": True},
+            [(_TEXT, _B, _TEXT, _A)],
+            [(_TEXT,), (_B, ("a", "x"))],
+        ),
+        ({**_INTEGERS, "additionalProperties": {"type": "integer"}}, {}, [(_B, ("c", "1"))], [(_B, _TEXT)]),
+        ({"type": "object"}, {}, [(), (_A, _TEXT)], [(("1", "a"),)]),
+        (True, {}, [(), (_A, _TEXT)], []),
+        ({"type": "object", "additionalProperties": False}, {}, [()], [(_A,)]),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", **_INTEGERS}, {}, [(_B,)], [()]),
+        ({"$ref": "#/definitions/x", "definitions": {"x": _INTEGERS}}, {}, [(_A, _B)], [(_A,)]),
+        ({"anyOf": [_INTEGERS, {"properties": {"c": {"const": "x"}}}]}, {}, [(_B,), (_TEXT,), ()], [(_B, _TEXT)]),
+        ({"required": ["d"], "additionalProperties": {"const": "y"}}, {}, [(("d", "y"),)], [(), (("d", "x"),)]),
+    ],
+)  # fmt: skip
+def test_objects_in_a_style(schema: Any, options: Any, accepted: list[Any], refused: list[Any]) -> None:
+    index = compile_index(StructuralTag(_styled(schema, **options)), BYTES)
+    assert [given for given in accepted if not index.accepts(_arguments(*given))] == []
+    assert [given for given in refused if index.accepts(_arguments(*given))] == []
+
+
+def test_blanks_around_arguments_are_bounded() -> None:
+    index = compile_index(StructuralTag(_styled(_schema({"type": "integer"}), max_whitespace_cnt=2)), BYTES)
+    assert index.accepts(" \n<parameter=v>  1</parameter>")
+    assert not index.accepts("<parameter=v>   1</parameter>")
+
+
+@pytest.mark.parametrize(
+    ("options", "accepted", "refused"),
+    [
+        ({"max_chars": 3}, ["<a></a>", "<a>é\U0001f600x</a>", "<a></</a>"], ["<a>abcd</a>", "<a></a></a>"]),
+        ({"max_chars": 3, "excludes": ["b"]}, ["<a>ac</a>"], ["<a>b</a>"]),
+        ({"max_chars": 0}, ["<a></a>"], ["<a>x</a>"]),
+        ({"max_tokens": 0}, ["<a></a>"], ["<a>x</a>"]),
+    ],
+)
+def test_free_text_of_bounded_length(options: Any, accepted: list[str], refused: list[str]) -> None:
+    index = compile_index(StructuralTag({"format": _tag({"type": "any_text", **options})}), BYTES)
+    assert [text for text in accepted if not index.accepts(text)] == []
+    assert [text for text in refused if index.accepts(text)] == []
+    index = compile_index(StructuralTag({"format": {"type": "any_text", "max_chars": 2}}), BYTES)
+    assert index.accepts("ab")
+    assert not index.accepts("abc")
+
+
+_LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end": "</f>"}], "triggers": ["<f"]}
+
+
+@pytest.mark.parametrize(
+    ("tag", "kind", "message"),
+    [
+        (_styled({"properties": []}), SchemaError, "at /format/json_schema, properties"),
+        (_styled(_schema({"enum": 3})), SchemaError, "at /format/json_schema/properties/v, enum"),
+        (_styled({"properties": {"a": {}}, "required": "a"}), SchemaError, "at /format/json_schema, required"),
+        (_styled(_schema({"type": "nope"})), SchemaError, "at /format/json_schema/properties/v, type"),
+        (_styled({"patternProperties": {"^x": {}}}), SchemaError, "at /format/json_schema, patternProperties"),
+        (_styled({"minProperties": 1}), SchemaError, "at /format/json_schema, minProperties"),
+        (_styled({"type": "integer"}), SchemaError, "must be that of an object .at /format/json_schema, type"),
+        (_styled(False), SchemaError, "no value satisfies the schema .at /format/json_schema"),
+        (_styled({"required": ["x"], "properties": {}}), SchemaError, "required argument 'x' has no schema"),
+        (_styled({"$ref": "#"}), SchemaError, "refers to itself"),
+        (_styled({"anyOf": [{"$ref": "#"}]}), SchemaError, "refers to itself"),
+        (_styled({"properties": {c: {} for c in "abcdef"}}, any_order=True), SchemaError, "6 arguments in any order"),
+        (_styled({}, max_whitespace_cnt=0), SchemaError, "must be positive"),
+        (_styled({}, style=3), SchemaError, "at /format/style, style"),
+        (_styled({}, any_order="yes"), SchemaError, "'any_order' must be a bool, not 'yes' .at /format/any_order"),
+        ({"format": _triggered(at_least_one="no")}, SchemaError, "at /format/at_least_one, at_least_one"),
+        ({"format": {**_TAG, "end": []}}, SchemaError, "a tag needs at least one end string .at /format/end, end"),
+        ({"format": {**_TAG, "end": ["x", 1]}}, SchemaError, "at /format/end/1, end"),
+        ({"format": _triggered(tags=[3])}, SchemaError, "a tag must be an object, not int .at /format/tags/0"),
+        ({"format": _triggered(triggers=[])}, SchemaError, "at /format/triggers, triggers"),
+        ({"format": _triggered(exclude=["x"])}, SchemaError, "unknown key 'exclude'; is 'excludes' meant"),
+        ({"format": _TAG, "fromat": 1}, SchemaError, "unknown key 'fromat'; is 'format' meant"),
+        ({"format": {"type": "const_string", "value": "\ud800"}}, SchemaError, "lone surrogate.*at /format/value"),
+        ({"format": {"type": "any_text", "excludes": [""]}}, SchemaError, "at /format/excludes/0, excludes"),
+        ({"format": {"type": "any_text", "max_tokens": 2**40}}, SchemaError, "at /format/max_tokens"),
+        ({"format": {"type": "dispatch", "rules": ["ab"]}}, SchemaError, "at /format/rules/0, rules"),
+        ({**_LEGACY, "triggers": ["<g"]}, SchemaError, "at /structures/0/begin, begin"),
+        ({**_LEGACY, "structures": [{**_LEGACY["structures"][0], "ends": 1}]}, SchemaError, "at /structures/0, 'ends'"),
+        ({**_LEGACY, "structures": [{"begin": "<f>", "schema": {"type": "x"}, "end": ""}]}, SchemaError, "at /structures/0/schema, type"),
+        ({"format": _tag({"type": "regex", "pattern": "(a"})}, PatternError, "^/format/content/pattern: "),
+        ({"format": _tag({"type": "grammar", "grammar": "start: x"})}, GrammarError, "^/format/content/grammar: "),
+        ({"format": _tag({"type": "grammar", "grammar": 'start: start "a"'})}, GrammarError, "^/format/content/grammar: "),
+        ({"format": _tag({"type": "json_schema", "json_schema": {"type": "x"}})}, SchemaError, "at /format/content/json_schema, type"),
+        ({"format": _tag({"type": "json_schema", "json_schema": {"allOf": [{"type": "null"}, {"type": "array"}]}})}, SchemaError,
+         "no value satisfies the schema .at /format/content/json_schema, schema"),
+        (_styled(_schema({"type": "string", "maxLength": 1, "minLength": 2})), SchemaError, "at /format/json_schema/properties/v, schema"),
+        (_styled(_schema({"$ref": "#/$defs/text", "type": "integer"})), SchemaError, "no value satisfies"),
+        ({"format": {"type": "any_text", "max_chars": 10**8}}, LimitError, "^/format: "),
+    ],
+)  # fmt: skip
+def test_errors_say_where_and_compiling_too(tag: Any, kind: type[GuidedError], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        compile_index(StructuralTag(tag), BYTES)
+
+
+def test_unknown_keys_of_people_have_no_effect() -> None:
+    tag = {"format": {"type": "const_string", "value": "a", "description": "x", "x-note": 1}}
+    assert compile_index(StructuralTag(tag), BYTES).accepts("a")
+
+
+_WHOLE = {
+    "format": {
+        "type": "sequence",
+        "elements": [
+            _triggered(excludes=["x"], at_least_one=True, stop_after_first=False),
+            _styled({**_schema({"enum": ["x", 1]}), "additionalProperties": {"$ref": "#/$defs/text"}}, any_order=True)["format"],
+            {"type": "json_schema", "json_schema": {"properties": {"a": {"type": "string"}}}, "max_whitespace_cnt": 2},
+            {"type": "or", "elements": [{"type": "dispatch", "rules": [["a", _NUMBER]], "loop": False}, _ANY]},
+            {"type": "tags_with_separator", "tags": [_TAG], "separator": ",", "at_least_one": True},
+            {"type": "repeat", "min": 0, "max": 2, "content": {"type": "regex", "pattern": "[a-c]+"}},
+            {"type": "any_text", "max_chars": 4, "excludes": ["no"]},
+            {"type": "grammar", "grammar": 'start: "a" | "b"'},
+        ],
+    },
+}  # fmt: skip
+_JUNK = st.sampled_from(
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        3,
+        1.5,
+        10**20,
+        "",
+        "a",
+        "root",
+        "\ud800",
+        "#",
+        "(",
+        [],
+        ["a"],
+        [[]],
+        [1],
+        {},
+        {"a": 1},
+        {"type": "x"},
+    ]
+)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(found for key, each in inner for found in _places(each, (*path, key)))]
+
+
+def _damaged(tag: Any, path: tuple[Any, ...], junk: Any, action: str) -> Any:
+    if not path:
+        return junk
+    tag = copy.deepcopy(tag)
+    holder = tag
+    for key in path[:-1]:
+        holder = holder[key]
+    if action == "delete":
+        del holder[path[-1]]
+    elif action == "add" and isinstance(holder, dict):
+        holder[f"{path[-1]}s"] = junk
+    else:
+        holder[path[-1]] = junk
+    return tag
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_damaged_tags_are_read_or_refused(data: st.DataObject) -> None:
+    tag = data.draw(st.sampled_from([_WHOLE, _LEGACY]))
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(_places(tag)))
+        tag = _damaged(tag, path, data.draw(_JUNK), data.draw(st.sampled_from(["delete", "replace", "add"])))
+        if not isinstance(tag, dict):
+            break
+    with contextlib.suppress(GuidedError):
+        compile_index(StructuralTag(tag), BYTES)
+
+
+def test_structural_tags_survive_pickling_and_files(tmp_path: Any) -> None:
+    tag = StructuralTag(_styled(_schema({"anyOf": [{"type": "string", "pattern": "^a+$"}, {"type": "array"}]})))
+    index = compile_index(tag, BYTES)
+    text = "<parameter=v>aa</parameter>"
+    assert compile_index(pickle.loads(pickle.dumps(tag)), BYTES).accepts(text)
+    index.save(tmp_path / "tag.index")
+    loaded = load_index(tmp_path / "tag.index", BYTES)
+    assert loaded.accepts(text)
+    assert not loaded.accepts("<parameter=v>b</parameter>")

@@ -1,0 +1,125 @@
+"""Specs that are part of a document: their errors say where.
+
+`Located` and `LocatedStack` wrap a leaf of a composition. They lower as the wrapped spec does; errors get the JSON Pointer of its place.
+"""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from guided.automata.build import from_tree
+from guided.engine.algebra import Composable
+from guided.engine.fingerprints import fingerprint_of
+from guided.engine.specs import Lowered, StackSpec
+from guided.errors import GuidedError, SchemaError
+from guided.limits import Limits
+from guided.patterns.tree import Node
+
+__all__ = ["Located", "LocatedStack", "TreeSpec", "at_place", "located"]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Located(Composable):
+    """A spec at a place of a document.
+
+    Attributes
+    ----------
+    spec : Spec or StackSpec
+    place : str
+        JSON Pointer of the spec in the document.
+    inner : str
+        Beginning of the pointers of the spec's own errors that the place replaces; other pointers are dropped.
+    """
+
+    spec: Any
+    place: str
+    inner: str = ""
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the spec's content."""
+        return str(self.spec.fingerprint)
+
+    def lower(self, limits: Limits) -> Any:
+        """Return what the spec is lowered to. Raises as the spec, with the place."""
+        with at_place(self.place, self.inner):
+            return self.spec.lower(limits)
+
+
+class LocatedStack(Located):
+    """A spec that needs a stack, at a place of a document; implements `StackSpec`."""
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """Kind of the spec in index files."""
+        return str(self.spec.kind)
+
+    @property
+    def data(self) -> str:
+        """The spec as text, without its place."""
+        return str(self.spec.data)
+
+    def from_data(self, data: str, limits: Limits | None = None) -> Any:
+        """Return the spec that `data` describes."""
+        return self.spec.from_data(data, limits)
+
+    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
+        """Return the automaton of the texts. Raises as the spec, with the place."""
+        with at_place(self.place, self.inner):
+            return self.spec.pushdown(limits, alphabet)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class TreeSpec(Composable):
+    """The texts of a pattern tree.
+
+    Attributes
+    ----------
+    tree : Node
+    fingerprint : str
+        SHA-256 in hex of what the tree was made from.
+    may_be_empty : bool
+        Whether a tree without a text is accepted; otherwise lowering it raises `SchemaError`.
+    """
+
+    tree: Node
+    fingerprint: str
+    may_be_empty: bool = True
+
+    @classmethod
+    def of(cls, tree: Node, *source: str, may_be_empty: bool = True) -> "TreeSpec":
+        """Return the spec of a tree that was made from some texts."""
+        return cls(tree, fingerprint_of("pattern tree", *source), may_be_empty)
+
+    def lower(self, limits: Limits) -> Any:
+        """Return the automaton of the tree."""
+        found = from_tree(self.tree, limits)
+        if not self.may_be_empty and found.is_empty():
+            raise SchemaError("no value satisfies the schema", "", "schema")
+        return found
+
+
+def located(spec: Any, place: str, inner: str = "") -> Located:
+    """Return a spec whose errors say that it is at a place of a document."""
+    return (LocatedStack if isinstance(spec, StackSpec) else Located)(spec, place, inner)
+
+
+@contextmanager
+def at_place(place: str, inner: str = "") -> Iterator[None]:
+    """Put a place into the errors of a block."""
+    try:
+        yield
+    except GuidedError as error:
+        if isinstance(error, SchemaError):
+            within = error.pointer[len(inner) :] if error.pointer.startswith(inner) else ""
+            raise SchemaError(error.reason, place + within, error.keyword) from error
+        found = copy.copy(error)
+        found.args = (f"{place}: {error}",)
+        raise found from error
