@@ -12,6 +12,7 @@ refused with their JSON Pointer.
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import perm
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -19,7 +20,7 @@ from guided.engine.algebra import Alternatives, Concatenation, Optional, Part, R
 from guided.engine.json_schema import JsonSchema
 from guided.engine.located import TreeSpec, at_place, located
 from guided.engine.specs import Regex
-from guided.errors import SchemaError, shown
+from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
@@ -46,9 +47,6 @@ _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 # Keywords of an object that are read here, or that have no effect on its arguments.
 _READ = {"type", "properties", "required", "additionalProperties", "$defs", "definitions", "$schema", "$ref", "anyOf"}
 _NO_EFFECT = ANNOTATIONS | {"$id", "id", "$comment", "title", "description", "default", "examples", "deprecated"}
-# In any order, each set of arguments that were given is a part of its own.
-_MOST_IN_ANY_ORDER = 5
-_MOST_REFERENCES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +159,29 @@ class _Arguments:
         self._json_options = JsonOptions(**options)
         self._blanks = Regex(f"[ \\t\\n\\r]{{0,{most_blanks}}}", ascii=True)
         self._source = text_of(document)
+        self._found: dict[str, Part] = {}
 
     def whole(self) -> Part:
         """Return the arguments of the document."""
         with at_place(self._place):
             # What follows relies on well-formed keywords.
             Lowering(self._document, self._json_options, Formulas(), Limits()).check()
-        return self._object(self._document, "", 0)
+        return self._object("", ())
 
-    def _object(self, schema: Any, pointer: str, depth: int) -> Part:
-        """Return the arguments of an object schema at a pointer in the document."""
+    def _object(self, pointer: str, outer: tuple[str, ...]) -> Part:
+        """Return the arguments of an object schema at a pointer in the document, within those at other pointers."""
+        if pointer in outer:
+            raise self._refuse("the schema refers to itself for the same value", pointer, "$ref")
+        limits = Limits()
+        if len(outer) > limits.schema_depth:
+            advice = f"the schemas of one value nest too deep (at {self._place})"
+            raise LimitError("schema_depth", len(outer), limits.schema_depth, advice)
+        if pointer not in self._found:
+            self._found[pointer] = self._read(pointer, (*outer, pointer))
+        return self._found[pointer]
+
+    def _read(self, pointer: str, outer: tuple[str, ...]) -> Part:
+        schema = _at(self._document, pointer)
         if isinstance(schema, bool):
             if not schema:
                 raise self._refuse("no value satisfies the schema", pointer, "schema")
@@ -184,17 +195,13 @@ class _Arguments:
             raise self._refuse("this keyword of an object cannot be enforced in this style", pointer, keyword)
         if schema.get("type", "object") not in ("object", ["object"]):
             raise self._refuse("this style writes arguments: the schema must be that of an object", pointer, "type")
-        if depth > _MOST_REFERENCES:
-            raise self._refuse("the schema refers to itself for the same value", pointer, "$ref")
         if "$ref" in given:
             reference = schema["$ref"]
             if reference != "#" and not reference.startswith("#/"):
                 raise self._refuse("this style follows references by JSON Pointer only", pointer, "$ref")
-            pointer = unquote(reference[1:])
-            return self._object(_at(self._document, pointer), pointer, depth + 1)
+            return self._object(unquote(reference[1:]), outer)
         if "anyOf" in given:
-            branches = enumerate(schema["anyOf"])
-            return Alternatives(tuple(self._object(each, f"{pointer}/anyOf/{i}", depth + 1) for i, each in branches))
+            return Alternatives(tuple(self._object(f"{pointer}/anyOf/{i}", outer) for i in range(len(schema["anyOf"]))))
         return self._members(schema, pointer)
 
     def _members(self, schema: Mapping[str, Any], pointer: str) -> Part:
@@ -224,12 +231,11 @@ class _Arguments:
         return Concatenation((*ordered, extra, self._blanks))
 
     def _in_any_order(self, members: list[tuple[Part, bool]], extra: Part, pointer: str) -> Part:
-        if len(members) > _MOST_IN_ANY_ORDER:
-            raise self._refuse(
-                f"{len(members)} arguments in any order cannot be enforced in this style, at most {_MOST_IN_ANY_ORDER}",
-                pointer,
-                "properties",
-            )
+        # Each sequence of distinct arguments is a path of its own.
+        n_paths, limits = sum(perm(len(members), n) for n in range(1, len(members) + 1)), Limits()
+        if n_paths > limits.nfa_states:
+            advice = f"{len(members)} arguments in any order are too many (at {self._place}{pointer})"
+            raise LimitError("nfa_states", n_paths, limits.nfa_states, advice)
         made: dict[tuple[int, ...], Part] = {(): ""}
 
         def rest(left: tuple[int, ...]) -> Part:

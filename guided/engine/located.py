@@ -51,10 +51,21 @@ class Located(Composable):
             return self.spec.lower(limits)
 
 
-class LocatedStack(Located):
-    """A spec that needs a stack, at a place of a document; implements `StackSpec`."""
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class LocatedStack(Composable):
+    """A spec that needs a stack, at a place of a document; implements `StackSpec`. Attributes as in `Located`."""
 
-    __slots__ = ()
+    spec: Any
+    place: str
+    inner: str = ""
+
+    def __repr__(self) -> str:
+        return repr(self.spec)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the spec's content."""
+        return str(self.spec.fingerprint)
 
     @property
     def kind(self) -> str:
@@ -106,7 +117,7 @@ class TreeSpec(Composable):
         return found
 
 
-def located(spec: Any, place: str, inner: str = "") -> Located:
+def located(spec: Any, place: str, inner: str = "") -> "Located | LocatedStack":
     """Return a spec whose errors say that it is at a place of a document."""
     return (LocatedStack if isinstance(spec, StackSpec) else Located)(spec, place, inner)
 

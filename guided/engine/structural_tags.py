@@ -92,6 +92,8 @@ class _Reader:
     def __init__(self, options: Mapping[str, Any]) -> None:
         # Of all schemas.
         self._options = options
+        # Whether the tags are the structures of the older form.
+        self._is_older = False
         self.kinds: list[str] = []
 
     def top(self, tag: Mapping[str, Any]) -> Part:
@@ -112,18 +114,16 @@ class _Reader:
             content = {"type": "json_schema", "json_schema": schema}
             _check_keys(item, ("begin", "schema", "end"), at)
             tags.append({"begin": _text(item, "begin", at), "content": content, "end": _text(item, "end", at)})
-        older = _OlderForm(self._options)
-        found = older._triggered({"tags": tags, "triggers": _get(tag, "triggers", "")}, "", ())
-        self.kinds += older.kinds
-        return found
+        self._is_older = True
+        return self._triggered({"tags": tags, "triggers": _get(tag, "triggers", "")}, "", ())
 
     def _tag_place(self, at: str, i: int) -> str:
         """Return the JSON Pointer of a tag of triggered tags."""
-        return f"{at}/tags/{i}"
+        return f"{at}/{'structures' if self._is_older else 'tags'}/{i}"
 
     def _schema_place(self, at: str) -> str:
         """Return the JSON Pointer of the schema of a format."""
-        return f"{at}/json_schema"
+        return f"{at.removesuffix('/content')}/schema" if self._is_older else f"{at}/json_schema"
 
     def _format(self, given: Any, at: str, ends: tuple[str, ...]) -> Part:
         """Return the composition of a format. ``ends``: strings that end the text around it, which free text must not contain."""
@@ -314,16 +314,6 @@ class _Reader:
         return Repeat(inner, low, most)
 
 
-class _OlderForm(_Reader):
-    """Reads the older form, whose tags are its ``structures``."""
-
-    def _tag_place(self, at: str, i: int) -> str:
-        return f"{at}/structures/{i}"
-
-    def _schema_place(self, at: str) -> str:
-        return f"{at.removesuffix('/content')}/schema"
-
-
 _TAG = ("begin", "content", "end")
 # Reader and keys of each format.
 _FORMATS: dict[str, tuple[Callable[[_Reader, Mapping[str, Any], str, tuple[str, ...]], Part], tuple[str, ...]]] = {
@@ -353,7 +343,7 @@ _FORMATS: dict[str, tuple[Callable[[_Reader, Mapping[str, Any], str, tuple[str, 
 # Keys without an effect.
 _FOR_PEOPLE = {"title", "description", "$comment"}
 # As in xgrammar.
-_MOST = 2**31 - 1
+_LARGEST = 2**31 - 1
 _CHARACTER = Chars(Charset.UNIVERSE)
 _OF_TOKENS = {"token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"}
 
@@ -437,8 +427,8 @@ def _flag(given: Mapping[str, Any], name: str, at: str, *, default: bool = False
 
 
 def _count(given: Any, at: str) -> int:
-    if type(given) is not int or not 0 <= given <= _MOST:
-        raise SchemaError(f"expected a whole number up to {_MOST:,}, not {shown(given)}", at, at.rpartition("/")[2])
+    if type(given) is not int or not 0 <= given <= _LARGEST:
+        raise SchemaError(f"expected a whole number up to {_LARGEST:,}, not {shown(given)}", at, at.rpartition("/")[2])
     return given
 
 

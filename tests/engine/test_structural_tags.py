@@ -340,7 +340,7 @@ _LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end":
         (_styled({"required": ["x"], "properties": {}}), SchemaError, "required argument 'x' has no schema"),
         (_styled({"$ref": "#"}), SchemaError, "refers to itself"),
         (_styled({"anyOf": [{"$ref": "#"}]}), SchemaError, "refers to itself"),
-        (_styled({"properties": {c: {} for c in "abcdef"}}, any_order=True), SchemaError, "6 arguments in any order"),
+        (_styled({"properties": {c: {} for c in "abcdefghijkl"}}, any_order=True), LimitError, "12 arguments in any order"),
         (_styled({}, max_whitespace_cnt=0), SchemaError, "must be positive"),
         (_styled({}, style=3), SchemaError, "at /format/style, style"),
         (_styled({}, any_order="yes"), SchemaError, "'any_order' must be a bool, not 'yes' .at /format/any_order"),
