@@ -21,6 +21,7 @@ from guided.engine.captures import Capture, Captures, list_names
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
+from guided.engine.located import Located, LocatedStack
 from guided.engine.specs import Choice
 from guided.errors import GuidedError, SchemaError
 from guided.events import Captured, Done, Event
@@ -120,6 +121,8 @@ def _value(part: Part, text: str) -> Any:
             # The text ends with the first stop string to be complete; of several that end there, the shortest is removed.
             stop = next((stop for stop in sorted(part.stop, key=len) if text.endswith(stop)), "")
             return text[: len(text) - len(stop)]
+        case Located() | LocatedStack():
+            return _value(part.spec, text)
         case str() | Composable():
             return text
     return JsonSchema(part).read(text)

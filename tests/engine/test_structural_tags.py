@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import guided
 from guided.engine.compile import compile as compile_index
 from guided.engine.files import load_index
 from guided.engine.structural_tags import StructuralTag
@@ -464,3 +465,8 @@ def test_structural_tags_survive_pickling_and_files(tmp_path: Any) -> None:
     loaded = load_index(tmp_path / "tag.index", BYTES)
     assert loaded.accepts(text)
     assert not loaded.accepts("<parameter=v>b</parameter>")
+
+
+def test_the_value_of_a_format_is_that_of_its_spec() -> None:
+    spec = "x" + StructuralTag({"format": {"type": "json_schema", "json_schema": {"type": "object"}}}).named("it")
+    assert guided.captures(spec, 'x{"a": 1}') == {"it": {"a": 1}}
