@@ -174,7 +174,7 @@ class _Arguments:
             raise self._refuse("the schema refers to itself for the same value", pointer, "$ref")
         limits = Limits()
         if len(outer) > limits.schema_depth:
-            advice = f"the schemas of one value nest too deep (at {self._place})"
+            advice = f"schemas of one value, one within another, at {self._place}"
             raise LimitError("schema_depth", len(outer), limits.schema_depth, advice)
         if pointer not in self._found:
             self._found[pointer] = self._read(pointer, (*outer, pointer))
