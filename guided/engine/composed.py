@@ -60,11 +60,6 @@ class Composed:
         return repr(self.tree)
 
     @property
-    def levels(self) -> int:
-        """Nesting of compositions in the tree."""
-        return self.tree.levels
-
-    @property
     def markers(self) -> tuple[str, ...]:
         """Texts that may be special tokens of a vocabulary."""
         return self.tree.markers

@@ -133,7 +133,11 @@ class _Reader:
         found = _FORMATS.get(kind)
         if found is None:
             if kind in _OF_TOKENS:
-                raise SchemaError(f"formats of single tokens such as {kind!r} cannot be enforced on bytes", at, "type")
+                raise SchemaError(
+                    f"formats of single tokens such as {kind!r} cannot be enforced: specs are sets of texts; use const_string",
+                    at,
+                    "type",
+                )
             raise SchemaError(f"unknown format {shown(kind)}", at, "type")
         read, keys = found
         _check_keys(given, ("type", *keys), at)
