@@ -9,6 +9,7 @@ alternating order, because a shared machine changes from minute to minute. Needs
   schemas again, and without constraint.
 - *stalls*: the longest gap between tokens of streams that run while new schemas arrive; and while requests without constraint do: median
   over the rounds.
+- *mask*: microseconds per row of the bitmask in the engine, of known and new masks: mean over the rounds (``benchmarks.serving_timing``).
 - *refused*: schemas answered with HTTP 400; *wrong*: complete answers that are not valid, and other errors.
 
 Schemas are made by number, from parts that all backends claim to support, so that figures compare the same work.
@@ -28,6 +29,7 @@ from typing import Any
 
 from benchmarks.machine import load, processor
 from benchmarks.serving_server import MODEL, Server, is_installed, serving
+from benchmarks.serving_timing import per_row, variables
 from benchmarks.tables import table
 
 __all__ = ["main", "schema"]
@@ -155,9 +157,7 @@ async def measured(server: Server, batches: list[int], tokens: int, fresh: int) 
         found["again"] = [await first_token(client, one) for one in schemas]
         found["stall"] = await longest_gap(client, 4, tokens, fresh // 4 + 1, constrained=True)
         found["stall_plain"] = await longest_gap(client, 4, tokens, fresh // 4 + 1, constrained=False)
-    metrics = server.metrics()
-    if metrics.get("guided_mask_rows_total"):
-        found["mask"] = metrics["guided_mask_seconds_total"] / metrics["guided_mask_rows_total"]
+    found["mask"] = per_row(server.metrics())
     return found
 
 
@@ -180,7 +180,7 @@ def _report(rounds: list[dict[str, Any]], batches: list[int]) -> str:
     rows = []
     for backend, runs in by_backend.items():
         ends = {end: sum(run["ends"][end] for run in runs) for end in ("valid", "length", "refused", "wrong")}
-        masks = [1e6 * run["mask"] for run in runs if "mask" in run]
+        masks = [1e6 * run["mask"] for run in runs if run["mask"]]
         rows.append([
             backend,
             *(_ratio([run["ratios"][batch] for run in runs]) for batch in batches),
@@ -212,7 +212,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.rounds):
             for backend in given.backend if number % 2 == 0 else reversed(given.backend):
-                with serving(backend, Path(folder) / f"{number}-{backend}.log") as server:
+                log = Path(folder) / f"{number}-{backend}.log"
+                with serving(backend, log, variables=variables(Path(folder) / "plugin")) as server:
                     rounds.append(asyncio.run(measured(server, given.batch, given.tokens, given.schemas)))
                 print(f"round {number + 1}, {backend}, load {load()}", file=sys.stderr, flush=True)
                 if given.json:

@@ -81,6 +81,17 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "structural tag of another kind": (
         structured(structural_tag='{"format": {"type": "token", "token": 1}}'), "single tokens",
     ),
+    "structural tag that is malformed": (
+        structured(structural_tag='{"format": {"type": "json_schema", "json_schema": {"enum": 3}}}'), "enum",
+    ),
+    # options of the server and of the request
+    "forged options": (structured(json='guided["", "flexible", true]\n{"type": "object"}'), "JSON"),
+    "option about JSON with a pattern": (structured(regex="a", whitespace_pattern=" ?"), "JSON"),
+    "two options about whitespace": (
+        structured(json={"type": "object"}, whitespace_pattern=" ?", disable_any_whitespace=True), "contradict",
+    ),
+    "stop token beyond the vocabulary": ({**structured(choice=["a"]), "extra_body": {"stop_token_ids": [60000]}}, "stop_token_ids"),
+    "negative stop token": ({**structured(choice=["a"]), "extra_body": {"stop_token_ids": [-1]}}, "stop_token_ids"),
     # settings
     "text after the end": ({**structured(choice=["a"]), "extra_body": {"ignore_eos": True}}, "ignore_eos"),
     "two constraints": (structured(choice=["a"], regex="a"), ""),

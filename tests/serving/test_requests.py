@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.serving_server import Server
-from tests.serving.calls import PERSON, TOOLS, as_schema, ask, is_valid, refused
+from benchmarks.serving_server import MODEL, Server
+from tests.serving.calls import PERSON, TOOLS, as_schema, ask, is_valid, openai, refused
+from tests.serving.test_load import a_schema
 
 SUM = 'start: NUMBER ("+" NUMBER)~1..2\nNUMBER: /[0-9]{1,3}/\n'
 # By name: options of a request, and what its whole text matches.
@@ -96,20 +97,107 @@ def test_several_answers(server: Server) -> None:
     assert all(re.fullmatch("[0-9]{4}-[0-9]{2}", choice.message.content) for choice in answer.choices)
 
 
-def test_log_probabilities(server: Server) -> None:
-    answer = ask(server.client(), "A year?", logprobs=True, top_logprobs=3, structured={"regex": r"\d{4}"})
-    found = answer.choices[0].logprobs.content
-    assert "".join(token.token for token in found).startswith(answer.choices[0].message.content)
-
-
-@pytest.mark.parametrize("token", [30, 2])
-def test_stop_tokens_are_allowed_after_complete_texts(server: Server, token: int) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_log_probabilities(server: Server, stream: bool) -> None:
     answer = ask(
-        server.client(), "Words", extra_body={"stop_token_ids": [token]}, max_tokens=30,
+        server.client(), "A year?", logprobs=True, top_logprobs=3, structured={"regex": r"\d{4}"}, stream=stream
+    )
+    text, found = "", []
+    for choice in [one for chunk in (answer if stream else [answer]) for one in chunk.choices]:
+        text += (choice.delta if stream else choice.message).content or ""
+        found += choice.logprobs.content if choice.logprobs else []
+    assert re.fullmatch("[0-9]{4}", text)
+    assert "".join(token.token for token in found).startswith(text)
+    assert all(len(token.top_logprobs) >= 3 for token in found)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("token", [30, 2])
+def test_stop_tokens_are_allowed_after_complete_texts(server: Server, token: int, stream: bool) -> None:
+    text, reason = completed(
+        server, "Words", stream, extra_body={"stop_token_ids": [token]}, max_tokens=30,
         structured={"regex": "[a-z]{2,4}( [a-z]{2,4}){1,2}"},
     )  # fmt: skip
+    assert reason == "stop"
+    assert re.fullmatch("[a-z]{2,4}( [a-z]{2,4}){1,2}", text)
+
+
+FORMAT = {
+    "type": "sequence",
+    "elements": [{"type": "const_string", "value": "So: "}, {"type": "json_schema", "json_schema": {"enum": ["a", "b"]}}],
+}  # fmt: skip
+OLDER = {
+    "structures": [{"begin": "<person>", "schema": PERSON, "end": "</person>"}],
+    "triggers": ["<person>"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_structural_tag_as_the_format(server: Server, stream: bool) -> None:
+    text, reason = completed(server, "Answer.", stream, response_format={"type": "structural_tag", "format": FORMAT})
+    assert reason == "stop"
+    assert re.fullmatch('So: "[ab]"', text)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_older_structural_tag_as_the_format(server: Server, stream: bool) -> None:
+    """Text is free until the trigger, which the model copies from the conversation."""
+    contents = ("Hi", "<person>x</person>", "<person>x</person>")
+    messages = [{"role": role, "content": content} for content in contents for role in ("user", "assistant")][:-1]
+    text, _ = completed(
+        server, messages, stream, response_format={"type": "structural_tag", **OLDER},
+        extra_body={"stop": ["</person>"], "include_stop_str_in_output": True},
+    )  # fmt: skip
+    (inner,) = re.findall("<person>(.*)</person>", text, re.DOTALL)
+    assert is_valid(json.loads(inner), PERSON)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", TEXTS)
+def test_raw_completions(server: Server, name: str, stream: bool) -> None:
+    """Two prompts of one request; no chat template."""
+    options, pattern = TEXTS[name]
+    answer = server.client().completions.create(
+        model=MODEL, prompt=["The answer is ", "Answer: "], max_tokens=80, temperature=0.0, stream=stream,
+        extra_body={"structured_outputs": options["structured"]},
+    )  # fmt: skip
+    texts, reasons = ["", ""], ["", ""]
+    for choice in [one for chunk in (answer if stream else [answer]) for one in chunk.choices]:
+        texts[choice.index] += choice.text
+        reasons[choice.index] = choice.finish_reason or reasons[choice.index]
+    assert reasons == ["stop", "stop"]
+    assert all(re.fullmatch(pattern, text) for text in texts)
+
+
+@pytest.mark.parametrize("kind", ["json_schema", "structural_tag"])
+def test_raw_completions_with_a_format(server: Server, kind: str) -> None:
+    form = as_schema(PERSON) if kind == "json_schema" else {"type": kind, "format": FORMAT}
+    answer = server.client().completions.create(
+        model=MODEL, prompt="A person: ", max_tokens=80, temperature=0.0, extra_body={"response_format": form}
+    )
+    text = answer.choices[0].text
     assert answer.choices[0].finish_reason == "stop"
-    assert re.fullmatch("[a-z]{2,4}( [a-z]{2,4}){1,2}", answer.choices[0].message.content)
+    assert is_valid(json.loads(text), PERSON) if kind == "json_schema" else re.fullmatch('So: "[ab]"', text)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_responses(server: Server, stream: bool) -> None:
+    """The same constraints by /v1/responses."""
+
+    def written(**options: Any) -> str:
+        answer = server.client().responses.create(
+            model=MODEL, input="Make a person as JSON.", max_output_tokens=80, temperature=0.0, stream=stream, **options
+        )
+        if not stream:
+            return str(answer.output_text)
+        return "".join(event.delta for event in answer if event.type == "response.output_text.delta")
+
+    form = {"type": "json_schema", "name": "answer", "schema": PERSON, "strict": True}
+    assert is_valid(json.loads(written(text={"format": form})), PERSON)
+    assert re.fullmatch("[0-9]{4}", written(extra_body={"structured_outputs": {"regex": r"\d{4}"}}))
+    if not stream:  # vLLM begins a stream before it checks the request, and then closes the connection
+        with pytest.raises(openai.BadRequestError):
+            written(text={"format": {**form, "schema": {"type": "text"}}})
 
 
 def test_a_budget_cuts_the_text(server: Server) -> None:
@@ -163,6 +251,18 @@ def test_a_named_tool(server: Server, stream: bool) -> None:
     assert found
     for call in found:
         arguments_of(call, "add")
+
+
+def test_many_schemas_of_streamed_tools(server: Server) -> None:
+    for number in range(8):
+        schema = a_schema(300 + number)
+        tool = {"type": "function", "function": {"name": "store", "strict": True, "parameters": schema}}
+        (call,) = calls(
+            server, "Store something.", stream=True, tools=[tool], parallel_tool_calls=False,
+            tool_choice={"type": "function", "function": {"name": "store"}},
+        )  # fmt: skip
+        assert call["function"]["name"] == "store"
+        assert is_valid(json.loads(call["function"]["arguments"]), schema)
 
 
 @pytest.mark.parametrize("stream", [False, True])
