@@ -21,7 +21,7 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.build import as_operand, from_tree
+from guided.automata.build import from_tree
 from guided.automata.calls import with_call_edges
 from guided.automata.minimize import merge_columns
 from guided.automata.nfa import Operand
@@ -49,8 +49,7 @@ from guided.patterns.parse import parse
 
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "operand_of", "trimmed"]
 
-_CHARACTER = tree.Chars(Charset.UNIVERSE)
-_ANY = tree.Repeat(_CHARACTER, 0, None)
+_ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,7 +244,7 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
     if isinstance(item, str):
         return Leaf(None, from_tree(tree.Literal(item), limits))
     if isinstance(item, Text):
-        return Leaf(item, from_tree(_free_text(item), limits), max_tokens=item.max_tokens)
+        return Leaf(item, _free_text(item, limits), max_tokens=item.max_tokens)
     if isinstance(item, Stored):
         stored = item.lowered
         return Leaf(item, stored) if isinstance(stored, Automaton) else Leaf(item, None, stored)
@@ -265,16 +264,21 @@ def _schema_of(item: Part) -> Any:
     return JsonSchema(item)
 
 
-def _free_text(text: Text) -> tree.Node:
-    """Return the tree of a free text with its stop string."""
-    found: list[tree.Node] = []
-    if text.stop:
-        stop = _any_of(text.stop)
-        # It ends where a stop string is complete for the first time.
-        found += [tree.Concat((_ANY, stop)), tree.Complement(tree.Concat((_ANY, stop, _CHARACTER, _ANY)))]
-    if text.excludes:
-        found.append(tree.Complement(tree.Concat((_ANY, _any_of(text.excludes), _ANY))))
-    return tree.Intersect(tuple(found)) if found else _ANY
+def _free_text(text: Text, limits: Limits) -> Automaton:
+    """Return the automaton of a free text with its stop string."""
+    if not text.stop:
+        found = from_tree(_ANY, limits)
+    else:
+        found = _holding(text.stop, limits)
+        # A text ends where a stop string is complete for the first time.
+        table = np.where(found.accepting[:, None], DEAD, found.table).astype(np.int32)
+        found = Automaton.from_table(table, found.classes, found.accepting)
+    return found - _holding(text.excludes, limits) if text.excludes else found
+
+
+def _holding(texts: Iterable[str], limits: Limits) -> Automaton:
+    """Return the automaton of the texts that contain one of some texts."""
+    return from_tree(tree.Concat((_ANY, _any_of(texts), _ANY)), limits)
 
 
 def _any_of(texts: Iterable[str]) -> tree.Node:
@@ -434,7 +438,7 @@ class _Trees:
         key = text.stop, text.excludes
         found = self._texts.get(key)
         if found is None:
-            found = self._texts[key] = as_operand(_free_text(text), self._limits)
+            found = self._texts[key] = operand_of(_free_text(text, self._limits))
             if not found.accepting:
                 self._empty.append(text)
         return found
