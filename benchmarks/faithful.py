@@ -1,4 +1,4 @@
-"""Distance to the model's own distribution, and cost, beside genlm-control: ``python -m benchmarks.faithful [--runs N] [--lm]``.
+"""Distance to the model's own distribution, and cost, beside genlm-control: ``python -m benchmarks.faithful [--runs N] [--lm] [--record]``.
 
 genlm-control (sequential Monte Carlo over potentials, a research library) has an environment of its own::
 
@@ -22,20 +22,25 @@ threshold of 0.5, multinomial resampling.
 import argparse
 import importlib.util
 import itertools
+import json
 import math
-import time
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import guided
+from benchmarks import machine
+from benchmarks.clock import timed
 from benchmarks.tables import table
 
-__all__ = ["Spellings", "Task", "main"]
+__all__ = ["Spellings", "Task", "main", "recorded", "recorded_tables"]
 
+RECORD = Path(__file__).parent / "record" / "faithful.json"
 COUNTS = (1, 4, 16, 64, 256)
 LETTERS = (b"a", b"b", b"c", b"ab", b"cb", b"bc", b"0", b"1", b"2", b"3", b"12", b"\n", b"a\n", b"3\n", b"x")
 # No white space, of which genlm-control allows any in JSON.
@@ -231,14 +236,23 @@ def guided_draws(model: Any, task: Task) -> dict[str, Draw]:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the tables; with ``--record``, keep the runs of each task when it is done."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=10, help="runs for each model, task and number of particles")
     parser.add_argument("--models", type=int, default=3, help="small models")
     parser.add_argument("--tasks", help="names of tasks, with commas between them; all by default")
     parser.add_argument("--lm", action="store_true", help="the default language model instead")
     parser.add_argument("--particles", type=int, default=max(COUNTS), help="the largest number of particles")
+    parser.add_argument("--methods", help="some of the methods, with commas between them; all by default")
+    parser.add_argument(
+        "--record", action="store_true", help=f"into {RECORD.name}, instead of earlier runs of the task"
+    )
+    parser.add_argument("--report", action="store_true", help="measure nothing; the tables of docs/sampling.md")
     chosen = parser.parse_args()
+    if chosen.report:
+        for name, text in recorded_tables().items():
+            print(f"\n{name}:\n{text}")
+        return
     counts = [count for count in COUNTS if count <= chosen.particles]
     has_genlm = importlib.util.find_spec("genlm") is not None
     if not has_genlm:
@@ -246,74 +260,113 @@ def main() -> None:
     tasks = LARGE if chosen.lm else SMALL
     if chosen.tasks:
         tasks = tuple(task for task in tasks if task.name in chosen.tasks.split(","))
-    found: dict[str, Runs] = {}
+    found: list[Found] = []
     for task in tasks:
-        found[task.name] = {}
+        about = {
+            "command": " ".join(["python -m benchmarks.faithful", *sys.argv[1:]]),
+            **machine.describe("genlm-control", "torch", "transformers"),
+        }
         with ExitStack() as stack:
-            _measure(task, found[task.name], counts, chosen, has_genlm, stack)
-    print("\nAll tasks, the mean of their means:")
-    _print(list(found.values()), counts)
+            found.append(_measure(task, counts, chosen, has_genlm, stack))
+        if chosen.record:
+            machine.write({**recorded(), task.name: {"about": about, **found[-1]}}, RECORD)
+    if len(found) > 1:
+        print("\nAll tasks, the mean of their means:")
+        print(*_tables(found), sep="\n\n")
 
 
-# By name of the method and number of particles: distance, estimate of Z over Z, CPU seconds of each run.
-Runs: TypeAlias = dict[tuple[str, int], list[tuple[float, float, float]]]
+# What was found of a task: counts of texts and spellings, the distance of masking for each model, runs that failed, and by name of the
+# method and number of particles: "distance", "ratio" (the estimate of Z over Z) and "cpu_ms" of each run.
+Found: TypeAlias = dict[str, Any]
 
 
-def _measure(
-    task: Task, found: Runs, counts: Sequence[int], chosen: argparse.Namespace, has_genlm: bool, stack: ExitStack
-) -> None:
-    masked: list[float] = []
-    n_failed = dict[str, int]()
+def _measure(task: Task, counts: Sequence[int], chosen: argparse.Namespace, has_genlm: bool, stack: ExitStack) -> Found:
+    found: Found = {"texts": len(task.texts), "spellings": 0, "z": [], "masking": [], "failed": {}, "runs": {}}
     for seed in range(1 if chosen.lm else chosen.models):
         spellings, draws = (
             _language_model(task, has_genlm, stack) if chosen.lm else _small(task, seed, has_genlm, stack)
         )
-        masked.append(spellings.distance(spellings.masked))
+        found["spellings"] = len(spellings.target)
+        found["z"].append(float(f"{spellings.z:.6g}"))
+        found["masking"].append(round(spellings.distance(spellings.masked), 5))
         for name, draw in draws.items():
+            if chosen.methods and name not in chosen.methods.split(","):
+                continue
             try:
                 draw(2, 0)
                 for count, run in itertools.product(counts, range(chosen.runs)):
-                    begun = time.process_time()
-                    drawn = draw(count, run)
-                    spent = time.process_time() - begun
+                    drawn, cpu, _ = timed(draw, count, run)
                     if drawn is None:
-                        n_failed[name] = n_failed.get(name, 0) + 1
+                        failed = found["failed"].setdefault(name, {})
+                        failed[str(count)] = failed.get(str(count), 0) + 1
                         continue
                     weights, log_z = drawn
-                    ratio = math.nan if log_z is None else math.exp(log_z) / spellings.z
-                    found.setdefault((name, count), []).append((spellings.distance(weights), ratio, spent))
+                    ratio = None if log_z is None else round(math.exp(log_z) / spellings.z, 4)
+                    cell = found["runs"].setdefault(name, {}).setdefault(str(count), {})
+                    for key, value in (
+                        ("distance", round(spellings.distance(weights), 4)),
+                        ("ratio", ratio),
+                        ("cpu_ms", round(cpu, 2)),
+                    ):
+                        cell.setdefault(key, []).append(value)
             except guided.LimitError as error:
                 print(f"{task.name}, model {seed}, {name}: {error}")
     print(
-        f"\n{task.name}: {len(task.texts)} texts, {len(spellings.target)} spellings, Z {spellings.z:.1e} (of the last model), "
-        f"distance of masking {np.mean(masked):.3f}"
+        f"\n{task.name}: {found['texts']} texts, {found['spellings']} spellings, Z {found['z'][-1]:.1e} (of the last model), "
+        f"distance of masking {np.mean(found['masking']):.3f}"
     )
-    _print([found], counts)
-    for name, count in n_failed.items():
-        print(f"{name}: {count} runs ended with an error of its own; the others count")
-
-
-def _print(tasks: Sequence[Runs], counts: Sequence[int]) -> None:
-    """Distance and CPU time by number of particles, a column for each method; means over tasks."""
-    names = list(dict.fromkeys(name for found in tasks for name, _ in found))
-    rows = []
-    for count in counts:
-        cells = [str(count)]
-        for name in names:
-            runs = [np.array(found[name, count]) for found in tasks if (name, count) in found]
-            distance, seconds = (
-                np.mean([each[:, 0].mean() for each in runs]),
-                np.mean([np.median(each[:, 2]) for each in runs]),
+    print(*_tables([found]), sep="\n\n")
+    for name, cells in found["runs"].items():
+        ratios = [ratio for cell in cells.values() for ratio in cell["ratio"]]
+        if None not in ratios:
+            print(
+                f"{name}: estimate of Z over Z {np.mean(ratios):.2f} +- {np.std(ratios) / math.sqrt(len(ratios)):.2f}"
             )
-            cells.append(f"{distance:.3f}, {1e3 * seconds:.1f} ms" if len(runs) == len(tasks) else "-")
-        rows.append(cells)
-    print(table(["particles", *names], rows))
-    for name in names:
-        ratios = np.concatenate(
-            [[run[1] for run in runs] for found in tasks for key, runs in found.items() if key[0] == name]
-        )
-        if not np.isnan(ratios).any():
-            print(f"{name}: estimate of Z over Z {ratios.mean():.2f} +- {ratios.std() / math.sqrt(len(ratios)):.2f}")
+    for name, by_count in found["failed"].items():
+        print(f"{name}: {sum(by_count.values())} runs ended with an error of its own; the others count")
+    return found
+
+
+def _tables(tasks: Sequence[Found]) -> tuple[str, str]:
+    """Mean distances with their standard errors, and median CPU milliseconds, a column for each method; means over tasks."""
+    names = list(dict.fromkeys(name for found in tasks for name in found["runs"]))
+    counts = sorted({int(count) for found in tasks for cells in found["runs"].values() for count in cells})
+    distances, times = [], []
+    for count in counts:
+        distances.append([str(count)])
+        times.append([str(count)])
+        for name in names:
+            runs = [cell for found in tasks if (cell := found["runs"].get(name, {}).get(str(count)))]
+            if len(runs) < len(tasks):
+                # All runs of a task ended with an error, or none was asked for.
+                missing = "failed" if any(name in found["failed"] for found in tasks) else "-"
+                distances[-1].append(missing)
+                times[-1].append(missing)
+                continue
+            error = math.sqrt(sum(np.var(cell["distance"]) / len(cell["distance"]) for cell in runs)) / len(runs)
+            cpu = float(np.mean([np.median(cell["cpu_ms"]) for cell in runs]))
+            distances[-1].append(f"{np.mean([np.mean(cell['distance']) for cell in runs]):.3f} ± {error:.3f}")
+            times[-1].append(f"{cpu:.1f}" if cpu < 100 else f"{cpu:,.0f}")
+    heads = ["particles", *names]
+    return table(heads, distances), table(heads, times)
+
+
+def recorded() -> dict[str, Any]:
+    """The record: what was found of each task, by its name."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+
+def recorded_tables() -> dict[str, str]:
+    """The tables of docs/sampling.md, from the record: regular expressions together, and each other task, distances and times."""
+    found = recorded()
+    patterns = [found[task.name] for task in SMALL if isinstance(task.constraint, str) and task.name in found]
+    others = {name: [each] for name, each in found.items() if each not in patterns}
+    return {
+        f"{name}, {what}": text
+        for name, tasks in {"regular expressions": patterns, **others}.items()
+        if tasks
+        for what, text in zip(("distance", "CPU, ms"), _tables(tasks), strict=True)
+    }
 
 
 def _small(task: Task, seed: int, has_genlm: bool, stack: ExitStack) -> tuple[Spellings, dict[str, Draw]]:

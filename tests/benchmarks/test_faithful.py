@@ -2,12 +2,14 @@
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import guided
-from benchmarks.faithful import LARGE, SMALL, Spellings, Table, Task, guided_draws
+from benchmarks import masking
+from benchmarks.faithful import LARGE, SMALL, Spellings, Table, Task, guided_draws, recorded, recorded_tables
 from tests.oracles import slow_texts, total_variation
 
 
@@ -46,3 +48,32 @@ def test_samples_approximate_the_target(task: Task) -> None:
         drawn = draw(2_000, 0)
         assert drawn is not None
         assert spellings.distance(drawn[0]) < 0.1
+
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "sampling.md"
+
+
+def test_the_page_has_the_tables_of_the_record() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert {f"{name}, distance" for name in ("regular expressions", "JSON", "year")} <= set(recorded_tables())
+    for name, table in recorded_tables().items():
+        assert table in page, f"{name}: python -m benchmarks.faithful --report"
+    assert masking.recorded_table() in page, "python -m benchmarks.masking --report"
+
+
+def test_the_record_has_all_runs() -> None:
+    for name, found in recorded().items():
+        for method, cells in found["runs"].items():
+            failed = found["failed"].get(method, {})
+            counts = {len(cell["distance"]) + failed.get(count, 0) for count, cell in cells.items()}
+            assert len(counts) == 1, (name, method, counts)
+            assert counts.pop() % len(found["masking"]) == 0, (name, method)
+
+
+def test_a_ratio_of_equal_times_is_one() -> None:
+    pairs = [([10.0, 11.0, 12.0], [11.0, 10.0, 12.0]), ([9.0, 10.0], [9.0, 10.0]), ([8.0], [8.0]), ([7.0], [7.0])]
+    assert masking.ratio(pairs) == pytest.approx((1, 1, 1))
+    slower = [(before, [1.5 * time for time in now]) for before, now in pairs]
+    assert masking.ratio(slower) == pytest.approx((1.5, 1.5, 1.5))
+    value, low, high = masking.ratio([*pairs[:3], slower[3]])
+    assert low < 1 < value < high
