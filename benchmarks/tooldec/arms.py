@@ -26,7 +26,7 @@ import guided
 from benchmarks.clock import timed
 from benchmarks.tooldec.fuzzy import MATCHES, is_ambiguous, renamed
 from benchmarks.tooldec.problems import Problem, Setting
-from benchmarks.tooldec.rows import Job, Journal, digest
+from benchmarks.tooldec.rows import Job, Journal
 from benchmarks.tooldec.scoring import read_line, scored
 from benchmarks.tooldec.writing import Pen, pen
 from guided.generate.model import LanguageModel
@@ -41,6 +41,7 @@ __all__ = [
     "SAMPLED",
     "SEARCHED",
     "SEARCHES",
+    "SELECTED",
     "TEMPERATURE",
     "TRIES",
     "Bench",
@@ -60,7 +61,7 @@ HEAVIEST = {f"{arm}, heaviest": arm for arm, (method, _) in SEARCHED.items() if 
 EXACT_NAMES = "guided, exact names"
 GUIDED = ("guided", "guided, whole names", EXACT_NAMES, "guided, sampled", *SEARCHED, *HEAVIEST)
 # How the tool is chosen, if not greedily.
-_SELECTED = {"guided, whole names": "score", EXACT_NAMES: "probability"}
+SELECTED = {"guided, whole names": "score", EXACT_NAMES: "probability"}
 
 
 # What ``--search`` measures: names by their probabilities, and searches with so many particles.
@@ -112,7 +113,7 @@ def call_jobs(
     bench: Bench, experiment: str, setting: Setting, problem: Problem, arms: tuple[str, ...], seeds: tuple[int, ...]
 ) -> list[Job]:
     """One job per arm; sampled arms have one per seed."""
-    mark = digest(bench.label, problem.prompt, setting.spec().fingerprint)
+    mark = setting.digest(bench.label, problem)
     jobs = []
     for arm in arms:
         for seed in seeds if arm in SAMPLED else (0,):
@@ -134,7 +135,7 @@ def _measure(
     write: Callable[[], tuple[Any, ...]]
     sampler = Sampler(TEMPERATURE, seed=seed) if arm in SAMPLED else Sampler()
     if arm in GUIDED:
-        generator = bench.generator(setting, _SELECTED.get(arm, "greedy"))
+        generator = bench.generator(setting, SELECTED.get(arm, "greedy"))
         write = partial(_guided, generator, problem, setting, arm, seed)
     else:
         tries = TRIES if arm == "backtrace" else 1

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from annotated_types import MaxLen
 
 import guided
+from benchmarks.tooldec.rows import digest
 
 __all__ = ["LINE", "TEXT", "Problem", "Setting", "lines", "lookup", "prompt_of"]
 
@@ -87,6 +88,14 @@ class Setting:
             tools = [guided.Tool(run, name=name) for name, run in self.tools.items()]
             self._specs[choice] = guided.Tools(tools, format=LINE, tool_choice=choice, max_digits=12)
         return self._specs[choice]
+
+    def digest(self, label: str, problem: Problem) -> str:
+        """Of the model's label, the prompt and the tools.
+
+        Why not the spec's fingerprint: it changes with the library's version, and rows of the same question must stay comparable.
+        """
+        tools = (f"{name}{inspect.signature(run)}" for name, run in self.tools.items())
+        return digest(label, self.name, problem.prompt, *tools)
 
 
 def lines(*pairs: tuple[str, str]) -> str:
