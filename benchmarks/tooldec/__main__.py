@@ -2,6 +2,7 @@
 
 --experiment LIST  some of E1 to E9; all by default
 --model PATH       a GGUF file or a folder of transformers; the default model otherwise
+--dtype NAME       "float32" instead of the model's own type; without bfloat16 in hardware, searches take a fifth of the time
 --budget MINUTES   for the experiments with a model; a run that is repeated goes on where it stood (45)
 --part SHARE       of the problems of each setting: 0.5 for half of them
 --all              all problems, no budget
@@ -25,9 +26,9 @@ from typing import Any
 import guided
 from benchmarks import machine
 from benchmarks.tooldec import report, results
-from benchmarks.tooldec.arms import SEARCHES, Bench
+from benchmarks.tooldec.arms import GUIDED, SEARCHES, Bench
 from benchmarks.tooldec.once import ONCE, measure
-from benchmarks.tooldec.plan import DEFAULT, JOBS, SHARES, Size
+from benchmarks.tooldec.plan import DEFAULT, JOBS, SEARCHED_DEFAULT, SHARES, Size
 from benchmarks.tooldec.plots import draw
 from benchmarks.tooldec.reproduction import compare, described
 from benchmarks.tooldec.rows import Journal
@@ -52,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     if data is None:
         print(f"{given.data} has no data: problems of our own are asked")
     label = "default" if given.model is None else Path(given.model).name.removesuffix(".gguf")
+    label += f"-{given.dtype}" if given.dtype else ""
     rows = given.rows or ROOT / ".cache" / "tooldec" / (label if data else f"{label}, own problems")
     if given.search and given.rows is None:
         rows = rows.with_name(f"{rows.name}, searches")
@@ -94,13 +96,16 @@ def _measure(chosen: list[str], given: argparse.Namespace, data: Path | None, ro
             chosen = [name for name in chosen if name not in JOBS]
     model: Any = None
     if any(name in JOBS or name in ("E6", "E8") for name in chosen):
-        model = guided.load(given.model)
+        model = guided.load(given.model, **({"dtype": given.dtype} if given.dtype else {}))
     for name in chosen:
         if name == "E8" and model is not None and not hasattr(model, "hf_model"):
             print("E8: not run, since a row is tuned in torch: it needs a model of transformers")
         elif name in ONCE:
             measure(name, model, data, rows)
-    problems = {what: max(1, round(given.part * count)) for what, count in DEFAULT.items()}
+    problems = {
+        what: max(1, round(given.part * count))
+        for what, count in (SEARCHED_DEFAULT if given.search else DEFAULT).items()
+    }
     size = Size(data, {}, (0, 1, 2), given.search) if given.all else Size(data, problems, searches=given.search)
     total = sum(SHARES[name] for name in chosen if name in JOBS)
     end = time.monotonic()
@@ -117,6 +122,7 @@ def _in_processes(groups: list[list[str]], given: argparse.Namespace, rows: Path
     options += ["--all"] if given.all else []
     options += ["--search", ",".join(given.search)] if given.search else []
     options += ["--model", given.model] if given.model else []
+    options += ["--dtype", given.dtype] if given.dtype else []
     command = [sys.executable, "-m", "benchmarks.tooldec", *options, "--experiment"]
     running = [subprocess.Popen([*command, ",".join(group)], cwd=ROOT) for group in groups]
     if failed := [process.args for process in running if process.wait()]:
@@ -125,9 +131,11 @@ def _in_processes(groups: list[list[str]], given: argparse.Namespace, rows: Path
 
 def _run(name: str, model: Any, label: str, size: Size, rows: Path, end: float) -> None:
     bench = Bench(model, label, Journal(rows / f"{name}.jsonl"), {})
+    # What searches are compared with, and the record of the same model has already.
+    recorded = Journal(report.record_of(label) / f"{name}.jsonl") if size.searches else None
     begin, made, known = time.monotonic(), 0, 0
     for job in JOBS[name](bench, size):
-        if bench.journal.has(job):
+        if bench.journal.has(job) or (recorded is not None and job.key[2] not in GUIDED and recorded.has(job)):
             known += 1
             continue
         if time.monotonic() > end:
@@ -161,6 +169,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     folder = Path(os.environ.get("GUIDED_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--experiment", default="", help="E1 to E9, with commas between them")
     parser.add_argument("--model", help="a GGUF file or a folder of transformers")
+    parser.add_argument("--dtype", help="float32, instead of the model's own")
     parser.add_argument("--budget", type=float, default=45.0, help="minutes")
     parser.add_argument("--part", type=_part, default=1.0, help="of the problems of each setting, from 0 to 1")
     parser.add_argument("--all", action="store_true", help="all problems, no budget")

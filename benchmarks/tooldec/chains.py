@@ -7,15 +7,15 @@ refuses it, *unconstrained* ends there, *backtrace* begins the call anew with th
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from benchmarks.clock import timed
-from benchmarks.tooldec.arms import GUIDED, TRIES, Bench
+from benchmarks.tooldec.arms import GUIDED, SEARCHED, SELECTED, TRIES, Bench
 from benchmarks.tooldec.fuzzy import MATCHES, renamed
 from benchmarks.tooldec.problems import LINE, Problem, Setting
-from benchmarks.tooldec.rows import Job, digest
+from benchmarks.tooldec.rows import Job
 from benchmarks.tooldec.scoring import is_near, read_line, run_call
 from benchmarks.tooldec.writing import Pen, pen
 from guided.calls.reads import Call
@@ -30,18 +30,24 @@ _STOPS = ("\n\n", "Question:")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-def chain_jobs(bench: Bench, experiment: str, setting: Setting, problem: Problem) -> list[Job]:
-    """One greedy job per arm."""
-    mark = digest(bench.label, problem.prompt, setting.spec("auto").fingerprint)
+def chain_jobs(
+    bench: Bench, experiment: str, setting: Setting, problem: Problem, arms: Sequence[str] = ARMS
+) -> list[Job]:
+    """One job per arm."""
+    mark = setting.digest(bench.label, problem)
     return [
         Job((experiment, setting.name, arm, problem.name, 0), mark, partial(_measure, bench, setting, problem, arm))
-        for arm in ARMS
+        for arm in arms
     ]
 
 
 def _measure(bench: Bench, setting: Setting, problem: Problem, arm: str) -> Mapping[str, Any]:
     is_guided = arm in GUIDED
-    work = partial(_guided, bench, setting, problem) if is_guided else partial(_unguided, bench, setting, problem, arm)
+    work = (
+        partial(_guided, bench, setting, problem, arm)
+        if is_guided
+        else partial(_unguided, bench, setting, problem, arm)
+    )
     (text, calls, error, passes), cpu, wall = timed(work)
     names = [call.name for call in calls]
     return {
@@ -60,9 +66,12 @@ def _measure(bench: Bench, setting: Setting, problem: Problem, arm: str) -> Mapp
 _Chain = tuple[str, list[Call], str, int]
 
 
-def _guided(bench: Bench, setting: Setting, problem: Problem) -> _Chain:
-    generator = bench.generator(setting, "greedy", "auto")
-    result = generator(problem.prompt, max_tokens=setting.max_tokens, stop=_STOPS)
+def _guided(bench: Bench, setting: Setting, problem: Problem, arm: str) -> _Chain:
+    generator = bench.generator(setting, SELECTED.get(arm, "greedy"), "auto")
+    method, particles = SEARCHED.get(arm, ("mask", None))
+    result = generator(
+        problem.prompt, max_tokens=setting.max_tokens, stop=_STOPS, seed=0, method=method, particles=particles
+    )
     return result.text, list(result.value), _error_of(result.text, setting), result.forward_passes
 
 

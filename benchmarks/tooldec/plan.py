@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.tooldec import funcqa, kamel
-from benchmarks.tooldec.arms import EXACT_NAMES, GREEDY, SAMPLED, SEARCHES, Bench, call_jobs
+from benchmarks.tooldec.arms import EXACT_NAMES, GREEDY, HEAVIEST, SAMPLED, SEARCHES, Bench, call_jobs
+from benchmarks.tooldec.chains import ARMS as CHAIN_ARMS
 from benchmarks.tooldec.chains import chain_jobs
-from benchmarks.tooldec.paths import ARMS, path_jobs, requests_of
+from benchmarks.tooldec.paths import Requests, path_jobs, requests_of
 from benchmarks.tooldec.problems import Problem, Setting
 from benchmarks.tooldec.restbench import NAME_SETS, api
 from benchmarks.tooldec.rows import Job
 
-__all__ = ["DEFAULT", "JOBS", "SHARES", "Size"]
+__all__ = ["DEFAULT", "JOBS", "SEARCHED_DEFAULT", "SHARES", "Size"]
 
 SEED = 7
 _BLOCK = 5
@@ -31,6 +32,8 @@ _FEW = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided")
 DEFAULT = {
     "one call": 60, "chains": 30, "four shown": 60, "relations": 50, "renamed": 40, "requests": 40, "scored": 10, "scored, large": 6,
 }  # fmt: skip
+# With searches: all chains and requests that the data have.
+SEARCHED_DEFAULT = {**DEFAULT, "chains": 68, "requests": 96}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,7 @@ class Size:
     seeds : tuple of int
         Of the sampled arms.
     searches : tuple of str
-        Keys of `SEARCHES`. If there are any, single calls and paths are written by their arms, and for comparison by ``guided``, instead
-        of by the other arms.
+        Keys of `SEARCHES`. If there are any, single calls and paths are written by their arms, and by those that they are compared with.
     """
 
     data: Path | None
@@ -57,7 +59,14 @@ class Size:
 
     def arms(self, usual: tuple[str, ...]) -> tuple[str, ...]:
         """The arms of single calls."""
-        return ("guided", *self.searched) if self.searches else usual
+        return ("unconstrained", "backtrace", "edit ratio", "guided", *self.searched) if self.searches else usual
+
+    @property
+    def chain_arms(self) -> tuple[str, ...]:
+        """The arms of chains of calls; particles of a chain are compared call by call, so none is the heaviest of a chain."""
+        if not self.searches:
+            return CHAIN_ARMS
+        return ("backtrace", "guided", *(arm for arm in self.searched if arm not in HEAVIEST))
 
     @property
     def searched(self) -> tuple[str, ...]:
@@ -79,7 +88,7 @@ def e2(bench: Bench, size: Size) -> Iterator[Job]:
 
     def of(item: tuple[Setting, Problem], _: int) -> list[Job]:
         if item[0] is several:
-            return [] if size.searches else chain_jobs(bench, "E2", *item)
+            return chain_jobs(bench, "E2", *item, size.chain_arms)
         return call_jobs(bench, "E2", *item, size.arms(GREEDY + SAMPLED), size.seeds)
 
     yield from _in_blocks([_pairs(single, size.most("one call")), _pairs(several, size.most("chains"))], of)
@@ -119,18 +128,29 @@ def e5(bench: Bench, size: Size) -> Iterator[Job]:
 
 
 def e9(bench: Bench, size: Size) -> Iterator[Job]:
-    """RestBench's TMDB: with and without documentation, and four sets of names without it; searches of the first of these only."""
+    """RestBench's TMDB: with and without documentation, and four sets of names without it; searches of the first of these only.
+
+    With searches, what the claims compare them with is asked as often.
+    """
     tmdb = api(size.folder("restbench"), "tmdb")
     settings = [requests_of(tmdb, NAME_SETS[0], is_documented=True)]
     settings += [requests_of(tmdb, name_set, is_documented=False) for name_set in NAME_SETS]
     if size.searches:
-        settings = settings[1:2]
+        settings = settings[:2]
     pairs = [
         [(requests, place) for place in range(min(size.most("requests"), len(requests.asked)))] for requests in settings
     ]
-    arms = ("guided", *(arm for arm in size.searched if arm != EXACT_NAMES)) if size.searches else ARMS
+    searched = tuple(arm for arm in size.searched if arm != EXACT_NAMES)
+
+    def of(item: tuple[Requests, int], _: int) -> list[Job]:
+        if not size.searches:
+            return path_jobs(bench, *item)
+        return path_jobs(
+            bench, *item, ("unconstrained",) if item[0] is settings[0] else ("unconstrained", "guided", *searched)
+        )
+
     # Why larger blocks: prompts of a setting begin alike, and are read anew when it is its turn again.
-    yield from _in_blocks(pairs, lambda item, _: path_jobs(bench, *item, arms), 2 * _BLOCK)
+    yield from _in_blocks(pairs, of, 2 * _BLOCK)
 
 
 # Experiments with a model, and their shares of the budget; what one leaves is the next one's.

@@ -1,114 +1,171 @@
 """Tables of the arms that search whole calls and paths (``--search``), beside the record's arms on the same problems.
 
 Rows of a search are compared with those of the record by setting, problem and digest: the record's greedy arms are deterministic, so they
-are not run again. *needed* is the number of problems with which McNemar's exact test at 5 % finds a difference in 80 % of runs, if single
-problems go one way or the other as often as here; a dash if they go both ways equally often, or never, or if fewer than ten were asked.
+are not run again where it has them. *needed* is the number of problems with which McNemar's exact test at 5 % finds a difference in 80 %
+of runs, if single problems go one way or the other as often as here; a dash if they go both ways equally often, or never, if more than
+2,000 are needed, or if fewer than ten were asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.tables import table
-from benchmarks.tooldec.arms import HEAVIEST, SEARCHED
-from benchmarks.tooldec.results import arm_table, names_table, of, p_value, percent, read_rows, share
+from benchmarks.tooldec.arms import EXACT_NAMES, HEAVIEST, SEARCHED
+from benchmarks.tooldec.results import arm_table, has_error, names_table, of, p_value, percent, read_rows, share
 from benchmarks.tooldec.rows import Row
 from benchmarks.tooldec.statistics import mcnemar, problems_needed
 from benchmarks.tooldec.verdicts import LEAST
 
-__all__ = ["claims", "searched_tables"]
+__all__ = ["CLAIMS", "Claim", "claims", "searched_tables"]
 
 _NOTHING = "Not run."
-# Problems that the data have.
-_AVAILABLE = {"E2": 60, "E9": 96}
+_ARMS = (EXACT_NAMES, *SEARCHED, *HEAVIEST)
+
+
+def _right(key: str) -> Callable[[Row], bool]:
+    return lambda row: bool(row[key])
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is compared for each arm.
+
+    Attributes
+    ----------
+    experiment, claim : str
+    arms : tuple of str
+    setting : str
+        Empty for all settings of the experiment.
+    other : str
+        The arm that it is compared with.
+    holds : callable
+        Of a row: what should hold more often.
+    available : int
+        Problems that the data have.
+    other_setting : str
+        That of the other arm, if it is another one.
+    group : str
+        Only problems of this group, if there is one.
+    """
+
+    experiment: str
+    claim: str
+    arms: tuple[str, ...]
+    setting: str
+    other: str
+    holds: Callable[[Row], bool]
+    available: int
+    other_setting: str = ""
+    group: str = ""
+
+
+_ALONE = "paths, names alone"
+CLAIMS = (
+    Claim("E2", "more right answers than backtrace", _ARMS, "one call", "backtrace", _right("right_answer"), 60),
+    Claim("E2", "more right answers than greedy masks", _ARMS, "one call", "guided", _right("right_answer"), 60),
+    Claim("E2", "more right tools than greedy masks", _ARMS, "one call", "guided", _right("right_name"), 60),
+    Claim("E2", "several calls: fewer tool errors than backtrace", ("guided",), "several calls", "backtrace",
+          lambda row: not has_error(row), 68),
+    Claim("E2", "several calls: more right answers than greedy masks", _ARMS, "several calls", "guided",
+          _right("right_answer"), 68),
+    Claim("E3", "unseen tools: more right tools than greedy masks", _ARMS, "", "guided", _right("right_name"), 40,
+          group="unseen"),
+    Claim("E4", "more right tools than greedy masks", _ARMS, "", "guided", _right("right_name"), 2_000),
+    Claim("E4", "more right tools than the edit ratio", ("guided", *_ARMS), "", "edit ratio", _right("right_name"), 2_000),
+    Claim("E9", "more right paths than unconstrained with documentation", ("guided", *_ARMS), _ALONE, "unconstrained",
+          _right("right_name"), 96, other_setting="paths, documented"),
+    Claim("E9", "more right paths than unconstrained without", ("guided", *_ARMS), _ALONE, "unconstrained",
+          _right("right_name"), 96),
+    Claim("E9", "more right paths than greedy masks", _ARMS, _ALONE, "guided", _right("right_name"), 96),
+)  # fmt: skip
 
 
 def searched_tables(record: Path, folder: Path) -> dict[str, str]:
     """The tables by name."""
     rows = {name: [*read_rows(folder, name), *_beside(record, folder, name)] for name in ("E2", "E3", "E4", "E9")}
-    one_call, sizes = of(rows["E2"], setting="one call"), dict.fromkeys(row["setting"] for row in rows["E4"])
+    one_call, several = (of(rows["E2"], setting=setting) for setting in ("one call", "several calls"))
+    sizes = dict.fromkeys(row["setting"] for row in rows["E4"])
     return {
         "searched_claims": _claims_table(record, folder),
         "searched_e2": arm_table(one_call) if one_call else _NOTHING,
+        "searched_several": arm_table(several) if several else _NOTHING,
         "searched_e3": names_table(rows["E3"], ["one call, 4 tools shown"], ("seen", "unseen"))
         if rows["E3"]
         else _NOTHING,
-        "searched_e4": names_table(rows["E4"], list(sizes)) if rows["E4"] else _NOTHING,
+        "searched_e3_costs": arm_table(rows["E3"]) if rows["E3"] else _NOTHING,
+        "searched_e4": names_table(rows["E4"], list(sizes), ("seen", "unseen")) if rows["E4"] else _NOTHING,
+        "searched_e4_costs": arm_table(rows["E4"]) if rows["E4"] else _NOTHING,
         "searched_e9": _paths_table(rows["E9"]),
     }
 
 
-def claims(record: Path, folder: Path) -> list[tuple[str, str, str, list[tuple[bool, bool]]]]:
-    """Experiment, claim, arm, and for each problem whether the arm and what it is compared with are right."""
+def claims(record: Path, folder: Path) -> list[tuple[Claim, str, list[tuple[bool, bool]]]]:
+    """Claim, arm, and for each problem whether what the claim is about holds for the arm and for what it is compared with."""
     found = []
-    for arm in (*SEARCHED, *HEAVIEST):
-        for experiment, claim, setting, other_setting, other, key in (
-            ("E2", "more right answers than backtrace", "one call", "one call", "backtrace", "right_answer"),
-            ("E2", "more right answers than greedy masks", "one call", "one call", "guided", "right_answer"),
-            ("E2", "more right tools than greedy masks", "one call", "one call", "guided", "right_name"),
-            ("E9", "more right paths than unconstrained with documentation", "paths, names alone", "paths, documented",
-             "unconstrained", "right_name"),
-            ("E9", "more right paths than unconstrained without", "paths, names alone", "paths, names alone", "unconstrained",
-             "right_name"),
-            ("E9", "more right paths than greedy masks", "paths, names alone", "paths, names alone", "guided", "right_name"),
-        ):  # fmt: skip
-            mine = of(read_rows(folder, experiment), setting=setting, arm=arm)
+    known = {name: (read_rows(record, name), read_rows(folder, name)) for name in ("E2", "E3", "E4", "E9")}
+    for claim in CLAIMS:
+        recorded, searched = known[claim.experiment]
+        wanted = {key: value for key, value in (("setting", claim.setting), ("group", claim.group)) if value}
+        if claim.other_setting:
             theirs = {
-                row["problem"]: row for row in of(read_rows(record, experiment), setting=other_setting, arm=other)
+                row["problem"]: row for row in of(recorded + searched, setting=claim.other_setting, arm=claim.other)
             }
+        else:
+            theirs = {row["digest"]: row for row in of(recorded + searched, arm=claim.other, **wanted)}
+        for arm in claim.arms:
+            # What a search was run beside; the record's greedy masks alone where nothing was searched.
+            mine = {row["digest"]: row for row in of(recorded + searched, arm=arm, **wanted)} if searched else {}
             pairs = [
-                (bool(row[key]), bool(theirs[row["problem"]][key]))
-                for row in mine
-                if row["problem"] in theirs
-                and (setting != other_setting or row["digest"] == theirs[row["problem"]]["digest"])
+                (claim.holds(row), claim.holds(other))
+                for row in mine.values()
+                if (other := theirs.get(row["problem"] if claim.other_setting else row["digest"])) is not None
             ]
             if pairs:
-                found.append((experiment, claim, arm, pairs))
+                found.append((claim, arm, pairs))
     return found
 
 
 def _claims_table(record: Path, folder: Path) -> str:
-    """A line per claim and a column per arm: right, gained / lost, p, needed; a decided claim in bold, with its verdict."""
-    arms = [*SEARCHED, *HEAVIEST]
-    lines: dict[tuple[str, str], dict[str, list[tuple[bool, bool]]]] = {}
-    for experiment, claim, arm, pairs in claims(record, folder):
-        lines.setdefault((experiment, claim), {})[arm] = pairs
-    arms = [arm for arm in arms if any(arm in cells for cells in lines.values())]
+    """A line per claim and arm; a decided claim in bold, with its verdict."""
     rows = []
-    for (experiment, claim), cells in lines.items():
-        others = dict.fromkeys(f"{sum(right for _, right in pairs)} of {len(pairs)}" for pairs in cells.values())
+    for claim, arm, pairs in claims(record, folder):
+        left, right = zip(*pairs, strict=True)
+        gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+        p = mcnemar(left, right)
+        needed = problems_needed(gained / len(pairs), lost / len(pairs)) if len(pairs) >= LEAST else None
+        is_decided = p <= 0.05 and len(pairs) >= LEAST
+        shown = p_value(p).removeprefix("= ")
         rows.append([
-            experiment, claim, " / ".join(others), str(_AVAILABLE[experiment]),
-            *(_compared(cells[arm]) if arm in cells else "-" for arm in arms),
+            claim.experiment, claim.claim, arm, f"{len(pairs)} of {claim.available:,}", f"{sum(left)} against {sum(right)}",
+            f"{gained} / {lost}", f"**{shown}: {'held' if gained > lost else 'the opposite holds'}**" if is_decided else shown,
+            "-" if needed is None else f"{needed:,}",
         ])  # fmt: skip
-    return table(["", "claim", "other arm", "there are", *arms], rows) if rows else _NOTHING
-
-
-def _compared(pairs: Sequence[tuple[bool, bool]]) -> str:
-    left, right = zip(*pairs, strict=True)
-    gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-    p = mcnemar(left, right)
-    needed = problems_needed(gained / len(pairs), lost / len(pairs)) if len(pairs) >= LEAST else None
-    shown = (
-        f"{sum(left)}, {gained} / {lost}, {p_value(p).removeprefix('= ')}, {'-' if needed is None else f'{needed:,}'}"
-    )
-    if p > 0.05 or len(pairs) < LEAST:
-        return shown
-    return f"**{shown}: {'held' if gained > lost else 'the opposite holds'}**"
+    heads = ["", "claim", "arm", "problems", "right", "gained / lost", "p", "needed"]
+    return table(heads, rows) if rows else _NOTHING
 
 
 def _beside(record: Path, folder: Path, experiment: str) -> list[Row]:
-    """Rows of the record's unconstrained arm on the requests of a search; the other experiments' are in tables of their own."""
-    if experiment != "E9":
-        return []
-    asked = {(row["setting"], row["problem"], row["digest"]) for row in read_rows(folder, experiment)}
+    """Rows of the record on the problems of a search that stand in its tables, if it has none of its own.
+
+    Paths without masks, and chains of the other arms; those of single calls are in tables of their own.
+    """
+    mine = read_rows(folder, experiment)
+    asked = {(row["setting"], row["digest"]) for row in mine}
+    known = {(row["setting"], row["arm"], row["digest"]) for row in mine}
+    settings = {"E2": ("several calls",), "E9": (_ALONE,)}.get(experiment, ())
     return [
         row
-        for row in of(read_rows(record, experiment), arm="unconstrained")
-        if (row["setting"], row["problem"], row["digest"]) in asked
+        for row in read_rows(record, experiment)
+        if row["setting"] in settings
+        and row["arm"] in ("unconstrained", "backtrace", "guided")
+        and (row["setting"], row["digest"]) in asked
+        and (row["setting"], row["arm"], row["digest"]) not in known
     ]
 
 
 def _paths_table(rows: Sequence[Row]) -> str:
+    rows = of(rows, setting=_ALONE)
     if not rows:
         return _NOTHING
     by_arm: Mapping[str, list[Row]] = {

@@ -129,26 +129,39 @@ def test_the_heaviest_kind_is_that_of_all_its_texts() -> None:
 @pytest.mark.slow
 def test_searches_are_compared_with_the_record(tmp_path: Path) -> None:
     model = parrot("", 1)
-    small = {"one call": 2, "four shown": 1, "relations": 1, "requests": 2, "scored": 1}
+    small = {
+        "one call": 2,
+        "chains": 1,
+        "four shown": 5,
+        "relations": 1,
+        "requests": 2,
+        "scored": 1,
+        "scored, large": 0,
+    }
     for name in ("E2", "E3", "E4", "E9"):
         for folder, searches in (("record", ()), ("searches", ("names", "8"))):
             bench = Bench(model, "noise", Journal(tmp_path / folder / f"{name}.jsonl"), {})
-            jobs = JOBS[name](bench, Size(None, {**small, "chains": 0, "scored, large": 0}, searches=searches))
+            jobs = JOBS[name](bench, Size(None, small, searches=searches))
             rows = [bench.journal.add(job) for job in jobs if name == "E2" or job.key[2] != "backtrace"]
             assert guided_errors(rows) == []
             assert bool(searches) == any(row["arm"] in SEARCHED for row in rows)
     found = claims(tmp_path / "record", tmp_path / "searches")
-    assert {experiment for experiment, *_ in found} == {"E2", "E9"}
-    assert all(len(pairs) == 2 for *_, pairs in found)
+    assert {claim.experiment for claim, *_ in found} == {"E2", "E3", "E4", "E9"}
+    single = {"E2": 2, "E3": 1, "E4": 4, "E9": 2}
+    for claim, arm, pairs in found:
+        assert len(pairs) == (1 if claim.setting == "several calls" else single[claim.experiment]), (claim, arm)
     tables = searched_tables(tmp_path / "record", tmp_path / "searches")
     assert "| guided, beam 8 | 2 |" in tables["searched_e2"]
+    assert "| backtrace | 1 |" in tables["searched_several"]
+    assert "| guided, beam 8 | 1 |" in tables["searched_several"]
     assert "| unconstrained | 2 |" in tables["searched_e9"]
     assert "guided, smc 8, heaviest" in tables["searched_e3"]
+    assert "| guided, beam 8 | 4 |" in tables["searched_e4_costs"]
     shown = tables["searched_claims"]
-    assert shown.startswith(
-        "|  | claim | other arm | there are | guided, smc 8 | guided, beam 8 | guided, smc 8, heaviest |"
+    assert (
+        "| E2 | more right answers than backtrace | guided, beam 8 | 2 of 60 | 0 against 0 | 0 / 0 | 1.000 | - |"
+        in shown
     )
-    assert shown.count("| E2 | more right answers than backtrace | 0 of 2 | 60 |") == 1
     assert set(searched_tables(tmp_path / "record", tmp_path / "none").values()) == {"Not run."}
 
 
