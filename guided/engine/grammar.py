@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from guided.engine.algebra import Composable, Part
 from guided.engine.fingerprints import fingerprint_of
+from guided.engine.lark_lowering import bounded, lower, machine_of, start_of
 from guided.engine.specs import NO_TEXT, Lowered
-from guided.engine.terminals import definition
-from guided.errors import GrammarError, VocabularyError, shown
-from guided.index.lexeme_masks import LexemeMasks
+from guided.errors import GrammarError, shown
 from guided.keywords import suggest_keywords, warn_renamed
-from guided.lalr.bounded import bounded_scanner, bounded_tables
-from guided.lalr.machine import LalrMachine
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
 from guided.lalr.review import Finding, review
-from guided.lalr.scanner import Scanner, scanner_of
-from guided.lalr.tables import LalrTables, Start
+from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.schema.frontend.json_values import text_of, value_of
 
@@ -107,10 +103,12 @@ class Grammar(Composable):
         _check_bound(max_ignored)
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         if terminals:
+            from guided.engine.terminals import definition
+
             source = overridden(source, {name: definition(name, given, Limits()) for name, given in terminals.items()})
         tables = source.tables(Limits())
         self._set(tables, source.start, max_ignored, source)
-        _start(tables, source.start)
+        start_of(tables, source.start)
 
     def _set(self, tables: LalrTables, start: str, max_ignored: int | None, source: "Source | None") -> None:
         values = {"tables": tables, "start": start, "max_ignored": max_ignored, "_source": source}
@@ -153,7 +151,7 @@ class Grammar(Composable):
         try:
             version, start = content["unicode"], str(content["start"])
             tables = unpacked(content["tables"], limits)
-            _start(tables, start)
+            start_of(tables, start)
             bound = content.get("max_ignored")
             _check_bound(bound)
         except (KeyError, TypeError, GrammarError) as error:
@@ -177,20 +175,7 @@ class Grammar(Composable):
         VocabularyError
             Valid texts exist, but all need bytes that the alphabet lacks.
         """
-        machine = self._machine(limits, alphabet)
-        if machine.is_empty:
-            if not all(alphabet) and not self._machine(limits, bytes([1] * 256)).is_empty:
-                raise VocabularyError("every text of the grammar needs a byte that the vocabulary cannot encode")
-            raise GrammarError(NO_TEXT, self.start)
-        return Lowered(machine, "grammar", 0, notes=(*self.tables.notes, *machine.dead_ends.notes), masks=LexemeMasks)
-
-    def _machine(self, limits: Limits, alphabet: bytes) -> LalrMachine:
-        tables, scanner = self._bounded(limits)
-        return LalrMachine(tables, scanner, _start(tables, self.start), limits, alphabet)
-
-    def _bounded(self, limits: Limits) -> tuple[LalrTables, Scanner]:
-        """Return tables and scanner, with the bound on ignored text if there is one."""
-        return _bounded(self.tables, self.max_ignored, limits)
+        return lower(self.tables, self.start, self.max_ignored, limits, alphabet)
 
     def review(self) -> list[Finding]:
         """Return findings for the author of the grammar: conflicts, dead ends, lookaheads, each with a short example if there is one.
@@ -200,11 +185,11 @@ class Grammar(Composable):
         GrammarError, LimitError
             As `pushdown`.
         """
-        machine = self._machine(Limits(), bytes([1] * 256))
+        machine = machine_of(self.tables, self.start, self.max_ignored, Limits(), bytes([1] * 256))
         if machine.is_empty:
             raise GrammarError(NO_TEXT, self.start)
-        tables, scanner = self._bounded(Limits())
-        return review(tables, scanner, _start(tables, self.start), machine.dead_ends)
+        tables, scanner = bounded(self.tables, self.max_ignored, Limits())
+        return review(tables, scanner, start_of(tables, self.start), machine.dead_ends)
 
     def prefix_position(self, text: bytes) -> PrefixPosition | None:
         """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).
@@ -235,15 +220,8 @@ class Grammar(Composable):
 
 @lru_cache(maxsize=8)
 def _prefix_positions(tables: LalrTables, start: str, max_ignored: int | None) -> PrefixPositions:
-    tables, scanner = _bounded(tables, max_ignored, Limits())
-    return PrefixPositions(tables, scanner, _start(tables, start))
-
-
-def _bounded(tables: LalrTables, max_ignored: int | None, limits: Limits) -> tuple[LalrTables, Scanner]:
-    scanner = scanner_of(tables.lexer, limits)
-    if max_ignored is None or not tables.lexer.ignored:
-        return tables, scanner
-    return bounded_tables(tables), bounded_scanner(scanner, max_ignored, limits)
+    tables, scanner = bounded(tables, max_ignored, Limits())
+    return PrefixPositions(tables, scanner, start_of(tables, start))
 
 
 def _check_bound(max_ignored: object) -> None:
@@ -253,11 +231,3 @@ def _check_bound(max_ignored: object) -> None:
         raise TypeError(f"max_ignored must be an integer number of characters, not {type(max_ignored).__name__}")
     if max_ignored < 0:
         raise ValueError(f"max_ignored must be at least 0, not {shown(max_ignored)}")
-
-
-def _start(tables: LalrTables, name: str) -> Start:
-    for start in tables.starts:
-        if start.name == name:
-            return start
-    known = ", ".join(start.name for start in tables.starts)
-    raise GrammarError(f"unknown start rule; the grammar was loaded with: {known}", name)

@@ -268,11 +268,13 @@ class JsonSchema(Composable, Generic[T_co]):
             Valid texts exist, but all need bytes that the alphabet lacks.
         """
         if self.engine == "lalr":
-            from guided.engine.grammar import Grammar
+            from guided.engine.lark_lowering import lower
+            from guided.lalr.sources import source_of
 
             lowering = Lowering(self.schema, self.options, Formulas(), limits, self.registry)
             lowering.check()
-            lowered = Grammar(self.lark(limits=limits)).pushdown(limits, alphabet)
+            source = source_of(self.lark(limits=limits), "start", None, "contextual", ())
+            lowered = lower(source.tables(Limits()), source.start, None, limits, alphabet)
             flat = self._flat(lowered.automaton, limits)
             return replace(lowered, unenforced=self._unenforced, notes=lowering.notes, flat=flat)
         machine, lowering = self._machine(limits, alphabet)

@@ -27,6 +27,7 @@ from guided.engine.network import leaf_of, operand_of
 from guided.engine.specs import Choice, Regex
 from guided.errors import GrammarError
 from guided.export.elimination import expression
+from guided.lalr.sources import lark_pattern, lark_string
 from guided.limits import Limits
 from guided.patterns.render import render
 
@@ -91,20 +92,14 @@ def _listed(name: str, texts: Any) -> str:
 
 
 def _any_of(texts: Sequence[str]) -> str:
-    from guided.lalr.sources import lark_string
-
     return " | ".join(lark_string(text) if text else _NOTHING for text in texts)
 
 
 def _pattern(spec: Regex) -> str:
-    from guided.lalr.sources import lark_pattern
-
     return lark_pattern(f"(?a:{spec.pattern})" if spec.ascii else spec.pattern)
 
 
 def _leaf(name: str, item: Part, limits: Limits) -> str:
-    from guided.lalr.sources import lark_pattern
-
     if isinstance(item, str):
         return _any_of([item])
     if isinstance(item, Choice):

@@ -76,7 +76,7 @@ def test_unexplored_states_are_not_kept(tmp_path: Path) -> None:
         guide.advance(byte)
     index.save(tmp_path / "after.index")
     assert (tmp_path / "before.index").read_bytes() == (tmp_path / "after.index").read_bytes()
-    assert (tmp_path / "before.index").stat().st_size < 1500
+    assert (tmp_path / "before.index").stat().st_size < 1_700  # half of it the limits
     assert load_index(tmp_path / "after.index", TOKENS).n_states == 2
 
 

@@ -155,7 +155,7 @@ def test_files_name_unsupported_parts() -> None:
         Encoding([], "bert")  # type: ignore[arg-type]
     with pytest.raises(VocabularyError, match="shape"):
         Encoding([(1, 2)])
-    assert merges_of_pieces(["a b"], {"a": 0, "b": 1}) == "merge 0 has a part or result that is no token: 'a b'"
+    assert merges_of_pieces(["a b"], {"a": 0, "b": 1}) == "merge 0 has a part or result that is not a token: 'a b'"
     assert merges_of_pieces(["ab"], {}) == "merge 0 is not a pair: 'ab'"
     assert np.array_equal(
         merges_of_pieces(["a b", ["ab", "b"]], {"a": 0, "b": 1, "ab": 2, "abb": 3}), [(0, 1, 2), (2, 1, 3)]
