@@ -2,8 +2,8 @@
 
 Rows of a search are compared with those of the record by setting, problem and digest: the record's greedy arms are deterministic, so they
 are not run again where it has them. *needed* is the number of problems with which McNemar's exact test at 5 % finds a difference in 80 %
-of runs, if single problems go one way or the other as often as here; a dash if they go both ways equally often, or never, if more than
-2,000 are needed, or if fewer than ten were asked.
+of runs, if single problems go one way or the other as often as here; a dash if they go both ways equally often, or never, or if more than
+2,000 are needed. Fewer than ten problems decide nothing and have no line.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -127,14 +127,16 @@ def claims(record: Path, folder: Path) -> list[tuple[Claim, str, list[tuple[bool
 
 
 def _claims_table(record: Path, folder: Path) -> str:
-    """A line per claim and arm; a decided claim in bold, with its verdict."""
+    """A line per claim and arm with enough problems; a decided claim in bold, with its verdict."""
     rows = []
     for claim, arm, pairs in claims(record, folder):
+        if len(pairs) < LEAST:
+            continue
         left, right = zip(*pairs, strict=True)
         gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
         p = mcnemar(left, right)
-        needed = problems_needed(gained / len(pairs), lost / len(pairs)) if len(pairs) >= LEAST else None
-        is_decided = p <= 0.05 and len(pairs) >= LEAST
+        needed = problems_needed(gained / len(pairs), lost / len(pairs))
+        is_decided = p <= 0.05
         shown = p_value(p).removeprefix("= ")
         rows.append([
             claim.experiment, claim.claim, arm, f"{len(pairs)} of {claim.available:,}", f"{sum(left)} against {sum(right)}",
