@@ -27,7 +27,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import load, processor
+from benchmarks.machine import describe, load, processor, write
 from benchmarks.serving_server import MODEL, Server, is_installed, serving
 from benchmarks.serving_timing import per_row, variables
 from benchmarks.tables import table
@@ -208,6 +208,7 @@ def main() -> int:
     if not is_installed():
         print("vLLM is not installed: make test-serving makes an environment", file=sys.stderr)
         return 2
+    about = {"command": f"python -m benchmarks.serving {' '.join(sys.argv[1:])}", **describe("vllm")}
     rounds = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(given.rounds):
@@ -217,7 +218,7 @@ def main() -> int:
                     rounds.append(asyncio.run(measured(server, given.batch, given.tokens, given.schemas)))
                 print(f"round {number + 1}, {backend}, load {load()}", file=sys.stderr, flush=True)
                 if given.json:
-                    given.json.write_text(json.dumps(rounds, indent=1))
+                    write({**about, "load at end": load(), "rounds": rounds}, given.json)
     print(f"{processor()}, load {load()}\n")
     print(_report(rounds, given.batch))
     return int(any(one["backend"] == "guided" and one["ends"]["wrong"] for one in rounds))

@@ -82,7 +82,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         structured(structural_tag='{"format": {"type": "token", "token": 1}}'), "single tokens",
     ),
     "structural tag that is malformed": (
-        structured(structural_tag='{"format": {"type": "json_schema", "json_schema": {"enum": 3}}}'), "enum",
+        structured(structural_tag='{"format": {"type": "json_schema", "json_schema": {"enum": 3}}}'), "structur",  # of vLLM or of guided
     ),
     # options of the server and of the request
     "forged options": (structured(json='guided["", "flexible", true]\n{"type": "object"}'), "JSON"),
