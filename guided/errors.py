@@ -21,9 +21,14 @@ Wrong argument *types* raise ``TypeError``. An error's message says what is wron
 carry the same as data. Every error survives pickling, because services send errors between processes.
 """
 
+import contextlib
+import os
 import re
 import reprlib
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Literal
 
 __all__ = [
@@ -46,6 +51,8 @@ _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxstring = 3, 4, 4, 4, 60
 # Objects of the package have a short repr of their own.
 _BRIEF.maxother = 200
+# Files whose frames notebooks do not show.
+_INTERNAL = (str(Path(__file__).parent) + os.sep, contextlib.__file__)
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -61,6 +68,27 @@ class GuidedError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: BaseException rebuilds from args alone, which would drop keyword-only data.
         return _rebuild, (type(self), self.args, self.__dict__)
+
+    def _render_traceback_(self) -> list[str]:
+        """IPython's traceback without the frames of this package, which ``%xmode Verbose`` shows."""
+        shell = sys.modules["IPython"].get_ipython()
+        style, trace = shell.InteractiveTB, self.__traceback__
+        lines: list[str] = style.structured_traceback(
+            type(self), self, trace if style.mode == "Verbose" else _outside(trace)
+        )
+        return lines
+
+
+def _outside(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of this package."""
+    frames = list[TracebackType]()
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_INTERNAL):
+            frames.append(trace)
+        trace = trace.tb_next
+    for frame in reversed(frames):
+        trace = TracebackType(trace, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return trace
 
 
 def _rebuild(kind: type[GuidedError], args: tuple[Any, ...], data: dict[str, Any]) -> GuidedError:

@@ -1,7 +1,10 @@
 """What the public objects print: short, without addresses of memory, whatever they are made of."""
 
 import enum
+import os
 import re
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import fields
@@ -211,7 +214,7 @@ class Tags(HTMLParser):
 
 
 EVIL = "<script>alert('&')</script>\"'>"
-IN_NOTEBOOKS = ("Generator", "Guide", "Index", "Result", "Vocabulary")
+IN_NOTEBOOKS = ("Explanation", "Generator", "Guide", "Index", "Result", "Vocabulary")
 MORE: list[Callable[[], Any]] = [
     lambda: guided.regex(ascii_model(), f"{re.escape(EVIL)}"),
     lambda: guided.choice(ascii_model(), [EVIL, "b"])("x", logprobs=3),
@@ -224,6 +227,8 @@ MORE: list[Callable[[], Any]] = [
     lambda: Vocabulary([], eos=[]),
     lambda: guided.compile(guided.JsonSchema({"const": EVIL}), ASCII).guide(),
     lambda: guided.compile(guided.Regex("a"), ASCII).guide(end_tokens=[129]),
+    lambda: guided.compile(guided.Choice([EVIL]), ASCII).guide().explain(ord("x")),
+    lambda: guided.compile(guided.Grammar('start: "<"'), ASCII).guide().explain(-1),
 ]
 
 
@@ -255,6 +260,10 @@ def test_notebooks_show_text_and_value() -> None:
     assert "texta" in text
     assert "allowed tokens2" in text
     assert "statusnot complete" in text
+    text = Tags(guide.explain(ord("x"))._repr_html_()).text
+    assert "bytesb'x'" in text
+    assert "verdictnot allowed" in text
+    assert "expected'b' and 'c'" in text
     assert "eos" not in Tags(ASCII._repr_html_()).text
     assert "end tokens128" in Tags(ASCII._repr_html_()).text
 
@@ -275,6 +284,50 @@ def test_errors_have_their_caret_below_the_position_in_tracebacks() -> None:
         *_, line, caret = "".join(traceback.format_exception_only(caught.value)).splitlines()
         assert caret.strip() == "^"
         assert line[caret.index("^")] == marked
+
+
+NOTEBOOK = r"""
+from IPython.core.interactiveshell import InteractiveShell
+
+shell = InteractiveShell.instance()
+shell.run_line_magic("colors", "NoColor")
+cells = [
+    "import guided\nascii = guided.Vocabulary([*(bytes([byte]) for byte in range(128)), None], eos=[128])",
+    "guided.compile(guided.Regex('ab(cd'), ascii)",
+    "guided.Grammar('start: a\\na: c')",
+    "def answer(tokens):\n    guided.compile(guided.JsonSchema({'type': 'strin'}), ascii)",
+    "guided.regex(guided.FunctionModel(answer, ascii, lambda text: [0]), 'a|b')('')",
+    "%xmode Verbose",
+    "guided.compile(guided.Regex('ab(cd'), ascii)",
+]
+for number, cell in enumerate(cells):
+    print(f"CELL {number}")
+    shell.run_cell(cell)
+"""
+
+
+def test_notebooks_show_the_frames_of_the_user_and_the_caret(tmp_path: Path) -> None:
+    pytest.importorskip("IPython", reason="pip install -e '.[dev]'")
+    done = subprocess.run(
+        [sys.executable, "-c", NOTEBOOK],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"IPYTHONDIR": str(tmp_path)},
+        cwd=Path(guided.__file__).parent.parent,
+        timeout=300,
+    )
+    _, pattern, grammar, _, callback, _, verbose = re.split(r"^CELL \d\n", done.stdout, flags=re.MULTILINE)[1:]
+    assert pattern.endswith(
+        "----> 1 guided.compile(guided.Regex('ab(cd'), ascii)\n\n"
+        "PatternError: missing ), unterminated subpattern at position 2\n    ab(cd\n      ^\n"
+    )
+    assert grammar.endswith("(in c, line 2, column 4)\n    a: c\n       ^\n")
+    assert callback.index("guided.regex(") < callback.index("answer(tokens)") < callback.index("SchemaError: a type")
+    for text in (pattern, grammar, callback):
+        assert "File " not in text, text
+    assert "engine/compile.py" in verbose
+    assert verbose.endswith("    ab(cd\n      ^\n")
 
 
 def test_a_function_model_has_a_repr() -> None:

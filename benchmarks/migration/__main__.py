@@ -1,8 +1,9 @@
-"""Run the programs of docs/comparison.md: ``python -m benchmarks.migration [LIBRARY ...] [--page]``.
+"""Run the programs of docs/comparison.md: ``python -m benchmarks.migration [LIBRARY ...] [--json FILE] [--page]``.
 
 Each program does five tasks with one library and the default model, in a process of its own. Each answer is checked by pydantic, Python's
 ``re`` or Lark, never by the library. What a library does not offer, or is not installed, is printed. The exit status is 1 if an
-answer is wrong or a program fails. ``--page`` writes the programs into the page instead.
+answer is wrong or a program fails. ``--json`` puts the outcomes of these libraries into a record and keeps those of others;
+``--page`` writes the programs, and the outcomes of benchmarks/record/migration.json, into the page instead.
 
 The libraries need two environments (requirements.txt, and transformers4.txt for those that do not run with transformers 5).
 instructor needs a server: set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.
@@ -11,11 +12,14 @@ instructor needs a server: set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.
 import argparse
 import importlib
 import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -24,7 +28,9 @@ from typing import Any
 import lark
 from pydantic import validate_call
 
-__all__ = ["LIBRARIES", "PAGE", "TASKS", "page", "section"]
+from benchmarks import machine
+
+__all__ = ["LIBRARIES", "PAGE", "RECORD", "TASKS", "outcomes", "page", "section"]
 
 # By the name of the program: the distribution, and the module that it installs.
 LIBRARIES = {
@@ -39,6 +45,7 @@ LIBRARIES = {
 TASKS = ("person", "label", "month", "sum", "call")
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "docs" / "comparison.md"
+RECORD = HERE.parent / "record" / "migration.json"
 
 
 def section(program: str, name: str) -> str:
@@ -52,11 +59,13 @@ def section(program: str, name: str) -> str:
 
 
 def page(text: str) -> str:
-    """The page with the code between its marks ``<!-- code: NAME -->`` and ``<!-- end -->`` made anew from the programs."""
+    """The page with what is between its marks ``<!-- code: NAME -->`` and ``<!-- end -->`` made anew from the programs and the record."""
 
     def made(match: re.Match[str]) -> str:
         name = match[1]
-        if name == "tasks":
+        if name == "outcomes":
+            code = outcomes(json.loads(RECORD.read_text(encoding="utf-8")))
+        elif name == "tasks":
             code = f"```python\n{section('tasks', name)}```\n"
         else:
             code = "\n".join(
@@ -67,16 +76,43 @@ def page(text: str) -> str:
     return re.sub(r"<!-- code: (\w+) -->\n.*?<!-- end -->", made, text, flags=re.DOTALL)
 
 
+def outcomes(record: dict[str, Any]) -> str:
+    """The table of a record: for each library and task the seconds, the loading of the model apart, and the answers that are not right."""
+    names = ["object", "choice", "pattern", "grammar", "tool call"]
+    lines = [
+        f"| library | version | transformers | load | {' | '.join(names)} |",
+        f"|---|---|---|---{'|---' * len(names)}|",
+    ]
+    for program, (distribution, _) in LIBRARIES.items():
+        row = record[program]
+        name = "guided" if distribution == "guided-decoding" else distribution
+        if "tasks" not in row:
+            lines.append(f"| {name} | not run: {row['not run']} |{' |' * (len(names) + 2)}")
+            continue
+        cells = [_cell(row["tasks"][task]) for task in TASKS]
+        transformers = row["versions"]["transformers"]
+        lines.append(
+            f"| {name} | {row['versions'][distribution]} | {transformers} | {row['load_s']:.1f} | {' | '.join(cells)} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _cell(found: dict[str, Any]) -> str:
+    return f"{found['seconds']:.1f}" if found["answer"] == "right" else found["answer"]
+
+
 def _tab(distribution: str, code: str) -> str:
     title = "guided" if distribution == "guided-decoding" else distribution
     return f'=== "{title}"\n\n' + textwrap.indent(f"```python\n{code}```\n", "    ")
 
 
-def _answers(program: str) -> int:
-    """Do the tasks with one library in this process, and print what came; 1 if something is wrong."""
+def _answers(program: str) -> dict[str, Any]:
+    """Do the tasks with one library in this process, print what came, and return it: each answer is right, wrong, failed or not offered."""
     from benchmarks.migration import tasks
 
+    start, load = time.perf_counter(), machine.load()
     module = importlib.import_module(f"benchmarks.migration.{program}")
+    load_s = round(time.perf_counter() - start, 2)
     call: dict[str, Callable[..., Any]] = {
         tool.__name__: validate_call(tool) for tool in (tasks.add, tasks.get_weather)
     }
@@ -89,23 +125,35 @@ def _answers(program: str) -> int:
         "sum": (tasks.SUM_PROMPT, parser.parse),
         "call": (tasks.CALL_PROMPT, lambda found: call[found[0]](**found[1])),
     }
-    status = 0
+    found: dict[str, dict[str, Any]] = {}
     for task, (prompt, judge) in judged.items():
         function = getattr(module, "total" if task == "sum" else task, None)
         if function is None:
-            print(f"  {task:7} not offered", flush=True)
-            continue
-        try:
-            found = function(prompt)
-            judge(found)
-            print(f"  {task:7} {found!r}", flush=True)
-        except Exception as error:  # a library may raise anything
-            print(
-                f"  {task:7} FAILED: {type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}",
-                flush=True,
-            )
-            status = 1
-    return status
+            row = {"answer": "not offered"}
+        else:
+            start = time.perf_counter()
+            row = _judged(function, judge, prompt)
+            row["seconds"] = round(time.perf_counter() - start, 2)
+        found[task] = row
+        print(f"  {task:7}", *row.values(), flush=True)
+    names = (LIBRARIES[program][0], "transformers", "torch", "pydantic", "openai")
+    return {**machine.describe(*names), "load at start": load, "load_s": load_s, "tasks": found}
+
+
+def _judged(function: Callable[[str], Any], judge: Callable[[Any], Any], prompt: str) -> dict[str, Any]:
+    try:
+        found = function(prompt)
+    except Exception as error:  # a library may raise anything
+        return {"answer": "failed", "error": _brief(error)}
+    try:
+        judge(found)
+    except Exception as error:
+        return {"answer": "wrong", "text": repr(found), "error": _brief(error)}
+    return {"answer": "right", "text": repr(found)}
+
+
+def _brief(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
 
 
 def _best(found: str | dict[str, float]) -> str:
@@ -115,8 +163,9 @@ def _best(found: str | dict[str, float]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
-    parser.add_argument("--page", action="store_true", help="write the programs into docs/comparison.md")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="put the outcomes into this record")
+    parser.add_argument("--page", action="store_true", help="write the programs and the record into docs/comparison.md")
+    parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := [name for name in given.library if name not in LIBRARIES]:
         parser.error(f"unknown library {unknown[0]!r}: one of {', '.join(LIBRARIES)}")
@@ -124,20 +173,34 @@ def main() -> int:
         PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return 0
     if given.here:
-        return _answers(given.library[0])
-    status = 0
+        found = _answers(given.library[0])
+        given.here.write_text(json.dumps(found), encoding="utf-8")
+        return int(any(row["answer"] in ("wrong", "failed") for row in found["tasks"].values()))
+    status, record = 0, dict[str, Any]()
     for program in given.library or LIBRARIES:
         distribution, module = LIBRARIES[program]
+        reason = ""
         if importlib.util.find_spec(module) is None:
             print(f"{program}: not run: pip install {distribution}", flush=True)
+            reason = "not installed"
         elif program == "instructor" and "OPENAI_BASE_URL" not in os.environ:
-            print(f"{program} {version(distribution)}: not run: needs a server (OPENAI_BASE_URL)", flush=True)
-        else:
-            print(f"{program} {version(distribution)}, transformers {version('transformers')}", flush=True)
-            # PERF: threads of torch that spin share the cores badly with other processes.
-            environment = {"OMP_WAIT_POLICY": "PASSIVE", "TQDM_DISABLE": "1", **os.environ}
-            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.migration", "--here", program]
+            reason = "needs a server (OPENAI_BASE_URL)"
+            print(f"{program} {version(distribution)}: not run: {reason}", flush=True)
+        if reason:
+            record[program] = {"not run": reason}
+            continue
+        print(f"{program} {version(distribution)}, transformers {version('transformers')}", flush=True)
+        # PERF: threads of torch that spin share the cores badly with other processes.
+        environment = {"OMP_WAIT_POLICY": "PASSIVE", "TQDM_DISABLE": "1", **os.environ}
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "found.json"
+            command = [sys.executable, "-W", "ignore", "-m", "benchmarks.migration", "--here", str(file), program]
             status |= subprocess.run(command, env=environment, check=False).returncode
+            record[program] = json.loads(file.read_text()) if file.exists() else {"not run": "the program failed"}
+    if given.json:
+        kept = json.loads(given.json.read_text(encoding="utf-8")) if given.json.exists() else {}
+        both = kept | {program: row for program, row in record.items() if "tasks" in row or program not in kept}
+        machine.write({program: both[program] for program in LIBRARIES if program in both}, given.json)
     return status
 
 
