@@ -201,3 +201,33 @@ def test_a_schema_in_a_browser(browser: Any, tmp_path: Path) -> None:
     assert "the text may end here" in page.locator("#state").inner_text()
     assert faults == []
     page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["regular", "schema", "grammar"])
+def test_the_page_is_accessible(name: str, browser: Any, tmp_path: Path) -> None:
+    """axe checks names of controls, live regions, headings and contrasts; Tab follows the order of the page."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install -e '.[docs]'").Axe()
+    faults: list[str] = []
+    page = opened(browser, guided.compile(SPECS[name], VOCABULARY).explore_html(), tmp_path, faults)
+    for text in ("\x00", {"regular": "1", "schema": '{"city"', "grammar": "((x"}[name]):  # refused, read
+        page.locator("#typed").fill(text)
+        page.keyboard.press("Enter")
+    page.get_by_label("show refused tokens").check()
+    for kind in ("allowed", "refused", "read"):
+        assert page.locator(f"button.{kind}").count() > 0
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = axe.run(page).response
+        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+        assert {"button-name", "color-contrast", "label"} <= {one["id"] for one in found["passes"]}
+    assert page.locator("[role=status]").count() == 3
+    page.locator("#text button").first.focus()
+    reached = []
+    for _ in range(12):
+        reached.append(page.evaluate("(document.activeElement.closest('ol, ul') ?? document.activeElement).id"))
+        page.keyboard.press("Tab")
+    order = ["text", "undo", "restart", "typed", "refused", *(["budget"] if name == "regular" else []), "list"]
+    assert list(dict.fromkeys(reached)) == order
+    assert faults == []
+    page.close()
