@@ -77,33 +77,24 @@ def page(text: str) -> str:
 
 
 def outcomes(record: dict[str, Any]) -> str:
-    """The table of a record: for each library and task the seconds, the loading of the model apart, and the answers that are not right."""
-    names = ["object", "choice", "pattern", "grammar", "tool call"]
+    """The table of a record: the answer of each library to each task."""
     lines = [
-        f"| library | version | transformers | load | {' | '.join(names)} |",
-        f"|---|---|---|---{'|---' * len(names)}|",
+        "| library | object | choice | regular expression | grammar | tool call | date |",
+        "|---|---|---|---|---|---|---|",
     ]
     for program, (distribution, _) in LIBRARIES.items():
         row = record[program]
-        name = "guided" if distribution == "guided-decoding" else distribution
-        if "tasks" not in row:
-            lines.append(f"| {name} | not run: {row['not run']} |{' |' * (len(names) + 2)}")
-            continue
-        cells = [_cell(row["tasks"][task]) for task in TASKS]
-        transformers = row["versions"]["transformers"]
-        lines.append(
-            f"| {name} | {row['versions'][distribution]} | {transformers} | {row['load_s']:.1f} | {' | '.join(cells)} |"
-        )
+        answers = [row["tasks"][task]["answer"] if "tasks" in row else "not run" for task in TASKS]
+        lines.append(f"| {_title(distribution)} | {' | '.join(answers)} | {row.get('date', '')[:10]} |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(found: dict[str, Any]) -> str:
-    return f"{found['seconds']:.1f}" if found["answer"] == "right" else found["answer"]
-
-
 def _tab(distribution: str, code: str) -> str:
-    title = "guided" if distribution == "guided-decoding" else distribution
-    return f'=== "{title}"\n\n' + textwrap.indent(f"```python\n{code}```\n", "    ")
+    return f'=== "{_title(distribution)}"\n\n' + textwrap.indent(f"```python\n{code}```\n", "    ")
+
+
+def _title(distribution: str) -> str:
+    return "guided" if distribution == "guided-decoding" else distribution
 
 
 def _answers(program: str) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """The page docs/comparison.md shows the programs of benchmarks/migration, which do what it says."""
 
+import json
 import re
 import subprocess
 import sys
 
 import pytest
 
-from benchmarks.migration.__main__ import LIBRARIES, PAGE, TASKS, page, section
+from benchmarks.migration.__main__ import LIBRARIES, PAGE, RECORD, TASKS, outcomes, page, section
 
 FOLDER = PAGE.parent.parent / "benchmarks" / "migration"
 
@@ -15,7 +16,7 @@ def test_the_page_shows_the_programs() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert page(text) == text, "python -m benchmarks.migration --page"
     shown = re.findall(r"<!-- code: (\w+) -->", text)
-    assert shown == ["tasks", "setup", *TASKS]
+    assert shown == ["outcomes", "tasks", "setup", *TASKS]
 
 
 def test_the_page_follows_a_changed_program() -> None:
@@ -37,6 +38,32 @@ def test_the_page_names_the_versions_that_are_required() -> None:
         pins |= dict(re.findall(r"^([\w-]+)==(\S+)$", (FOLDER / file).read_text(encoding="utf-8"), flags=re.MULTILINE))
     rows = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE))
     assert rows == {name: pins[name] for name, _ in LIBRARIES.values() if name != "guided-decoding"}
+
+
+def test_the_record_is_of_the_required_versions() -> None:
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    assert list(record) == list(LIBRARIES)
+    pins = "".join((FOLDER / name).read_text(encoding="utf-8") for name in ("requirements.txt", "transformers4.txt"))
+    for program, (distribution, _) in LIBRARIES.items():
+        row = record[program]
+        if "tasks" not in row:
+            assert row["not run"]
+            continue
+        assert {"date", "commit", "load at start"} <= row.keys()
+        assert list(row["tasks"]) == list(TASKS)
+        for found in row["tasks"].values():
+            assert found["answer"] == "not offered" or found["seconds"] > 0
+        if program != "guided":
+            assert f"{distribution}=={row['versions'][distribution]}\n" in pins
+    assert all(found["answer"] == "right" for found in record["guided"]["tasks"].values())
+
+
+def test_the_table_shows_what_the_record_says() -> None:
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    rows = record["outlines"]["tasks"] | {"month": {"answer": "wrong"}, "sum": {"answer": "not offered"}}
+    table = outcomes(record | {"outlines": record["outlines"] | {"tasks": rows}, "xgrammar": {"not run": "x"}})
+    assert "| outlines | right | right | wrong | not offered | right |" in table
+    assert "| xgrammar | not run | not run | not run | not run | not run |  |" in table
 
 
 def test_missing_packages_are_reported() -> None:
