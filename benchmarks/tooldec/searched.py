@@ -127,13 +127,15 @@ def claims(record: Path, folder: Path) -> list[tuple[Claim, str, list[tuple[bool
 
 
 def _claims_table(record: Path, folder: Path) -> str:
-    """A line per claim and arm with enough problems; a decided claim in bold, with its verdict."""
+    """A line per claim and arm with enough problems and any difference; a decided claim in bold, with its verdict."""
     rows = []
     for claim, arm, pairs in claims(record, folder):
         if len(pairs) < LEAST:
             continue
         left, right = zip(*pairs, strict=True)
         gained, lost = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+        if not gained and not lost:
+            continue
         p = mcnemar(left, right)
         needed = problems_needed(gained / len(pairs), lost / len(pairs))
         is_decided = p <= 0.05
