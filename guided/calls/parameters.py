@@ -338,7 +338,8 @@ def _override(item: Any, context: AnnotationContext) -> ValueType | SchemaType:
     pattern = pattern_of(item, context.pointer)
     if pattern is not None:
         return text(patterns=(pattern,))
-    if hasattr(item, "lower"):
+    # Of the class: an Annotated alias passes look-ups on to its type, and str has a method of that name.
+    if hasattr(type(item), "lower"):
         raise SchemaError("this type cannot be compiled to a pattern", context.pointer, type(item).__name__)
     return _of_annotation(item, context)
 

@@ -200,7 +200,7 @@ VALUES: list[Any] = [
 
 
 @given(ANNOTATIONS)
-def test_the_schema_of_arguments_allows_the_arguments_of_calls(annotation: Any) -> None:
+def test_the_schema_of_arguments_allows_what_calls_may_have(annotation: Any) -> None:
     """Of many values, jsonschema takes those that the index of the calls takes."""
     tool = guided.Tool(
         {"name": "f", "parameters": {"type": "object", "properties": {"p": {}}}}, types={"p": annotation}
@@ -211,6 +211,14 @@ def test_the_schema_of_arguments_allows_the_arguments_of_calls(annotation: Any) 
     for value in VALUES:
         text = json.dumps({"name": "f", "arguments": {"p": value}})
         assert index.accepts(text.encode()) == validator.is_valid({"p": value}), (value, schema)
+
+
+def test_the_type_of_an_argument_may_be_an_annotated_str() -> None:
+    definition = {"name": "f", "parameters": {"type": "object", "properties": {"p": {}}}}
+    tool = guided.Tool(definition, types={"p": Annotated[str, MinLen(1), MaxLen(2)]})
+    index = guided.compile(Tools([tool], tool_choice="required"), VOCABULARY)
+    assert index.accepts('{"name": "f", "arguments": {"p": "ab"}}')
+    assert not index.accepts('{"name": "f", "arguments": {"p": "abc"}}')
 
 
 # ---------------------------------------------------------------------------------------------------------------------- MCP
