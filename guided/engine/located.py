@@ -1,6 +1,8 @@
 """Specs that are part of a document: their errors say where.
 
 `Located` and `LocatedStack` wrap a leaf of a composition. They lower as the wrapped spec does; errors get the JSON Pointer of its place.
+Two classes, since having `pushdown` or `lower` is what distinguishes a `StackSpec` from other specs. `TreeSpec` is a leaf made from a
+pattern tree.
 """
 
 import copy
