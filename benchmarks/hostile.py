@@ -1,9 +1,9 @@
-"""Hostile inputs, measured: the tables of docs/limits.md.
+"""Hostile inputs, measured: the tables of docs/limits.md and docs/limits_record.md.
 
 ``python -m benchmarks.hostile`` prints them: the limits, what comes of each large or exploding spec (CPU time, peak of memory), what
 calls cost on indices of hostile schemas (`benchmarks.hostile_calls`), and what comes of random hostile inputs.
 ``--fuzz SECONDS`` is how much CPU time these get (600 by default, 0 for none), ``--seed`` the
-first seed, ``--write`` puts the tables into the document.
+first seed, ``--write`` puts the tables into the documents.
 
 Every spec is compiled in a process of its own (`tests.hostile_specs`); random inputs come from `tests.hostile` and are judged by
 `tests.test_hostile`.
@@ -21,9 +21,10 @@ from benchmarks import machine
 from benchmarks.hostile_calls import calls_table
 from guided.limits import Limits
 
-__all__ = ["DOCUMENT", "limits_table", "main"]
+__all__ = ["DOCUMENT", "RECORD", "limits_table", "main"]
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "limits.md"
+RECORD = DOCUMENT.with_name("limits_record.md")
 
 # What to do where a limit is passed.
 ADVICE = {
@@ -143,12 +144,12 @@ def about() -> list[str]:
 
 
 def main() -> int:
-    """Print the tables, or put them into the document."""
+    """Print the tables, or put them into the documents."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--fuzz", type=float, default=600, metavar="SECONDS", help="CPU time for random inputs")
     parser.add_argument("--seed", type=int, default=1, help="the first seed of the random inputs")
     parser.add_argument("--only", choices=("limits", "specs", "calls", "fuzz"), help="one table")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/limits.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/limits.md and docs/limits_record.md")
     chosen = parser.parse_args()
     tables: dict[str, list[str]] = {}
     if chosen.only in (None, "limits"):
@@ -160,17 +161,15 @@ def main() -> int:
         tables["calls"] = calls_table(done=lambda row: print(row, file=sys.stderr))
     if chosen.only in (None, "fuzz") and chosen.fuzz > 0:
         tables["fuzz"] = fuzz_table(chosen.fuzz, chosen.seed)
-    text = DOCUMENT.read_text(encoding="utf-8") if chosen.write else ""
     for name, rows in tables.items():
         table = "\n".join(rows)
         if chosen.write:
+            document = DOCUMENT if name == "limits" else RECORD
             begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-            before, _, rest = text.partition(begin)
-            text = before + begin + table + end + rest.partition(end)[2]
+            before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+            document.write_text(before + begin + table + end + rest.partition(end)[2], encoding="utf-8")
         else:
             print(table, end="\n\n")
-    if chosen.write:
-        DOCUMENT.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What calls cost on indices of hostile schemas: rows of docs/limits.md, for `benchmarks.hostile`.
+"""What calls cost on indices of hostile schemas: rows of docs/limits_record.md, for `benchmarks.hostile`.
 
 Each schema, in a process of its own, is compiled over a vocabulary of bytes. Then `mask`, `remaining` and `mask_within` (a budget of 10
 above `remaining`) are called at the start and after each of five tokens, drawn from the mask within the budget. The cost of a call is the

@@ -2,7 +2,7 @@
 
 Each is measured in a process of its own, forked from one in which kernels are compiled and the vocabulary is read and nothing else is,
 so that its CPU time and its peak of memory are its own. `tests.test_limits` holds them to their bounds; ``python -m benchmarks.hostile``
-prints the table of docs/limits.md.
+prints the table of docs/limits_record.md.
 """
 
 import json
@@ -47,7 +47,7 @@ __all__ = [
     "vocabulary",
 ]
 
-# On the machine that made docs/limits.md; `slowness` compares another one with it.
+# On the machine that made docs/limits_record.md; `slowness` compares another one with it.
 CPU_SECONDS, MEGABYTES = 5.0, 1000
 _LOOP_SECONDS = 0.15
 ANY = Repeat(Chars(Charset.UNIVERSE), 0, None)
@@ -263,7 +263,7 @@ def _compiled(make: Callable[[], Spec], shared: Vocabulary) -> str:
 
 
 def slowness() -> float:
-    """Return how many times longer a fixed loop takes than on the machine that made docs/limits.md, but at least 1."""
+    """Return how many times longer a fixed loop takes than on the machine that made docs/limits_record.md, but at least 1."""
 
     def loop() -> float:
         before, table = time.process_time(), dict[int, int]()

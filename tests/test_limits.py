@@ -256,7 +256,7 @@ def test_the_document_has_all_limits() -> None:
 
 def test_the_document_has_the_outcome_of_each_spec() -> None:
     """``python -m benchmarks.hostile --only specs --write`` measures them."""
-    text = hostile.DOCUMENT.read_text(encoding="utf-8")
+    text = hostile.RECORD.read_text(encoding="utf-8")
     table = text.partition("<!-- specs -->")[2].partition("<!-- end of specs -->")[0]
     (slower,) = map(float, re.findall(r"The machine takes ([\d.]+) times as long", text))
     rows = [row.split(" | ") for row in table.replace("\\|", "\0").splitlines() if row.startswith("| `")]
