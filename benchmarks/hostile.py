@@ -149,7 +149,9 @@ def main() -> int:
     parser.add_argument("--fuzz", type=float, default=600, metavar="SECONDS", help="CPU time for random inputs")
     parser.add_argument("--seed", type=int, default=1, help="the first seed of the random inputs")
     parser.add_argument("--only", choices=("limits", "specs", "calls", "fuzz"), help="one table")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/limits.md and docs/limits_record.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/limits.md and docs/limits_record.md"
+    )
     chosen = parser.parse_args()
     tables: dict[str, list[str]] = {}
     if chosen.only in (None, "limits"):

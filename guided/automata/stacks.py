@@ -76,33 +76,30 @@ class _Recorded:
         Offset of the current byte.
     """
 
-    __slots__ = ("_begun", "_data", "at")
+    __slots__ = ("_data", "at", "begun")
 
     def __init__(self, texts: list[bytes | None], data: bytes) -> None:
         self._data = data
         self.at = 0
         # For each cell, the bytes read before, and the offset from which the current data continues them.
-        self._begun: list[tuple[bytes | None, int]] = [(text, 0) for text in texts]
-
-    def __len__(self) -> int:
-        return len(self._begun)
+        self.begun: list[tuple[bytes | None, int]] = [(text, 0) for text in texts] if texts else []
 
     def __getitem__(self, level: int) -> bytes | None:
-        text, begin = self._begun[level]
+        text, begin = self.begun[level]
         return None if text is None else text + self._data[begin : self.at]
 
     def __setitem__(self, level: int, text: bytes | None) -> None:
-        self._begun[level] = text, self.at
+        self.begun[level] = text, self.at
 
     def resize(self, depth: int) -> None:
         """Set the number of recording cells after the current byte."""
-        del self._begun[depth:]
-        self._begun += [(b"", self.at + 1)] * (depth - len(self._begun))
+        del self.begun[depth:]
+        self.begun += [(b"", self.at + 1)] * (depth - len(self.begun))
 
     def texts(self) -> list[bytes | None]:
         """Return the bytes read on top of each cell, including all of the current data."""
         self.at = len(self._data)
-        return [self[level] for level in range(len(self._begun))]
+        return [self[level] for level in range(len(self.begun))]
 
 
 class Stacks:
@@ -191,8 +188,6 @@ class Stacks:
                         if allowed < info.item(entry, NEEDS):
                             return None
                     control = entry
-                    if info.item(control, GUARD) >= 0 and not self.is_open(control, node):
-                        return None
                     break
                 if entry == DEAD:
                     return None
@@ -205,16 +200,19 @@ class Stacks:
                 if recorded is not None:
                     recorded.at = at
                 is_again = tables.actions.item(ACTION - entry, 1)
-                after = self.after_action(entry, node, recorded, b"" if is_again else bytes([byte]), records)
+                after = self.after_action(entry, node, recorded, b"" if is_again else data[at : at + 1], records)
                 rows, info = tables.rows, tables.info
                 if after is None:
                     return None
                 control, node, needed, allowed = after
-                if recorded is not None and self._depths[node] != len(recorded):
+                if recorded is not None and self._depths[node] != len(recorded.begun):
                     recorded.resize(self._depths[node])
                 if not is_again:
                     break
-        if texts is not None and recorded is not None:
+        # A control leads to no label that those before it do not lead to, so the last one decides for all.
+        if info.item(control, GUARD) >= 0 and not self.is_open(control, node):
+            return None
+        if texts is not None and recorded is not None and (texts or recorded.begun):
             texts[:] = recorded.texts()
         return control, node, needed, allowed
 
@@ -309,7 +307,9 @@ class Stacks:
             if reaction.pushes >= 0:
                 node = self.push(reaction.pushes, node)
             if reaction.pops:
-                self.least_depth = min(self.least_depth, self.nodes.item(node, 2))
+                depth = self.nodes.item(node, 2)
+                if depth < self.least_depth:
+                    self.least_depth = depth
             entry = reaction.goes_to
             needed, allowed = reaction.registers
             if allowed <= PER_CELL:

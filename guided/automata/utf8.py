@@ -67,8 +67,8 @@ def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tu
     """Build the decision tree of code point intervals: values by first byte, shape (256,), and of inner nodes, shape (n_nodes, 64)."""
     root = np.empty(256, np.int32)
     tree = np.empty((6 * len(starts) + 3 * n_classes + 64, 64), np.int32)
-    uniform = np.full((3, n_classes), -1, np.int32)
-    return root, tree[: kernel.utf8_tree(starts, classes, uniform, root, tree)]
+    uniform, scratch = np.full((3, n_classes), -1, np.int32), np.empty((3, 64), np.int32)
+    return root, tree[: kernel.utf8_tree(starts, classes, uniform, scratch, root, tree)]
 
 
 def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limits) -> Int32Array:

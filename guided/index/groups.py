@@ -119,6 +119,6 @@ def _grouped(
     token_function = np.full(n_tokens, -1, np.int32)
     kernel.spread_tokens(node_function, ends, begin, end, token_ids, number, row_of, token_function, rows)
     tokens = np.empty(indptr[-1], np.int32)
-    kernel.list_tokens(rows, token_function, indptr, tokens)
+    kernel.list_tokens(rows, token_function, indptr[:-1].copy(), tokens)
     groups = FunctionGroups(freeze(size_of), freeze(indptr), freeze(tokens), freeze(row_of[1:]), freeze(rows))
     return number[1:], token_function, groups

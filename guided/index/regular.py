@@ -367,6 +367,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         functions.target,
         number,
         distance >= 0,
+        np.full(len(number), -1, np.int32),
         row_indptr,
         row_functions,
         row_targets,

@@ -47,12 +47,15 @@ _warned = False
 # Number of cache folders kept side by side: other versions of the sources (branches of a checkout), with and without bounds checks.
 _KEPT = 4
 _PREFIX = "guided-"
+# Why without numba's run time (`_nrt`): it counts references of arrays, atomically, whenever a kernel or a part of one is called.
+# PERF: the walk of a mask takes 14 us instead of 29 (`python -m benchmarks.maskbench`). Kernels therefore cannot allocate arrays.
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 
 
 def dispatcher(function: Callable[..., Any]) -> Any:
     """Return numba's dispatcher of ``function`` (``nogil``, disk cache where possible), or ``function`` with NUMBA_DISABLE_JIT."""
     global _warned
-    compiled: Any = numba.njit(nogil=True)(function)
+    compiled: Any = numba.njit(**_OPTIONS)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return function
     try:

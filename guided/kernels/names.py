@@ -16,9 +16,12 @@ __all__ = ["fill_names"]
 @kernel
 def _put(node: int, common: int, rows: Int32Array, info: Int32Array, live: UInt8Array) -> None:
     """Write a control as a copy of a common one."""
-    rows[node] = rows[common]
-    live[node] = live[common]
-    info[node] = info[common]
+    for b in range(rows.shape[1]):
+        rows[node, b] = rows[common, b]
+    for k in range(live.shape[1]):
+        live[node, k] = live[common, k]
+    for k in range(info.shape[1]):
+        info[node, k] = info[common, k]
     info[node, PLAN] = common
 
 

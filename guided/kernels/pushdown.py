@@ -120,9 +120,6 @@ def _loops_below(
     """
     if len(below) == 0 or info[control, LIVE] <= MANY or info[control, COUNTS] == 1:
         return False
-    # PERF: finding the loops of a control takes 1 us, and most controls, such as those within a key, have none.
-    if rows[control, _LETTER] != control:
-        return False
     if is_exact and below[i, 0] & np.uint64(BEYOND_ASCII):
         return False
     return bool(stays(i, control, info[control, GUARD], below, leads, rows, info, loops))
@@ -380,6 +377,8 @@ def walk(
         if (
             base < 0
             and skip[i] > after
+            # PERF: a call costs 30 ns for its arrays, and most controls, such as those within a key, have no loops.
+            and rows[control, _LETTER] == control
             and _loops_below(i, control, len(ends) > 0, below_nodes, leads, rows, info, loops)
         ):
             after = np.int64(skip[i])

@@ -112,7 +112,7 @@ def spread_tokens(
 
 
 @kernel
-def list_tokens(rows: Int32Array, token_function: Int32Array, indptr: Int64Array, tokens: Int32Array) -> None:
+def list_tokens(rows: Int32Array, token_function: Int32Array, places: Int64Array, tokens: Int32Array) -> None:
     """List the tokens of functions without a row, by function, ascending.
 
     ==============  =====  =================  ==================================
@@ -120,13 +120,12 @@ def list_tokens(rows: Int32Array, token_function: Int32Array, indptr: Int64Array
     ==============  =====  =================  ==================================
     rows            int32  (n_rows, n_words)  as `spread_tokens` leaves them
     token_function  int32  (n_tokens,)
-    indptr          int64  (n_functions + 1)  CSR of ``tokens``
+    places          int64  (n_functions,)     first place in ``tokens`` of each function on entry, the next one on exit
     tokens          int32  (n_listed,)        out
     ==============  =====  =================  ==================================
 
     O(n_words + n_listed): row 1 has the bits of exactly these tokens, and yields them in order without a sort.
     """
-    place = indptr.copy()
     for w in range(rows.shape[1]):
         word = np.uint32(rows[1, w])
         while word != 0:
@@ -134,8 +133,8 @@ def list_tokens(rows: Int32Array, token_function: Int32Array, indptr: Int64Array
             low = word & (~word + _ONE)
             t |= _EXPONENT[np.uint32(low * _DE_BRUIJN) >> np.uint32(27)]
             g = np.uint32(token_function[t])
-            tokens[np.uint64(place[g])] = t
-            place[g] += 1
+            tokens[np.uint64(places[g])] = t
+            places[g] += 1
             word ^= low
 
 
@@ -146,6 +145,7 @@ def transpose(
     dst: Int32Array,
     number: Int32Array,
     live: BoolArray,
+    by_number: Int32Array,
     indptr: Int64Array,
     functions: Int32Array,
     targets: Int32Array,
@@ -159,6 +159,7 @@ def transpose(
     src, dst    int32  (n_pairs,)
     number      int32  (n,)             new number of each function, -1 for those that no token uses
     live        bool   (n_states,)      states from which acceptance is reachable
+    by_number   int32  (n,)             scratch: -1 on entry
     indptr      int64  (n_states + 1,)  out: zeros on entry
     functions   int32  (n_pairs,)       out
     targets     int32  (n_pairs,)       out
@@ -167,7 +168,6 @@ def transpose(
     Returns the number of pairs kept. ``number`` need not ascend: rows are filled by ascending new number. O(n_pairs + n).
     """
     n = len(number)
-    by_number = np.full(n, -1, np.int32)
     for f in range(n):
         if number[f] >= 0:
             by_number[number[f]] = f

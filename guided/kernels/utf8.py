@@ -41,7 +41,14 @@ def _uniform(c: int, level: int, uniform: Int32Array, tree: Int32Array, count: i
 
 
 @kernel
-def utf8_tree(starts: Int32Array, classes: Int32Array, uniform: Int32Array, root: Int32Array, tree: Int32Array) -> int:
+def utf8_tree(
+    starts: Int32Array,
+    classes: Int32Array,
+    uniform: Int32Array,
+    scratch: Int32Array,
+    root: Int32Array,
+    tree: Int32Array,
+) -> int:
     """Build the decision tree of a partition of the code points.
 
     ========  =====  ==================  ====================================================================
@@ -50,6 +57,7 @@ def utf8_tree(starts: Int32Array, classes: Int32Array, uniform: Int32Array, root
     starts    int32  (n,)                first code points of the intervals, from 0
     classes   int32  (n,)                their classes, -1 for surrogates
     uniform   int32  (3, n_classes)      scratch, -1 throughout: nodes whose leaves are all of one class
+    scratch   int32  (3, 64)             scratch
     root      int32  (256,)              out: value by first byte
     tree      int32  (cap, 64)           out: inner nodes; cap >= 6 n + 3 n_classes + 64
     ========  =====  ==================  ====================================================================
@@ -58,8 +66,7 @@ def utf8_tree(starts: Int32Array, classes: Int32Array, uniform: Int32Array, root
     Complexity: O(64 (n + n_classes)): only blocks that contain an interval's end get nodes of their own.
     """
     count = 0
-    row2, row3 = np.empty(64, np.int32), np.empty(64, np.int32)
-    row1 = np.empty(64, np.int32)
+    row1, row2, row3 = scratch[0], scratch[1], scratch[2]
     for b in range(256):
         root[b] = -1
     for b in range(0x80):

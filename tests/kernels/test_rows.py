@@ -46,7 +46,7 @@ class Grouped:
             node_function, ends, begin, end, ids, self.number, self.row_of, self.token_function, self.rows
         )
         self.tokens = np.empty(self.indptr[self.used], np.int32)
-        kernel.list_tokens(self.rows, self.token_function, self.indptr[: self.used + 1], self.tokens)
+        kernel.list_tokens(self.rows, self.token_function, self.indptr[: self.used].copy(), self.tokens)
 
 
 @given(functions(), st.integers(1, 4))
@@ -83,7 +83,7 @@ def test_transpose(drawn: tuple[int, list[dict[int, int]], list[int]], data: st.
     ptr, src, dst = pairs(made)
     indptr = np.zeros(n_states + 1, np.int64)
     found, targets = np.empty(len(src), np.int32), np.empty(len(src), np.int32)
-    kept = kernel.transpose(ptr, src, dst, number, live, indptr, found, targets)
+    kept = kernel.transpose(ptr, src, dst, number, live, np.full(len(number), -1, np.int32), indptr, found, targets)
     expected = {
         s: sorted(
             (number[f], function[s])

@@ -13,7 +13,8 @@ from guided.patterns.charset import Charset
 def tree_of(parts: Partition) -> tuple[np.ndarray, np.ndarray, int]:
     root = np.empty(256, np.int32)
     tree = np.empty((6 * len(parts.starts) + 3 * parts.n_classes + 64, 64), np.int32)
-    count = utf8_tree(parts.starts, parts.classes, np.full((3, parts.n_classes), -1, np.int32), root, tree)
+    uniform, scratch = np.full((3, parts.n_classes), -1, np.int32), np.empty((3, 64), np.int32)
+    count = utf8_tree(parts.starts, parts.classes, uniform, scratch, root, tree)
     return root, tree[:count], count
 
 
