@@ -52,9 +52,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """Replace the links of a page that lead to files that the site does not have, and escaped bars in code within tables."""
-    if page.file.src_uri.startswith(
-        ("adr/", "benchmarks_record", "limits_record", "sampling_record", "changelog", "checklist")
-    ):
+    if re.match(r"adr/|changelog|checklist|\w+_record", page.file.src_uri):
         page.meta.setdefault("search", {"boost": 0.2})  # guides and reference come first
     depth = "../" * page.file.src_uri.count("/")
 
