@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from guided.arrays import UNKNOWN, Int32Array, Int64Array, UInt64Array, mask_words
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt64Array, mask_words
 from guided.automata.growth import grown, insert, rehashed
 from guided.errors import LimitError
 from guided.index.pushdown_masks import VocabularyData
 from guided.kernels import lexeme_plans as kernel
 from guided.kernels import plans as walks
-from guided.kernels.below import LEADS, LOOPS
+from guided.kernels.below import LOOPS
 from guided.kernels.hashing import refill
 from guided.lalr.machine import LalrMachine
 
@@ -38,6 +38,9 @@ class _Base(NamedTuple):
     allow: int
     row: int
     escapes: Int32Array
+
+
+_NO_BASE = _Base(DEAD, 0, 0, np.empty((0, 2), np.int32))
 
 
 class LexemePlans:
@@ -118,9 +121,7 @@ class LexemePlans:
 
     def _make(self, group: int, control: int, allow: int) -> int:
         base = self._base(group, control)
-        n_tokens, n_escapes = (
-            self._walk(group, control, allow) if base is None else self._like(base, group, control, allow)
-        )
+        n_tokens, n_escapes = self._walk(group, control, allow, base)
         found, escapes = self._found_tokens[:n_tokens], self._escapes[:n_escapes]
         n_actions = self._automaton.tables.n_actions
         if len(self._kind_of) < 2 * n_actions:
@@ -137,7 +138,7 @@ class LexemePlans:
         ):  # fmt: skip
             self._more_room(n_tokens, n_escapes)
         made = int(self._counts[0]) - 1
-        if n_tokens > _DENSE:
+        if base is None and n_tokens > _DENSE:
             bases = self._bases.setdefault(group, [])
             if len(bases) < _BASES_KEPT:
                 bases.append(_Base(control, allow, int(self.plans[made, 2]), escapes.copy()))
@@ -157,37 +158,29 @@ class LexemePlans:
         best = n_equal.index(max(n_equal))
         return bases[best] if 2 * n_equal[best] > rows.shape[1] else None
 
-    def _walk(self, group: int, control: int, allow: int) -> tuple[int, int]:
-        """Find the effects of a group's tokens; return the numbers of tokens that end within the lexeme and of nodes that leave it."""
-        trie, automaton, (nodes, is_again) = self._trie, self._automaton, self._group(group)
-        out = np.array([0, 0, 0, 0, 0, -1], np.int64)
-        while True:
-            tables = automaton.tables
-            status = walks.within(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, LEADS, tables.rows, tables.info,
-                tables.guards, tables.allows, nodes, is_again, control, allow, self._path[0], self._loops,
-                self._found_tokens, self._escapes, out,
-            )  # fmt: skip
-            if status == walks.DONE:
-                return int(out[0]), int(out[1])
-            automaton.fill(int(out[2]), int(out[3]))
+    def _walk(self, group: int, control: int, allow: int, base: _Base | None) -> tuple[int, int]:
+        """Find the effects of a group's tokens; return the numbers of tokens that end within the lexeme and of nodes that leave it.
 
-    def _like(self, base: _Base, group: int, control: int, allow: int) -> tuple[int, int]:
-        """Derive the effects from another plan; the tokens are in the next row of ``dense``, and the list is empty."""
-        row = int(self._counts[2])
-        self.dense = _roomy(self.dense, row + 1)
-        self.dense[row] = self.dense[base.row]
+        With a base, its tokens that also do so here are in the next row of ``dense``, and the tokens found are in addition.
+        """
+        mask = self.dense[0, :0]
+        if base is not None:
+            row = int(self._counts[2])
+            self.dense = _roomy(self.dense, row + 1)
+            mask = self.dense[row]
+            mask[:] = self.dense[base.row]
+        control_of_base, allow_of_base, _, escapes = base or _NO_BASE
         trie, automaton, (nodes, is_again) = self._trie, self._automaton, self._group(group)
         out = np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
         while True:
             tables = automaton.tables
-            status = walks.like(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, LEADS, tables.rows, tables.info,
-                tables.guards, tables.allows, automaton.width, nodes, is_again, control, allow, base.control, base.allow,
-                base.escapes, self._path, self._loops, self.dense[row], self._escapes, out,
+            status = walks.within(
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, tables.rows, tables.info,
+                tables.guards, tables.allows, automaton.width, nodes, is_again, control, allow, control_of_base, allow_of_base,
+                escapes, self._path, self._loops, mask, self._found_tokens, self._escapes, out,
             )  # fmt: skip
             if status == walks.DONE:
-                return 0, int(out[1])
+                return int(out[0]), int(out[1])
             automaton.fill(int(out[2]), int(out[3]))
 
     def _group(self, group: int) -> tuple[Int32Array, bool]:

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt64Array, freeze, mask_words
+from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.index.plans import (
@@ -30,7 +30,7 @@ from guided.index.plans import (
 from guided.index.pushdown_walk import PushdownWalk
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
-from guided.kernels.below import LEADS, LOOPS, bytes_below
+from guided.kernels.below import LOOPS, bytes_below
 from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
@@ -81,24 +81,27 @@ class VocabularyData:
         self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
         self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
         self._paths: dict[int, EscapePaths] = {}
-        self._below: tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array] | None = None
+        self._below: tuple[UInt64Array, Int32Array, Int32Array, Int32Array] | None = None
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
     @property
-    def below(self) -> tuple[UInt64Array, Int64Array, Int32Array, Int32Array, Int32Array]:
+    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
         """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them."""
         if self._below is not None:
             return self._below
         with self.lock:
             if self._below is None:
                 trie, ends = self.trie, self.vocabulary.trie.ends
-                path, (chars, deepest) = np.empty(trie.max_depth + 1, np.int32), np.empty((2, len(trie.byte)), np.int32)
+                path, (chars, deepest) = (
+                    np.empty((trie.max_depth + 1, 2), np.int32),
+                    np.empty((2, len(trie.byte)), np.int32),
+                )
                 own, below = np.empty((2, len(trie.byte), 2), np.uint64)
                 bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
-                self._below = below, LEADS, chars, deepest, chars[ends]
+                self._below = below, chars, deepest, chars[ends]
         return self._below
 
     def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:

@@ -16,7 +16,6 @@ from guided.automata.stacks import Configuration, Stacks
 from guided.errors import LimitError
 from guided.index.plans import WalkTrie
 from guided.kernels import pushdown as kernel
-from guided.kernels.below import LEADS
 from guided.kernels.tables import SCRATCH
 from guided.limits import Limits
 
@@ -188,7 +187,7 @@ class PushdownWalk:
                 escapes = self._deferred
             assert escapes is not None
             status = kernel.walk(
-                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child, below, LEADS,
+                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child, below,
                 tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
                 tables.guards, tables.allows, tables.cell_allow, self._stacks.nodes, frames, self._loops,
                 pushed.rows, pushed.slots, words,

@@ -10,10 +10,10 @@ from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
 from guided.kernels.tables import COUNTS, NEEDS
 
-__all__ = ["BEYOND_ASCII", "LEADS", "LOOPS", "bytes_below", "stays"]
+__all__ = ["BEYOND_ASCII", "LOOPS", "bytes_below", "stays"]
 
 # Characters past ASCII: first bytes, second bytes, and how many more follow. Apart where characters stand that patterns tell from others.
-LEADS: Int64Array = np.array(
+_LEADS: Int64Array = np.array(
     [
         (0xC2, 0xC2, 0x80, 0xBF, 0), (0xC3, 0xDF, 0x80, 0xBF, 0), (0xE0, 0xE0, 0xA0, 0xBF, 1), (0xE1, 0xE1, 0x80, 0xBF, 1),
         (0xE2, 0xE2, 0x80, 0xBF, 1), (0xE3, 0xE3, 0x80, 0xBF, 1), (0xE4, 0xEC, 0x80, 0xBF, 1), (0xED, 0xED, 0x80, 0x9F, 1),
@@ -74,29 +74,30 @@ def bytes_below(
     ----------
     byte, depth, skip : in
         The trie.
-    path : ndarray[int32], shape (max_depth + 1,), scratch
-        UTF-8 state after each byte of the path.
+    path : ndarray[int32], shape (max_depth + 1, 2), scratch
+        UTF-8 state after each byte of the path, and code points begun.
     own : ndarray[uint64], shape (n_nodes, 2), scratch
         Bytes read by each node itself, as ``below``.
     below : ndarray[uint64], shape (n_nodes, 2), out
-        As bits: bytes from 32 to 127; from bit 1, characters past ASCII by the index of their first byte in `LEADS`, and `_WITHIN` for
+        As bits: bytes from 32 to 127; from bit 1, characters past ASCII by the index of their first byte in `_LEADS`, and `_WITHIN` for
         their other bytes; from `_TAB`, bytes less than 32; bit 0: any byte that is not UTF-8.
     chars : ndarray[int32], shape (n_nodes,), out
         Number of code points that begin on the path to each node, including its own byte.
     deepest : ndarray[int32], shape (n_nodes,), out
         Maximum of ``chars`` at a node or below it.
     """
-    path[0] = 0
+    path[0, 0], path[0, 1] = 0, 0
     for i in range(len(byte)):
         b, d = byte[i], depth[i]
-        state = _utf8(path[d], b)
-        path[d + 1] = max(state, 0)
+        state = _utf8(path[d, 0], b)
+        path[d + 1, 0] = max(state, 0)
+        chars[i] = path[d + 1, 1] = path[d, 1] + (b < 0x80 or b >= 0xC0)
         own[i, 0], own[i, 1] = 0, 0
         if b >= 0x80 and state >= 0:
             bit = _WITHIN
-            if path[d] == 0:
+            if path[d, 0] == 0:
                 bit = 1
-                while b > LEADS[bit - 1, 1]:
+                while b > _LEADS[bit - 1, 1]:
                     bit += 1
             own[i, 0] = np.uint64(1) << np.uint64(bit)
         elif state < 0:
@@ -106,24 +107,14 @@ def bytes_below(
         else:
             own[i, b >> 6] = np.uint64(1) << np.uint64(b & 63)
     for i in range(len(byte) - 1, -1, -1):
-        low = high = np.uint64(0)
+        low, high, most = np.uint64(0), np.uint64(0), chars[i]
         j = i + 1
         while j < skip[i]:
             low |= below[j, 0] | own[j, 0]
             high |= below[j, 1] | own[j, 1]
-            j = skip[j]
-        below[i, 0], below[i, 1] = low, high
-    for i in range(len(byte)):
-        d = depth[i]
-        path[d] = (path[d - 1] if d else 0) + (1 if byte[i] < 0x80 or byte[i] >= 0xC0 else 0)
-        chars[i] = path[d]
-    for i in range(len(byte) - 1, -1, -1):
-        most = chars[i]
-        j = i + 1
-        while j < skip[i]:
             most = max(most, deepest[j])
             j = skip[j]
-        deepest[i] = most
+        below[i, 0], below[i, 1], deepest[i] = low, high, most
 
 
 @kernel
@@ -139,9 +130,9 @@ def _only(control: int, first: int, last: int, rows: Int32Array) -> int:
 
 
 @kernel
-def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: Int32Array) -> bool:
-    """Return whether all characters of an entry of `LEADS` lead back to a control, with no further counting."""
-    first, last, low, high, more = lead
+def _reads_characters(control: int, lead: int, rows: Int32Array, info: Int32Array) -> bool:
+    """Return whether all characters of an entry of `_LEADS` lead back to a control, with no further counting."""
+    first, last, low, high, more = _LEADS[lead]
     within = _only(control, first, last, rows)
     for k in range(more + 1):
         if within < 0 or info[within, COUNTS] == 1 or info[within, NEEDS] != info[control, NEEDS]:
@@ -151,9 +142,7 @@ def _reads_characters(control: int, lead: Int64Array, rows: Int32Array, info: In
 
 
 @kernel
-def _find_loops(
-    control: int, allow: int, leads: Int64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
-) -> None:
+def _find_loops(control: int, allow: int, rows: Int32Array, info: Int32Array, loops: UInt64Array) -> None:
     """Find the bytes that lead from a control to itself, as bits of `bytes_below`."""
     low, high = np.uint64(15) << np.uint64(_TAB), np.uint64(0)
     for b in range(32):
@@ -166,9 +155,9 @@ def _find_loops(
             else:
                 high |= np.uint64(1) << np.uint64(b - 64)
     if allow < 0:
-        for lead in range(len(leads)):
-            if _reads_characters(control, leads[lead], rows, info):
-                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(len(leads) + 1)
+        for lead in range(len(_LEADS)):
+            if _reads_characters(control, lead, rows, info):
+                low |= np.uint64(1) << np.uint64(lead + 1) | np.uint64(1) << np.uint64(_WITHIN)
     slot = control & (len(loops) - 1)
     loops[slot, 0], loops[slot, 1], loops[slot, 2] = control + 1, low, high
 
@@ -179,7 +168,6 @@ def stays(
     control: int,
     allow: int,
     below: UInt64Array,
-    leads: Int64Array,
     rows: Int32Array,
     info: Int32Array,
     loops: UInt64Array,
@@ -193,8 +181,6 @@ def stays(
         -1 if every control that this one leads to within a character may be entered; otherwise only ASCII is a loop.
     below : ndarray[uint64], shape (n_nodes, 2), in
         As `bytes_below` computes it.
-    leads : ndarray[int64], shape (n, 5), in
-        `LEADS`.
     rows, info : in
         Tables of the automaton.
     loops : ndarray[uint64], shape (power of two, 3), in and out
@@ -202,5 +188,5 @@ def stays(
     """
     slot = control & (len(loops) - 1)
     if loops[slot, 0] != np.uint64(control + 1):
-        _find_loops(control, allow, leads, rows, info, loops)
+        _find_loops(control, allow, rows, info, loops)
     return not (below[node, 0] & ~loops[slot, 1] or below[node, 1] & ~loops[slot, 2])

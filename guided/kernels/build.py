@@ -234,26 +234,6 @@ _TEMPLATE = r"""
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* What compiled code calls for arrays that it allocates: numba's reference-counted blocks of memory. The fields are numba's; code reads
-   the count and the address of the data, and counts references itself. */
-typedef struct { size_t count; void *destructor; void *information; void *data; size_t size; void *allocator; } Block;
-
-void *NRT_MemInfo_alloc_aligned(size_t size, unsigned align) {
-    Block *block = size > PTRDIFF_MAX - sizeof(Block) - align ? NULL : malloc(sizeof(Block) + size + align);
-    if (block == NULL) return NULL;
-    size_t address = (size_t)(block + 1);
-    memset(block, 0, sizeof(Block));
-    block->count = 1;
-    block->data = (void *)(align ? (address + align - 1) / align * align : address);
-    block->size = size;
-    return block;
-}
-void NRT_MemInfo_call_dtor(void *block) { free(block); }
-void *NRT_Allocate(size_t size) { return malloc(size); }
-void NRT_Free(void *memory) { free(memory); }
 
 static inline int is_array(PyObject *object, int type, int dimensions, int is_written) {
     if (!PyArray_Check(object)) return 0;

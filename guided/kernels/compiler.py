@@ -52,10 +52,10 @@ _PREFIX = "guided-"
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 
 
-def dispatcher(function: Callable[..., Any]) -> Any:
+def dispatcher(function: Callable[..., Any], is_inlined: bool) -> Any:
     """Return numba's dispatcher of ``function`` (``nogil``, disk cache where possible), or ``function`` with NUMBA_DISABLE_JIT."""
     global _warned
-    compiled: Any = numba.njit(**_OPTIONS)(function)
+    compiled: Any = numba.njit(**_OPTIONS, forceinline=is_inlined)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return function
     try:

@@ -18,7 +18,7 @@ from guided.interrupts import deferred
 from guided.kernels.extension import load
 from guided.locks import Rank, new_lock
 
-__all__ = ["intrinsic", "kernel", "python_function"]
+__all__ = ["inlined", "intrinsic", "kernel", "python_function"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _logger = logging.getLogger("guided.kernels")
@@ -26,14 +26,19 @@ _logger = logging.getLogger("guided.kernels")
 _loading = new_lock(Rank.LOADER)
 
 
-def kernel(function: _Function) -> _Function:
+def kernel(function: _Function, is_inlined: bool = False) -> _Function:
     """Return the compiled form of ``function``: same arguments by position, same result. Calls release the GIL."""
     extension = load()
     if extension is None:
-        return cast("_Function", _compiled_by_numba(function))
-    fallback = _Fallback(function)
+        return cast("_Function", _compiled_by_numba(function, is_inlined))
+    fallback = _Fallback(function, is_inlined)
     bound = extension.bind(f"{function.__module__}.{function.__qualname__}", fallback)
     return cast("_Function", bound or fallback)
+
+
+def inlined(function: _Function) -> _Function:
+    """As `kernel`, for a part of other kernels that LLVM would call, with each number of each array as an argument, rather than inline."""
+    return kernel(function, is_inlined=True)
 
 
 def python_function(compiled: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,8 +65,8 @@ class intrinsic:  # noqa: N801 - in place of numba's decorator of this name
 class _Fallback:
     """A kernel of the extension, for arguments that fit none of its signatures: numba compiles it for them."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+    def __init__(self, function: Callable[..., Any], is_inlined: bool) -> None:
+        self.function, self._is_inlined = function, is_inlined
 
     def __call__(self, *arguments: Any) -> Any:
         return self.for_numba(*arguments)
@@ -71,15 +76,15 @@ class _Fallback:
         """Numba's dispatcher of the kernel."""
         function = self.function
         _logger.info("no code compiled ahead of time fits a call of %s.%s", function.__module__, function.__qualname__)
-        return _compiled_by_numba(function)
+        return _compiled_by_numba(function, self._is_inlined)
 
 
-def _compiled_by_numba(function: Callable[..., Any]) -> Any:
+def _compiled_by_numba(function: Callable[..., Any], is_inlined: bool) -> Any:
     # Why held: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.
     with _loading, deferred():
         from guided.kernels.compiler import dispatcher
 
-        return dispatcher(_with_names_for_numba(function))
+        return dispatcher(_with_names_for_numba(function), is_inlined)
 
 
 def _with_names_for_numba(function: Callable[..., Any]) -> Callable[..., Any]:

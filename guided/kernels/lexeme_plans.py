@@ -8,6 +8,7 @@ import numpy as np
 from guided.arrays import Int32Array, Int64Array, UInt64Array
 from guided.kernels.hashing import OFFSET, PRIME, row_slot
 from guided.kernels.jit import kernel
+from guided.kernels.masks import add_tokens
 
 __all__ = ["DONE", "MISSING_ROOM", "keep"]
 
@@ -59,7 +60,7 @@ def keep(
     n_dense : int
         Plans with more tokens have a row of ``dense``.
     is_made : bool
-        Whether the next row of ``dense`` is already filled and replaces ``found_tokens``.
+        Whether the next row of ``dense`` already has other tokens of the plan.
 
     Notes
     -----
@@ -85,8 +86,7 @@ def keep(
         plans[plan, 2] = row
         if not is_made:
             dense[row, :] = 0
-        for k in range(n):
-            dense[row, found_tokens[k] >> 5] |= np.int32(1) << np.int32(found_tokens[k] & 31)
+        add_tokens(found_tokens, 0, n, dense[row])
         counts[2] = row + 1
     else:
         for k in range(n):

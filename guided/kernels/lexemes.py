@@ -20,7 +20,8 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt64Array
 from guided.kernels.hashing import find, key_slot
 from guided.kernels.jit import kernel
-from guided.kernels.tables import ACTION, GUARD, SCRATCH, WIDTH, below, meets, top_cell
+from guided.kernels.masks import add_tokens
+from guided.kernels.tables import ACTION, GUARD, SCRATCH, is_open, popped, reaction, top_cell
 
 __all__ = [
     "BEGINS", "DONE", "FEEDS", "INDENTED", "MISSING_BEGIN", "MISSING_CELL", "MISSING_FEED", "MISSING_LABELS",
@@ -64,19 +65,18 @@ def _action(state: int, symbol: int, table: Int32Array) -> int:
 
 
 @kernel
-def _is_open(
+def _may_enter(
     control: int, cell: int, indents: int, info: Int32Array, guards: UInt64Array, allows: UInt64Array, cells: Int32Array,
     variant: Int32Array, out: Int64Array,
 ) -> bool:  # fmt: skip
     """Return whether a control may be entered on a cell; True with a status if that is unknown."""
-    guard: int = info[control, GUARD]
-    if guard < 0:
+    if info[control, GUARD] < 0:
         return True
     allow: int = cells[cell, _LABELS + variant[indents]]
     if allow < 0:
         out[_STATUS], out[_FIRST], out[_SECOND] = MISSING_LABELS, cell, indents
         return True
-    return meets(guard, info[control, WIDTH], allow, guards, allows)
+    return is_open(control, allow, info, guards, allows)
 
 
 @kernel
@@ -152,8 +152,7 @@ def _fed(
                 return node, used
         if records[step] == 0:
             break
-        for _ in range(records[step]):
-            node = below(node, nodes, pushed)
+        node = popped(node, records[step], nodes, pushed)
         rule = records[step + 1]
     # What was pushed here and is taken off again needs no room.
     used = max(begin, node - SCRATCH + 1)
@@ -186,15 +185,14 @@ def _reacted(
                 if cell < 0:
                     out[_STATUS], out[_FIRST], out[_SECOND] = MISSING_CELL, plain, indents
                     return DEAD, node, indents, used
-            result = find(np.int64(action) << 32 | np.int64(cell), reactions, reacted)
+            result = reaction(action, cell, reactions, reacted)
             if result == UNKNOWN:
                 out[_STATUS], out[_FIRST], out[_SECOND] = MISSING_REACTION, action, cell
             if result < 0:
                 return DEAD, node, indents, used
         if results[result, 0] > 0:
             has_indents = False
-        for _ in range(results[result, 0]):
-            node = below(node, nodes, pushed)
+        node = popped(node, results[result, 0], nodes, pushed)
         cell = results[result, 1]
         if cell >= 0:
             if used >= len(pushed):
@@ -266,7 +264,7 @@ def _after(
         control, node, indents, used = _reacted(
             ACTION - action, node, indents, used, actions, results, reactions, reacted, cells, variant, keys, values, nodes, pushed, out
         )  # fmt: skip
-    if control >= 0 and not _is_open(
+    if control >= 0 and not _may_enter(
         control, top_cell(node, nodes, pushed), indents, info, guards, allows, cells, variant, out
     ):
         control = DEAD
@@ -324,8 +322,7 @@ def evaluate(
                 row = plans[plan, 2]
                 for w in range(len(mask)):
                     mask[w] |= dense[row, w]
-            for k in range(plans[plan, 0], plans[plan, 1]):
-                mask[tokens[k] >> 5] |= np.int32(1) << np.int32(tokens[k] & 31)
+            add_tokens(tokens, plans[plan, 0], plans[plan, 1], mask)
             edge = plans[plan, 3]
             jobs[n - 1, 3] = edge
         if edge >= plans[plan, 4]:
@@ -339,8 +336,7 @@ def evaluate(
             if ends >= 0:
                 if ends:
                     for g in range(groups[group, 0], groups[group, 1]):
-                        for k in range(token_indptr[group_nodes[g]], token_indptr[group_nodes[g] + 1]):
-                            mask[token_ids[k] >> 5] |= np.int32(1) << np.int32(token_ids[k] & 31)
+                        add_tokens(token_ids, token_indptr[group_nodes[g]], token_indptr[group_nodes[g] + 1], mask)
                 jobs[n - 1, 3] = edge + 1
                 continue
         control, after, ind, used = _after(

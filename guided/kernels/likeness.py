@@ -6,7 +6,7 @@ pairs that are alike again; then the tokens that stay in one stay in the other.
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, UInt8Array, UInt64Array
 from guided.kernels.jit import kernel
-from guided.kernels.tables import ACTION, GUARD, WIDTH, meets
+from guided.kernels.tables import ACTION, is_open
 
 __all__ = ["arrive", "is_like", "pair"]
 
@@ -32,8 +32,7 @@ def _is_pair(
             if entry <= ACTION and (common > ACTION or actions[ACTION - entry, 0] >= 0):
                 return False
             continue
-        guard = info[entry, GUARD]
-        if guard >= 0 and allow >= 0 and not meets(guard, info[entry, WIDTH], allow, guards, allows):
+        if not is_open(entry, allow, info, guards, allows):
             return False
     return True
 

@@ -8,12 +8,35 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.kernels.jit import kernel
 
-__all__ = ["are_equal", "content_hash", "count_classes", "keep_below", "set_pairs", "take_classes"]
+__all__ = [
+    "add_tokens",
+    "are_equal",
+    "content_hash",
+    "count_classes",
+    "keep_below",
+    "remove_tokens",
+    "set_pairs",
+    "take_classes",
+]
 
 # Keys of the hash: an odd number, plus multiples of 2^64 divided by the golden ratio. Of multiples alone one would be twice another, and
 # masks of a single token would collide.
 _SEED, _GOLDEN = np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x9E3779B97F4A7C15)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def add_tokens(tokens: Int32Array, first: int, end: int, mask: Int32Array) -> None:
+    """Set the bits of ``tokens[first:end]``."""
+    for k in range(first, end):
+        mask[tokens[k] >> 5] |= np.int32(1) << np.int32(tokens[k] & 31)
+
+
+@kernel
+def remove_tokens(tokens: Int32Array, first: int, end: int, mask: Int32Array) -> None:
+    """Clear the bits of ``tokens[first:end]``."""
+    for k in range(first, end):
+        mask[tokens[k] >> 5] &= ~(np.int32(1) << np.int32(tokens[k] & 31))
 
 
 @kernel
@@ -84,8 +107,7 @@ def keep_below(
     peak = -1
     if len(class_of) and least < limit <= most:
         found[:] = 0
-        for i in range(len(tokens)):
-            found[tokens[i] >> 5] |= np.int32(1) << np.int32(tokens[i] & 31)
+        add_tokens(tokens, 0, len(tokens), found)
         for k in range(len(mask)):
             word = mask[k] & ~found[k]
             kept = np.int32(0)
@@ -98,7 +120,7 @@ def keep_below(
                             kept |= np.int32(1) << np.int32(b)
             found[k] = kept
     elif len(class_of) and most < limit:
-        # Why a loop: numba copies a whole array by way of an allocation, which compiled extensions lack.
+        # Why a loop: numba copies a whole array by way of an allocation.
         for k in range(len(mask)):
             found[k] = mask[k]
         peak = most

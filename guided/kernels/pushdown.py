@@ -21,8 +21,8 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.below import BEYOND_ASCII, stays
-from guided.kernels.hashing import find
-from guided.kernels.jit import kernel
+from guided.kernels.jit import inlined, kernel
+from guided.kernels.masks import add_tokens, remove_tokens
 from guided.kernels.tables import (
     ACTION,
     COUNTS,
@@ -37,9 +37,9 @@ from guided.kernels.tables import (
     PER_CELL,
     SCRATCH,
     UNLIMITED,
-    WIDTH,
-    below,
-    meets,
+    is_open,
+    popped,
+    reaction,
     top_cell,
 )  # fmt: skip
 
@@ -54,6 +54,8 @@ __all__ = [
 ]
 
 DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM, MISSING_LABELS = 0, 1, 2, 3, 4
+# Status of a byte that is not read, or whose reaction is recorded as an escape.
+_DIED = -1
 
 # Subtrees of at most this many nodes are walked: that takes no longer than finding out whether a control loops over them.
 _FEW = 4
@@ -109,11 +111,99 @@ def _stay(frames: Int32Array, depth: int, i: int) -> None:
         frames[depth, _CURSOR] = i
 
 
+@inlined
+def _read(
+    b: int, entry: int, i: int, control: int, node: int, needed: int, allowed: int, is_recording: bool, rows: Int32Array,
+    info: Int32Array, actions: Int32Array, results: Int32Array, keys: Int64Array, values: Int32Array, guards: UInt64Array,
+    allows: UInt64Array, cell_allow: Int32Array, nodes: Int32Array, pushed: Int32Array, pushed_slots: Int32Array, escapes: Int32Array,
+    out: Int64Array,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """Read a byte, and return (status, control, node, needed, allowed). The rest is valid only if the status is DONE.
+
+    ``entry``: that of the control for the byte ``b``. ``i``: the trie node, for escapes. ``is_recording``: whether ends are requested.
+    """
+    is_again = True
+    # Every pass of the loop is one action.
+    while is_again:
+        is_again = False
+        if entry >= 0:
+            if info[control, COUNTS] == 1:
+                if allowed == 0:
+                    return _DIED, control, node, needed, allowed
+                allowed -= 1
+                if needed > 0:
+                    needed -= 1
+            if allowed < info[entry, NEEDS]:
+                return _DIED, control, node, needed, allowed
+        elif entry == UNKNOWN:
+            out[1], out[2] = control, b
+            return MISSING_ENTRY, control, node, needed, allowed
+        elif entry == DEAD or needed > 0:
+            return _DIED, control, node, needed, allowed
+        else:
+            is_again = actions[ACTION - entry, 1] != 0
+        while entry <= ACTION:
+            action: int = ACTION - entry
+            result: int = actions[action, 0]
+            if result < 0:
+                if node == NOWHERE:
+                    k = out[3]
+                    escapes[k, 0], escapes[k, 1] = action, i
+                    escapes[k, 2], escapes[k, 3] = UNLIMITED - allowed, is_again
+                    out[3] = k + 1
+                    return _DIED, control, node, needed, allowed
+                cell = top_cell(node, nodes, pushed)
+                label: int = actions[action, 2]
+                if label >= 0:
+                    allow: int = cell_allow[cell]
+                    if allow == PENDING:
+                        out[1] = cell
+                        return MISSING_LABELS, control, node, needed, allowed
+                    if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
+                        return _DIED, control, node, needed, allowed
+                result = reaction(action, cell, keys, values)
+                if result >= DEPENDS_ON_BYTES:
+                    result = DEFERRED if is_recording else result - DEPENDS_ON_BYTES
+                if result == UNKNOWN:
+                    out[1], out[2] = action, cell
+                    return MISSING_REACTION, control, node, needed, allowed
+                if result == DEFERRED:
+                    escapes[out[3], 0], escapes[out[3], 1] = action, i
+                    out[3] += 1
+                if result < 0:
+                    return _DIED, control, node, needed, allowed
+            node = popped(node, results[result, 0], nodes, pushed)
+            if results[result, 1] >= 0:
+                above = 1 + _depth_of(node, nodes, pushed)
+                push = _enter(results[result, 1], node, above, pushed, pushed_slots, out[6])
+                if push < 0:
+                    return MISSING_ROOM, control, node, needed, allowed
+                out[6] = max(out[6], push + 1)
+                node = SCRATCH + push
+            entry = results[result, 2]
+            needed, allowed = results[result, 3], results[result, 4]
+            if allowed <= PER_CELL:
+                needed *= _depth_of(node, nodes, pushed) + allowed - PER_CELL
+                allowed = needed
+        control = entry
+        if info[control, GUARD] >= 0:
+            allow = out[5]
+            if node != NOWHERE:
+                cell = top_cell(node, nodes, pushed)
+                allow = cell_allow[cell]
+                if allow == PENDING:
+                    out[1] = cell
+                    return MISSING_LABELS, control, node, needed, allowed
+            if not is_open(control, allow, info, guards, allows):
+                return _DIED, control, node, needed, allowed
+        entry = rows[control, b]
+    return DONE, control, node, needed, allowed
+
+
 @kernel
 def _loops_below(
-    i: int, control: int, is_exact: bool, below: UInt64Array, leads: Int64Array, rows: Int32Array, info: Int32Array,
-    loops: UInt64Array,
-) -> bool:  # fmt: skip
+    i: int, control: int, is_exact: bool, below: UInt64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
+) -> bool:
     """Return whether all tokens below a node leave a control with its registers as they are.
 
     ``is_exact``: they must also end in the control itself, not within a character.
@@ -122,7 +212,7 @@ def _loops_below(
         return False
     if is_exact and below[i, 0] & np.uint64(BEYOND_ASCII):
         return False
-    return bool(stays(i, control, info[control, GUARD], below, leads, rows, info, loops))
+    return bool(stays(i, control, info[control, GUARD], below, rows, info, loops))
 
 
 @kernel
@@ -133,7 +223,6 @@ def walk(
     token_ids: Int32Array,
     child: Int32Array,
     below_nodes: UInt64Array,
-    leads: Int64Array,
     rows: Int32Array,
     info: Int32Array,
     live: UInt8Array,
@@ -171,8 +260,6 @@ def walk(
         Row 0: the children of the root; row b + 1, if present: those of the root's child by byte b. -1: none.
     below_nodes : ndarray[uint64], shape (n_nodes, 2) or (0, 2), in
         Bytes below each node, as `guided.kernels.below.bytes_below` computes them; empty: every node is visited.
-    leads : ndarray[int64], shape (n, 5), in
-        `guided.kernels.below.LEADS`.
     rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
         Tables of the automaton.
     nodes : ndarray[int32], shape (n, 3), in
@@ -216,7 +303,6 @@ def walk(
         depth = 0
         frames[0, _CURSOR], frames[0, _END] = 0, len(byte)
         frames[0, _ROW] = 0 if info[frames[0, _CONTROL], LIVE] <= MANY and frames[0, _BASE] < 0 else -1
-    n_escapes = out[3]
     while depth >= 0:
         control = frames[depth, _CONTROL]
         if frames[depth, _ROW] >= 0:
@@ -245,133 +331,26 @@ def walk(
                 continue
             if base_entry == UNKNOWN:
                 frames[depth, _CURSOR] = i
-                out[0], out[1], out[2], out[3] = depth, base, b, n_escapes
+                out[0], out[1], out[2] = depth, base, b
                 return MISSING_ENTRY
             if entry < 0 or base_entry < 0:
                 base = -1
                 if entry != UNKNOWN:
-                    for k in range(token_indptr[i], token_indptr[skip[i]]):
-                        token = token_ids[k]
-                        mask[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
+                    remove_tokens(token_ids, token_indptr[i], token_indptr[skip[i]], mask)
             else:
                 base = base_entry
-        # Read the byte; every pass of the loop is one action.
-        is_alive = True
-        while True:
-            if entry >= 0:
-                if info[control, COUNTS] == 1:
-                    if allowed == 0:
-                        is_alive = False
-                        break
-                    allowed -= 1
-                    if needed > 0:
-                        needed -= 1
-                control = entry
-                if allowed < info[control, NEEDS]:
-                    is_alive = False
-                    break
-                guard = info[control, GUARD]
-                if guard >= 0:
-                    if node == NOWHERE:
-                        allow: int = out[5]
-                    else:
-                        cell = top_cell(node, nodes, pushed)
-                        allow = cell_allow[cell]
-                        if allow == PENDING:
-                            _stay(frames, depth, i)
-                            out[0], out[1], out[3] = depth, cell, n_escapes
-                            return MISSING_LABELS
-                    if allow >= 0 and not meets(guard, info[control, WIDTH], allow, guards, allows):
-                        is_alive = False
-                break
-            if entry == DEAD:
-                is_alive = False
-                break
-            if entry == UNKNOWN:
-                _stay(frames, depth, i)
-                out[0], out[1], out[2], out[3] = depth, control, b, n_escapes
-                return MISSING_ENTRY
-            action: int = ACTION - entry
-            is_again = actions[action, 1] != 0
-            if needed > 0:
-                is_alive = False
-                break
-            target: int = entry
-            while target <= ACTION:
-                action = ACTION - target
-                result: int = actions[action, 0]
-                if result < 0:
-                    if node == NOWHERE:
-                        escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
-                        escapes[n_escapes, 2], escapes[n_escapes, 3] = UNLIMITED - allowed, is_again
-                        n_escapes += 1
-                        is_alive = False
-                        break
-                    cell = top_cell(node, nodes, pushed)
-                    label = actions[action, 2]
-                    if label >= 0:
-                        allow = cell_allow[cell]
-                        if allow == PENDING:
-                            _stay(frames, depth, i)
-                            out[0], out[1], out[3] = depth, cell, n_escapes
-                            return MISSING_LABELS
-                        if allow >= 0 and not (allows[allow + (label >> 6)] >> np.uint64(label & 63)) & np.uint64(1):
-                            is_alive = False
-                            break
-                    result = find(np.int64(action) << 32 | np.int64(cell), keys, values)
-                    if result >= DEPENDS_ON_BYTES:
-                        result = DEFERRED if len(ends) else result - DEPENDS_ON_BYTES
-                    if result == UNKNOWN:
-                        _stay(frames, depth, i)
-                        out[0], out[1], out[2], out[3] = depth, action, cell, n_escapes
-                        return MISSING_REACTION
-                    if result == DEFERRED:
-                        escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
-                        n_escapes += 1
-                        is_alive = False
-                        break
-                    if result == DEAD:
-                        is_alive = False
-                        break
-                for _ in range(results[result, 0]):
-                    node = below(node, nodes, pushed)
-                if results[result, 1] >= 0:
-                    above = 1 + _depth_of(node, nodes, pushed)
-                    push = _enter(results[result, 1], node, above, pushed, pushed_slots, out[6])
-                    if push < 0:
-                        _stay(frames, depth, i)
-                        out[0], out[3] = depth, n_escapes
-                        return MISSING_ROOM
-                    out[6] = max(out[6], push + 1)
-                    node = SCRATCH + push
-                target = results[result, 2]
-                needed, allowed = results[result, 3], results[result, 4]
-                if allowed <= PER_CELL:
-                    needed *= _depth_of(node, nodes, pushed) + allowed - PER_CELL
-                    allowed = needed
-            if not is_alive:
-                break
-            control = target
-            guard = info[control, GUARD]
-            if guard >= 0 and node != NOWHERE:
-                cell = top_cell(node, nodes, pushed)
-                allow = cell_allow[cell]
-                if allow == PENDING:
-                    _stay(frames, depth, i)
-                    out[0], out[1], out[3] = depth, cell, n_escapes
-                    return MISSING_LABELS
-                if allow >= 0 and not meets(guard, info[control, WIDTH], allow, guards, allows):
-                    is_alive = False
-                    break
-            if not is_again:
-                break
-            entry = rows[control, b]
-        if not is_alive:
+        status, control, node, needed, allowed = _read(
+            b, entry, i, control, node, needed, allowed, len(ends) > 0, rows, info, actions, results, keys, values, guards, allows,
+            cell_allow, nodes, pushed, pushed_slots, escapes, out,
+        )  # fmt: skip
+        if status == _DIED:
             if base >= 0:
-                for k in range(token_indptr[i], token_indptr[skip[i]]):
-                    token = token_ids[k]
-                    mask[token >> 5] &= ~(np.int32(1) << np.int32(token & 31))
+                remove_tokens(token_ids, token_indptr[i], token_indptr[skip[i]], mask)
             continue
+        if status != DONE:
+            _stay(frames, depth, i)
+            out[0] = depth
+            return status
         # Tokens from here to `after` end in this configuration.
         after = np.int64(i + 1)
         if (
@@ -379,23 +358,22 @@ def walk(
             and skip[i] > after
             # PERF: a call costs 30 ns for its arrays, and most controls, such as those within a key, have no loops.
             and rows[control, _LETTER] == control
-            and _loops_below(i, control, len(ends) > 0, below_nodes, leads, rows, info, loops)
+            and _loops_below(i, control, len(ends) > 0, below_nodes, rows, info, loops)
         ):
             after = np.int64(skip[i])
         if len(ends) and token_indptr[i] < token_indptr[after]:
             found = _enter(control, node, needed, classes, class_slots, out[7])
             if found < 0:
                 _stay(frames, depth, i)
-                out[0], out[3] = depth, n_escapes
+                out[0] = depth
                 return MISSING_ROOM
             out[7] = max(out[7], found + 1)
             for k in range(token_indptr[i], token_indptr[after]):
                 ends[token_ids[k]] = out[8] + found
-        for k in range(token_indptr[i], token_indptr[after]):
-            token = token_ids[k]
-            mask[token >> 5] |= np.int32(1) << np.int32(token & 31)
-            if len(count):
-                count[token] = UNLIMITED - allowed + info[control, NEEDS]
+        add_tokens(token_ids, token_indptr[i], token_indptr[after], mask)
+        if len(count):
+            for k in range(token_indptr[i], token_indptr[after]):
+                count[token_ids[k]] = UNLIMITED - allowed + info[control, NEEDS]
         if skip[i] > after:
             deeper = depth + 1
             frames[deeper, _CONTROL], frames[deeper, _NODE] = control, node
@@ -405,5 +383,4 @@ def walk(
             if depth == 0 and base < 0 and len(child) > 1 and info[control, LIVE] <= MANY:
                 frames[deeper, _CURSOR], frames[deeper, _ROW] = 0, int(b) + 1
             depth += 1
-    out[3] = n_escapes
     return DONE

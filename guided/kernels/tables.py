@@ -4,7 +4,10 @@
 lowest. Nodes from ``SCRATCH`` on are pushes of the running kernel, in ``pushed``; all others are the caller's, in ``nodes``.
 """
 
-from guided.arrays import Int32Array, UInt64Array
+import numpy as np
+
+from guided.arrays import Int32Array, Int64Array, UInt64Array
+from guided.kernels.hashing import find
 from guided.kernels.jit import kernel
 
 __all__ = [
@@ -26,8 +29,9 @@ __all__ = [
     "SCRATCH",
     "UNLIMITED",
     "WIDTH",
-    "below",
-    "meets",
+    "is_open",
+    "popped",
+    "reaction",
     "top_cell",
 ]  # fmt: skip
 
@@ -57,12 +61,21 @@ NOWHERE = -1
 
 
 @kernel
-def meets(guard: int, width: int, allow: int, guards: UInt64Array, allows: UInt64Array) -> bool:
-    """Return whether the labels of a guard, ``width`` words, and those that a cell allows have one in common."""
-    for k in range(width):
+def is_open(control: int, allow: int, info: Int32Array, guards: UInt64Array, allows: UInt64Array) -> bool:
+    """Return whether a control has no guard, or one of its guard's labels is among those at ``allow`` (-1: all)."""
+    guard = info[control, GUARD]
+    if guard < 0 or allow < 0:
+        return True
+    for k in range(info[control, WIDTH]):
         if guards[guard + k] & allows[allow + k]:
             return True
     return False
+
+
+@kernel
+def reaction(action: int, cell: int, keys: Int64Array, values: Int32Array) -> int:
+    """Return the reaction to an action on a cell; UNKNOWN if it has not been computed."""
+    return find(np.int64(action) << 32 | np.int64(cell), keys, values)
 
 
 @kernel
@@ -72,6 +85,8 @@ def top_cell(node: int, nodes: Int32Array, pushed: Int32Array) -> int:
 
 
 @kernel
-def below(node: int, nodes: Int32Array, pushed: Int32Array) -> int:
-    """Return the stack without its top cell."""
-    return int(nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1])
+def popped(node: int, count: int, nodes: Int32Array, pushed: Int32Array) -> int:
+    """Return the stack without its ``count`` top cells."""
+    for _ in range(count):
+        node = nodes[node, 1] if node < SCRATCH else pushed[node - SCRATCH, 1]
+    return int(node)

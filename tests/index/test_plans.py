@@ -185,7 +185,7 @@ def test_subformulas_of_a_node(tokens: list[bytes], node: bytes, read: set[str])
     n = len(trie.byte)
     own, below = np.empty((2, n, 2), np.uint64)
     chars, deepest = np.empty((2, n), np.int32)
-    path = np.empty(trie.max_depth + 1, np.int32)
+    path = np.empty((trie.max_depth + 1, 2), np.int32)
     bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
     prefix, at = bytearray(), {}
     for i in range(n):
