@@ -41,6 +41,7 @@ class _Base(NamedTuple):
 
 
 _NO_BASE = _Base(DEAD, 0, 0, np.empty((0, 2), np.int32))
+_NO_MASK: Int32Array = np.zeros(0, np.int32)
 
 
 class LexemePlans:
@@ -163,7 +164,7 @@ class LexemePlans:
 
         With a base, its tokens that also do so here are in the next row of ``dense``, and the tokens found are in addition.
         """
-        mask = self.dense[0, :0]
+        mask = _NO_MASK
         if base is not None:
             row = int(self._counts[2])
             self.dense = _roomy(self.dense, row + 1)

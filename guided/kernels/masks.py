@@ -6,7 +6,7 @@ A mask has the bit of token t at ``t & 31`` of word ``t >> 5``, least significan
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.kernels.jit import kernel
+from guided.kernels.jit import inlined, kernel
 
 __all__ = [
     "add_tokens",
@@ -23,20 +23,26 @@ __all__ = [
 # masks of a single token would collide.
 _SEED, _GOLDEN = np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(0x9E3779B97F4A7C15)
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_WORD, _BIT = np.uint32(5), np.uint32(31)
 
 
-@kernel
+@inlined
 def add_tokens(tokens: Int32Array, first: int, end: int, mask: Int32Array) -> None:
-    """Set the bits of ``tokens[first:end]``."""
-    for k in range(first, end):
-        mask[tokens[k] >> 5] |= np.int32(1) << np.int32(tokens[k] & 31)
+    """Set the bits of ``tokens[first:end]``.
+
+    PERF: indices are unsigned: for signed ones numba checks whether they count from the end.
+    """
+    for k in range(np.uint64(first), np.uint64(end)):
+        token = np.uint32(tokens[k])
+        mask[token >> _WORD] |= np.int32(1) << np.int32(token & _BIT)
 
 
-@kernel
+@inlined
 def remove_tokens(tokens: Int32Array, first: int, end: int, mask: Int32Array) -> None:
     """Clear the bits of ``tokens[first:end]``."""
-    for k in range(first, end):
-        mask[tokens[k] >> 5] &= ~(np.int32(1) << np.int32(tokens[k] & 31))
+    for k in range(np.uint64(first), np.uint64(end)):
+        token = np.uint32(tokens[k])
+        mask[token >> _WORD] &= ~(np.int32(1) << np.int32(token & _BIT))
 
 
 @kernel

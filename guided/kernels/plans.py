@@ -187,7 +187,7 @@ def within(
             d = depth[i] if is_again else depth[i] + 1
             path[0, d], path[1, d] = start, base_start
             if not is_again:
-                for k in range(token_indptr[i], token_indptr[i + 1]):
+                for k in range(np.uint64(token_indptr[i]), np.uint64(token_indptr[i + 1])):
                     tokens[n_tokens] = token_ids[k]
                     n_tokens += 1
                 i += 1
@@ -215,9 +215,9 @@ def within(
                 entry = DEAD
             if entry >= 0:
                 path[0, d + 1], path[1, d + 1] = entry, max(other, DEAD)
-                if not stays(i, entry, -1, below, rows, info, loops):
+                if after > i + 1 and not stays(i, entry, -1, below, rows, info, loops):
                     after = i + 1
-                for k in range(token_indptr[i], token_indptr[after]):
+                for k in range(np.uint64(token_indptr[i]), np.uint64(token_indptr[after])):
                     tokens[n_tokens] = token_ids[k]
                     n_tokens += 1
             else:

@@ -122,9 +122,8 @@ def _read(
 
     ``entry``: that of the control for the byte ``b``. ``i``: the trie node, for escapes. ``is_recording``: whether ends are requested.
     """
-    is_again = True
     # Every pass of the loop is one action.
-    while is_again:
+    while True:
         is_again = False
         if entry >= 0:
             if info[control, COUNTS] == 1:
@@ -196,8 +195,9 @@ def _read(
                     return MISSING_LABELS, control, node, needed, allowed
             if not is_open(control, allow, info, guards, allows):
                 return _DIED, control, node, needed, allowed
+        if not is_again:
+            return DONE, control, node, needed, allowed
         entry = rows[control, b]
-    return DONE, control, node, needed, allowed
 
 
 @kernel

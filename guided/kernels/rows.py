@@ -5,6 +5,7 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, Int64Array, UInt64Array
 from guided.kernels.hashing import OFFSET, PRIME, row_slot
 from guided.kernels.jit import kernel
+from guided.kernels.masks import add_tokens
 from guided.kernels.minimize import distances
 
 __all__ = [
@@ -334,6 +335,4 @@ def fill_mask(
             for w in range(len(words)):
                 words[w] |= row[w]
         else:
-            for k in range(np.uint64(indptr[f]), np.uint64(indptr[f + 1])):
-                t = np.uint32(tokens[k])
-                words[t >> _WORD] |= np.int32(1) << np.int32(t & _BIT)
+            add_tokens(tokens, indptr[f], indptr[f + 1], words)
