@@ -28,7 +28,7 @@ _TAB, _LINE_FEED, _RETURN, _OTHER = 15, 16, 17, 18
 # The bits of all bytes that are not ASCII.
 BEYOND_ASCII = (1 << _TAB) - 1
 # Controls whose loops a walk keeps; a power of two.
-LOOPS = 1024
+LOOPS = 256
 
 
 @kernel

@@ -52,7 +52,7 @@ _PREFIX = "guided-"
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 
 
-def dispatcher(function: Callable[..., Any], is_inlined: bool) -> Any:
+def dispatcher(function: Callable[..., Any], is_inlined: bool = False) -> Any:
     """Return numba's dispatcher of ``function`` (``nogil``, disk cache where possible), or ``function`` with NUMBA_DISABLE_JIT."""
     global _warned
     compiled: Any = numba.njit(**_OPTIONS, forceinline=is_inlined)(function)
