@@ -5,10 +5,14 @@ match, is an upper bound of the least number of tokens that completes the text.
 Invariant: the policy is a function of the configuration, so after the first token of a completion the rest is the completion there, and
 the bound decreases by one.
 
-A string that needs many more characters is completed by a *run*: one byte repeated, in the longest token that consists of it.
-A completion of more than `_LONGEST` bytes, runs not counted, is not split into tokens. Its bound is its *weight*: its bytes plus the
-tokens of its runs. The weight is computed once per stack cell and summed, so the completion itself is not materialized. The count never
-exceeds the weight, and both decrease with each token.
+A *counted* step is not spelled: its number of tokens is known, and no token crosses its beginning or end. There are two kinds. A string
+that needs many more characters is completed by a *run*: one byte repeated, in the longest token that consists of it. An object that lacks
+many required members is completed by a sum over them (`Pushdown.counted_members`): the text of each is split into tokens once, by itself.
+The last few members are spelled. The separator before them is a token of its own, so that no token crosses the end of the sum.
+
+A completion of more than `_LONGEST` bytes, besides its counted steps, is not split into tokens. Its bound is its *weight*: its bytes plus
+the tokens of its counted steps. The weight is computed once per stack cell and summed, so the completion itself is not materialized. The
+count never exceeds the weight, and both decrease with each token.
 
 Successors may depend on the bytes read on top of a recording cell: with ``uniqueItems`` the next item must differ from the current
 one. `Completions.most` bounds the completions of all texts possible there. The policy takes the least value that is still allowed, so
@@ -22,8 +26,11 @@ Complexity: O(tokens x longest token), up to the first step boundary that is als
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
-from guided.automata.stacks import Record, Stacks, TextConfiguration
+import numpy as np
+
+from guided.arrays import Int32Array
+from guided.automata.pushdown import COUNTS, RUN, UNLIMITED, CountedMembers
+from guided.automata.stacks import Record, Stacks, TextConfiguration, Texts
 from guided.errors import SchemaError
 from guided.index.pushdown_masks import VocabularyData
 
@@ -53,12 +60,12 @@ class Step(NamedTuple):
     Attributes
     ----------
     text : bytes
-        The bytes; for a run, the token that it repeats.
+        The bytes; of a counted step, its first token.
     after : TextConfiguration
     weight : int
         Upper bound of the number of tokens from the beginning of the step to the end of the completion.
     tokens : int
-        For a run, how often the token repeats; 0 for any other step.
+        Tokens of a counted step; 0 for any other.
     """
 
     text: bytes
@@ -86,8 +93,15 @@ class _Exit(NamedTuple):
     byte: bytes
 
 
+class _MemberTokens(NamedTuple):
+    """Counted members of one kind, by label: tokens (0: too long to be counted, -1: not known yet), and the control after the value."""
+
+    tokens: Int32Array
+    ends: Int32Array
+
+
 class _CompletionText:
-    """Text of a completion up to its first run, produced on demand.
+    """Text of a completion up to its first counted step, produced on demand.
 
     Attributes
     ----------
@@ -97,10 +111,10 @@ class _CompletionText:
 
     __slots__ = ("_following", "_text", "text_configurations")
 
-    def __init__(self, following: Iterator[Step], begin: TextConfiguration) -> None:
+    def __init__(self, following: Iterator[Step], begin: TextConfiguration | None = None, text: bytes = b"") -> None:
         self._following = following
-        self._text = bytearray()
-        self.text_configurations = {0: begin}
+        self._text = bytearray(text)
+        self.text_configurations = {} if begin is None else {0: begin}
 
     def text(self, at: int, length: int) -> bytes:
         """Return up to ``length`` bytes from an offset; fewer at the end of the text."""
@@ -133,6 +147,9 @@ class Completions:
         self._steps: dict[TextConfiguration, Step] = {}
         self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[TextConfiguration, int] = {}
+        self._members: dict[Hashable, _MemberTokens] = {}
+        # Text of the short completions of values, and the control after them, by the control before them; None for others.
+        self._values: dict[int, tuple[bytes, int] | None] = {}
 
     @property
     def n_bytes(self) -> int:
@@ -200,8 +217,11 @@ class Completions:
 
     def first(self, text_configuration: TextConfiguration) -> bytes:
         """Return the bytes of the first token of the completion, by longest match."""
-        if self._weight(text_configuration) > _LONGEST:
+        if self._weight(text_configuration) >= _NO_COMPLETION_WEIGHT:
             return b""
+        step = self._steps.get(text_configuration)
+        if step is not None and step.tokens:
+            return step.text
         ahead = _CompletionText(self._following(text_configuration), text_configuration)
         return ahead.text(0, self._match(ahead, 0))
 
@@ -312,16 +332,14 @@ class Completions:
         """
         self._automaton.tables.steps.spend(_STEPS, "the search for the shortest completion takes too many steps")
         (control, node, needed, _), texts = text_configuration
+        members = self._counted_members(text_configuration)
+        if members is not None:
+            return self._over_members(text_configuration, members)
         cell, below = self._stacks.top(node)
         text = self._automaton.completion_step(control, cell, self.completion_target(below), needed)
         if not text:
             return None
-        if (
-            needed > RUN
-            and not any(one is not None for one in texts)
-            and text == text[:1] * RUN
-            and self._is_loop(control, text[0])
-        ):
+        if needed > RUN and not _is_recorded(texts) and text == text[:1] * RUN and self._is_loop(control, text[0]):
             token = self._longest_of(text[:1])
             tokens = -(-(needed - RUN) // len(token))
             return Step(token, ((control, node, needed - tokens * len(token), UNLIMITED), texts), 0, tokens)
@@ -337,6 +355,67 @@ class Completions:
         spelled, lengths = self._shared.beginning(byte + byte)
         longest = max((length for length in lengths if length <= RUN and byte * length in spelled), default=1)
         return byte * longest
+
+    def _counted_members(self, text_configuration: TextConfiguration) -> CountedMembers | None:
+        """Return the members that the completion adds next, if they are counted; None where the text read matters."""
+        (control, node, needed, _), texts = text_configuration
+        if needed or _is_recorded(texts):
+            return None
+        return self._automaton.counted_members(control, self._stacks.cells[node])
+
+    def _over_members(self, text_configuration: TextConfiguration, members: CountedMembers) -> Step:
+        """Return the step over the members up to one with a long value, or over the separator if there are none."""
+        (_, node, *_), texts = text_configuration
+        known = self._members.get(members.kind)
+        if known is None:
+            known = self._members[members.kind] = _MemberTokens(*np.full((2, members.n_labels), -1, np.int32))
+        for label in members.labels[known.tokens[members.labels] < 0].tolist():
+            self._automaton.tables.steps.spend(_STEPS, "the search for the shortest completion takes too many steps")
+            text, control = members.begin(label)
+            value = self._value(control, text_configuration)
+            if value is not None:
+                known.ends[label] = value[1]
+            known.tokens[label] = 0 if value is None else self._n_tokens(text + value[0])
+        tokens = known.tokens[members.labels]
+        n = len(tokens) if tokens.all() else int(np.argmin(tokens))
+        if not n:
+            return Step(members.separator, self.read(text_configuration, members.separator), 0, 1)
+        text, control = members.begin(int(members.labels[0]))
+        value = self._values[control]
+        assert value is not None
+        ahead = _CompletionText(iter(()), text=text + value[0])
+        after = self._stacks.push(members.after(n), self._stacks.top(node)[1])
+        return Step(
+            ahead.text(0, self._match(ahead, 0)),
+            ((known.ends.item(members.labels.item(n - 1)), after, 0, UNLIMITED), texts),
+            0,
+            int(tokens[:n].sum()),
+        )
+
+    def _value(self, control: int, text_configuration: TextConfiguration) -> tuple[bytes, int] | None:
+        """Return the text of a counted member's value that begins at a control, and the control after it; None if it is long."""
+        if control not in self._values:
+            (_, node, *_), texts = text_configuration
+            text, here, found = b"", ((control, node, 0, UNLIMITED), texts), None
+            for _ in range(_MANY_STEPS):
+                if self._counted_members(here) is not None:
+                    found = (text, here[0][0]) if here[0][1] == node else None
+                    break
+                step = self._step(here)
+                if step is None or step.tokens:
+                    break
+                text, here = text + step.text, step.after
+            self._values[control] = found
+        return self._values[control]
+
+    def _n_tokens(self, text: bytes) -> int:
+        """Return the number of tokens of a text by itself."""
+        ahead = _CompletionText(iter(()), text=text)
+        at = count = 0
+        while at < len(text):
+            at += self._match(ahead, at)
+            count += 1
+        return count
 
     def _far_weight(self, text_configuration: TextConfiguration) -> int:
         """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.
@@ -477,6 +556,11 @@ class Completions:
                 ):  # Why: the current item may be unable to be this text, and then nothing need follow it
                     return TOO_LONG
         return most if most <= _LONGEST else TOO_LONG
+
+
+def _is_recorded(texts: Texts) -> bool:
+    """Return whether a stack cell records the bytes that are read next."""
+    return any(text is not None for text in texts)
 
 
 class _Dependency(NamedTuple):

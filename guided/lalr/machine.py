@@ -404,6 +404,9 @@ class LalrMachine(Pushdown):
         """Return the next byte of a completion (`guided.lalr.completion`); empty if none was found."""
         return self._completion.next(control, cell, own if isinstance(own, int) else -1)
 
+    def counted_members(self, control: int, cell: int) -> None:
+        """Return None: all completions are spelled."""
+
     @cached_property
     def _completion(self) -> Completion:
         return Completion(self, self.reader, self._sets.__getitem__, self._action, self._bytes)

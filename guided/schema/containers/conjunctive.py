@@ -96,9 +96,22 @@ class ConjunctiveState(NamedTuple):
         rules, keys = self.rules, self.rules.keys
         name = keys.labels[label][0]
         seen = self.seen if name < 0 else self.seen | keys.closed_by(name, rules.is_ordered)
+        return ConjunctiveState(rules, seen, self._counted(1), self.others)
+
+    def after_all(self, labels: int) -> "ConjunctiveState":
+        """Return the state after members with these labels, each of one name, have come in ascending order."""
+        rules, names = self.rules, self.rules.keys.names_of(labels)
+        seen = self.seen | names
+        ordered = names & (1 << rules.keys.n_ordered) - 1
+        if rules.is_ordered and ordered:
+            seen |= (1 << ordered.bit_length()) - 1
+        return ConjunctiveState(rules, seen, self._counted(labels.bit_count()), self.others)
+
+    def _counted(self, more: int) -> int:
+        """Return the number of members after some more."""
+        rules = self.rules
         counts = rules.least > 0 or rules.most >= 0
-        members = min(self.members + 1, max(rules.least, rules.most)) if counts else 0
-        return ConjunctiveState(rules, seen, members, self.others)
+        return min(self.members + more, max(rules.least, rules.most)) if counts else 0
 
     def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ConjunctiveState":  # noqa: ARG002 - the interface's signature
         """Return the state itself: no value is observed."""

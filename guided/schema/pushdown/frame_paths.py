@@ -73,6 +73,10 @@ class MachineParts(NamedTuple):
         Content of each cell.
     queries : callable
         The query of a control at which a value may begin, or None.
+    start : callable
+        The control at which a value with a query may begin.
+    cell : callable
+        The cell of an open object or array.
     frames : mapping of (str, tuple of int, bool) to int
         First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
     distinguished : mapping of int to (int, int)
@@ -89,6 +93,8 @@ class MachineParts(NamedTuple):
     tables: PushdownTables
     contents: Mapping[int, OpenContainer | None]
     queries: Callable[[int], ValueQuery | None]
+    start: Callable[[ValueQuery], int]
+    cell: Callable[[OpenContainer], int]
     frames: Mapping[tuple[str, tuple[int, ...], bool], int]
     distinguished: Mapping[int, tuple[int, int]]
     in_string: Callable[[int], bool]
@@ -265,6 +271,14 @@ class FramePaths:
         if paths.distance.item(control - first) < 0:
             return None
         return paths.path(control - first)[0] + b'"'
+
+    def key(self, state: ConjunctiveState, label: int) -> bytes:
+        """Return the shortest key of a declared name: `key_rest` from the beginning of a key."""
+        if self._context.key_automaton(state.table) is None:
+            return self._context.spellings(state.table)[label - 1][0] + b'"'
+        found = self.key_rest(self._parts.keys.start(state.table), state, label)
+        assert found is not None, "members can be spelled"
+        return found
 
     def _spellings(self, start: int, table: int, label: int) -> dict[int, bytes]:
         """Return the rest of a name for each control on its path from the start of a key."""

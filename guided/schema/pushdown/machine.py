@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from struct import unpack
 from typing import cast
 
-from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, PushdownTables, Reaction
+from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, CountedMembers, PushdownTables, Reaction
 from guided.caching import cached_property
 from guided.errors import SchemaError, too_few_values
 from guided.limits import Limits
@@ -146,6 +146,10 @@ class SchemaMachine:
             control, cell, self._witness.no_target if own is None else cast("TargetValuations", own), needed
         )
 
+    def counted_members(self, control: int, cell: int) -> CountedMembers | None:
+        """Return the members that the completion adds next, if they are counted."""
+        return self._witness.counted_members(control, cell)
+
     def no_completion_error(self) -> SchemaError:
         """Return the error of a text that has no completion."""
         return too_few_values()
@@ -160,6 +164,8 @@ class SchemaMachine:
                 self.tables,
                 self._cells,
                 self._query_at,
+                self.value_starts.value,
+                self._cell,
                 self.value_starts.frames,
                 self.value_starts.distinguished,
                 self._in_string,

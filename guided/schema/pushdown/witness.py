@@ -21,7 +21,7 @@ from itertools import islice
 import numpy as np
 
 from guided.arrays import DEAD
-from guided.automata.pushdown import ACTION, GUARD, action_entry
+from guided.automata.pushdown import ACTION, GUARD, CountedMembers, action_entry
 from guided.errors import too_few_values
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ObjectState
@@ -46,6 +46,8 @@ __all__ = ["MachineParts", "TargetValuations", "Witness"]
 _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
 _KEYS_TRIED = 16
+# Number of missing required members from which on they are counted, except the last ones.
+_COUNTED_FROM = 64
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
 _MARKS = np.frombuffer(b',:"]}', np.uint8)
@@ -224,6 +226,31 @@ class Witness:
             return b","
         rest = self._frame_paths.key_rest(self._parts.keys.start(state.table, state.others), state, step)
         return b"," if rest is None else b',"' + rest + b":"
+
+    def counted_members(self, control: int, cell: int) -> CountedMembers | None:
+        """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
+        content = self._parts.contents[cell]
+        if content is None or self._parts.tables.rows.item(control, COMMA) > ACTION:
+            return None
+        state = content.state
+        # Why not while the object counts undeclared names: then its stack cell records the current key.
+        if state.form != "conjunctive" or not self._is_tight or state.others or state.remembers():
+            return None
+        rules, needed = state.rules, state.rules.keys.labels_of(state.needed)
+        n = needed.bit_count() - _COUNTED_FROM
+        if n < 0:
+            return None
+        data = needed.to_bytes(-(-len(rules.values) // 8), "little")
+        labels = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little"))[:n]
+
+        def begin(label: int) -> tuple[bytes, int]:
+            return b',"' + self._frame_paths.key(state, label) + b":", self._parts.start((rules.value(label),))
+
+        def after(count: int) -> int:
+            past = needed & (2 << int(labels[count - 1])) - 1
+            return self._parts.cell(content._replace(state=state.after_all(past)))
+
+        return CountedMembers(rules, len(rules.values), labels, b",", begin, after)
 
     def _closing(self, state: Container) -> bytes:
         if self._parts.structure.lines is not None:

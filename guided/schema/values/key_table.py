@@ -68,6 +68,12 @@ class KeyTable:
             names &= names - 1
         return found
 
+    def names_of(self, labels: int) -> int:
+        """Return the names with these labels, as bits."""
+        if not self._label_of:
+            return labels >> 1
+        return sum(1 << name for name, label in enumerate(self._label_of) if label >= 0 and labels >> label & 1)
+
     def bits_of(self, names: Iterable[str]) -> int:
         """Return names as bits; undeclared names are ignored."""
         return sum(1 << self.index_of[name] for name in names if name in self.index_of)
