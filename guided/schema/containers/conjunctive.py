@@ -14,13 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from guided.arrays import Int64Array
 from guided.fixpoint.tabled import TabledFixpoint
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import KeyTable
 
-__all__ = ["ConjunctiveObject", "ConjunctiveState", "conjunctive_object", "lowest", "needed_values", "ones"]
+__all__ = ["ConjunctiveObject", "ConjunctiveState", "conjunctive_object", "lowest", "needed_values", "ones", "positions"]
 
 _UNBOUNDED = -1
 # `needed_values` skips larger tables: their key table may exceed the limit on names.
@@ -251,6 +254,12 @@ class ConjunctiveObject:
 def ones(labels: int) -> list[int]:
     """Return the labels or names in a bit set, ascending."""
     return [i for i, bit in enumerate(reversed(bin(labels))) if bit == "1"]
+
+
+def positions(labels: int) -> Int64Array:
+    """Return the labels in a large bit set, ascending, as an array: int64, shape (n,)."""
+    data = labels.to_bytes(-(-labels.bit_length() // 8), "little")
+    return np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little"))
 
 
 def needed_values(formulas: Formulas, formula: int) -> list[int] | None:

@@ -18,12 +18,15 @@ Complexity: O(alternatives) derivatives and one relaxation, once per formula.
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
+from guided.arrays import Int64Array
 from guided.errors import no_completion_found, too_few_values
 from guided.fixpoint.worklist import post_order
-from guided.schema.containers.conjunctive import ConjunctiveState, lowest, ones
+from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, lowest, ones, positions
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.opening import Containers, FormulaState, GeneralState
 from guided.schema.formula.atoms import TYPES
@@ -44,6 +47,8 @@ _ENOUGH = 8
 # Steps that one alternative costs a call.
 _PER_CHOICE = 20
 _FEW, _FEW_TERMS = 4, 16
+# Bytes of a member besides its key and value: two quotes, a colon and a comma.
+_AROUND = 4
 # Atoms that require members or items: index of the count in the node; 0: the count is one.
 _NEEDED = {"contains": 2, "minItems": 1, "minProperties": 1, "required": 0}
 
@@ -63,14 +68,22 @@ class _Choice(NamedTuple):
         The nodes whose costs are added.
     name : str or int or None
         A type, a label or CLOSE; None: the name of the needed node.
-    times : int
-        How often each needed node counts, except the last.
+    times : tuple of int
+        How often each needed node counts; empty: once.
     """
 
     cost: int
     needs: tuple[Node, ...]
     name: "str | int | None"
-    times: int = 1
+    times: tuple[int, ...] = ()
+
+
+class _Required(NamedTuple):
+    """The required members of an object: their distinct values, and by label the number of the value and the bytes besides the value."""
+
+    values: tuple[int, ...]
+    value_of: Int64Array
+    lengths: Int64Array
 
 
 class Shortest:
@@ -85,6 +98,7 @@ class Shortest:
         self._best: dict[Node, tuple[int, _Choice | None]] = {}
         self._lengths: dict[tuple[int, int], int] = {}
         self._needs: dict[int, int] = {}
+        self._required: dict[ConjunctiveObject, _Required] = {}
 
     def cost(self, node: Node) -> int:
         """Return the bytes of a short text for a value's formula or for the rest of a state; INFINITE if there is none.
@@ -192,14 +206,10 @@ class Shortest:
     ) -> tuple[int, _Choice | None]:
         least, chosen = INFINITE, None
         for choice in choices:
-            cost = 0
-            for needed in choice.needs[:-1]:
+            cost = choice.cost
+            for needed, times in zip_longest(choice.needs, choice.times, fillvalue=1):
                 found = best.get(needed) or self._best.get(needed)
-                cost += INFINITE if found is None else found[0]
-            cost = choice.cost + choice.times * cost
-            for needed in choice.needs[-1:]:
-                found = best.get(needed) or self._best.get(needed)
-                cost += INFINITE if found is None else found[0]
+                cost += times * (INFINITE if found is None else found[0])
             if cost < least:
                 least, chosen = cost, choice
         return least, chosen
@@ -269,29 +279,41 @@ class Shortest:
 
     def _of_conjunctive(self, state: ConjunctiveState, most: int | None) -> list[_Choice]:
         rules = state.rules
-        needed = ones(rules.keys.labels_of(state.needed))
-        if needed:
-            return [self._members_in_turn(state, needed)]
+        if state.needed:
+            return [self._required_members(state)]
         labels = ones(state.labels())
         short = rules.least - state.members - _FEW
         # Why a single label: choosing some of many in any order would make a new state for each choice.
         if short > 0 and most is not None:
             label = min(labels, key=lambda label: self.key_length(rules.table, label))
             if not rules.keys.other_labels >> label & 1:
-                return [self._members_in_turn(state, [label])]
-            cost = self.key_length(rules.table, label) + 4
+                return [self._one_member(state, label)]
+            cost = self.key_length(rules.table, label) + _AROUND
             needs = (rules.value(label), state._replace(members=state.members + short))
-            return [_Choice(short * cost, needs, label, short)]
-        return [self._members_in_turn(state, [label]) for label in labels[:most]]
+            return [_Choice(short * cost, needs, label, (short, 1))]
+        return [self._one_member(state, label) for label in labels[:most]]
 
-    def _members_in_turn(self, state: ConjunctiveState, labels: list[int]) -> _Choice:
-        """Return one alternative: members with these labels, in this order."""
-        cost, values, after = 0, list[int](), state
-        for label in labels:
-            values.append(state.rules.value(label))
-            after = after.next(label)
-            cost += self.key_length(state.table, label) + 4
-        return _Choice(cost, (*values, after), labels[0])
+    def _one_member(self, state: ConjunctiveState, label: int) -> _Choice:
+        return _Choice(
+            self.key_length(state.table, label) + _AROUND, (state.rules.value(label), state.next(label)), label
+        )
+
+    def _required_members(self, state: ConjunctiveState) -> _Choice:
+        """Return the only alternative of a state that lacks required members: all of them, in order."""
+        rules, needed = state.rules, state.rules.keys.labels_of(state.needed)
+        known = self._required.get(rules)
+        if known is None:
+            numbers: dict[int, int] = {}
+            value_of, lengths = np.zeros((2, len(rules.values)), np.int64)
+            for label in ones(rules.keys.labels_of(rules.required)):
+                value_of[label] = numbers.setdefault(rules.value(label), len(numbers))
+                lengths[label] = self.key_length(rules.table, label) + _AROUND
+            known = self._required[rules] = _Required(tuple(numbers), value_of, lengths)
+        labels = positions(needed)
+        times = np.bincount(known.value_of[labels])
+        missing = np.flatnonzero(times).tolist()
+        needs = (*(known.values[i] for i in missing), state.after_all(needed))
+        return _Choice(int(known.lengths[labels].sum()), needs, lowest(needed), (*times[missing].tolist(), 1))
 
     def _by_terms(self, state: GeneralState, most: int | None) -> list[_Choice]:
         """Return the prime implicants of a state as alternatives; none if it is one itself."""
@@ -325,7 +347,7 @@ class Shortest:
             after = state.derivative(label)
             if after is None:
                 continue
-            choices = self._pending(after, self.key_length(state.table, label) + 4, label, most)
+            choices = self._pending(after, self.key_length(state.table, label) + _AROUND, label, most)
             # Why count only members that change the state: the others make no progress.
             count += any(choice.needs[1] != state for choice in choices)
             yield from choices

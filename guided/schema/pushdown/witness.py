@@ -23,7 +23,7 @@ import numpy as np
 from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, GUARD, CountedMembers, action_entry
 from guided.errors import too_few_values
-from guided.schema.containers.conjunctive import ConjunctiveState
+from guided.schema.containers.conjunctive import ConjunctiveState, positions
 from guided.schema.containers.general import ObjectState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
@@ -240,14 +240,13 @@ class Witness:
         n = needed.bit_count() - _COUNTED_FROM
         if n < 0:
             return None
-        data = needed.to_bytes(-(-len(rules.values) // 8), "little")
-        labels = np.flatnonzero(np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little"))[:n]
+        labels = positions(needed)[:n]
 
         def begin(label: int) -> tuple[bytes, int]:
             return b',"' + self._frame_paths.key(state, label) + b":", self._parts.start((rules.value(label),))
 
         def after(count: int) -> int:
-            past = needed & (2 << int(labels[count - 1])) - 1
+            past = needed & (2 << labels.item(count - 1)) - 1
             return self._parts.cell(content._replace(state=state.after_all(past)))
 
         return CountedMembers(rules, len(rules.values), labels, b",", begin, after)
