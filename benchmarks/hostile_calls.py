@@ -48,7 +48,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "`minProperties` 1,000": {"type": "object", "minProperties": 1_000},
     "`minProperties` 5,000": {"type": "object", "minProperties": 5_000},
     "3,000 required names": _required(3_000),
-    "9,000 required names": _required(9_000),
+    "10,000 required names": _required(10_000),
     "`uniqueItems`, enum of 200, `minItems` 150": {
         "type": "array", "uniqueItems": True, "minItems": 150, "items": {"enum": list(range(200))},
     },

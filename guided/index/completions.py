@@ -48,8 +48,8 @@ _MANY_STEPS = 256
 _SHORT_STEP = 32
 # Steps of a call charged for each step of a completion.
 _STEPS = 10
-# Measured bytes of memory of a cached step and of a cached bound.
-_PER_STEP, _PER_BOUND = 550, 80
+# Measured bytes of memory of a cached step and of a cached bound; of a label of counted members, by its arrays.
+_PER_STEP, _PER_BOUND, _PER_LABEL = 550, 80, 8
 # Maximum number of values of a completion that are tried as the current value.
 _VALUES_TRIED = 16
 
@@ -154,7 +154,8 @@ class Completions:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory in use."""
-        return _PER_STEP * len(self._steps) + _PER_BOUND * len(self._bounds)
+        n_labels = sum(len(known.tokens) for known in self._members.values())
+        return _PER_STEP * len(self._steps) + _PER_BOUND * len(self._bounds) + _PER_LABEL * n_labels
 
     def bound(self, text_configuration: TextConfiguration) -> int:
         """Return the completion's number of tokens by longest match: 0 exactly where a text may end; or TOO_LONG or NO_COMPLETION."""
@@ -518,6 +519,8 @@ class Completions:
                         )
                 text_configuration = after
                 done |= {level for level in found if level >= len(text_configuration[1])}
+            # Why not the configuration that was read: of a counted step, `text` is a part only.
+            text_configuration = step.after
         return {
             level: dependencies for level, dependencies in found.items() if self._may_change_completion(dependencies)
         }

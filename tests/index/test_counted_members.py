@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
@@ -50,7 +51,10 @@ NAMES = ["a", "b", "aa", "ab", "a0", 'q"', "é", "\n", "x1", "x2", "x3", "x4"]
 def objects(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Objects with required names, among others."""
     return st.fixed_dictionaries(
-        {"type": st.just("object"), "required": st.tuples(st.permutations(NAMES), st.integers(0, 12)).map(lambda drawn: drawn[0][: drawn[1]])},
+        {
+            "type": st.just("object"),
+            "required": st.tuples(st.permutations(NAMES), st.integers(0, 12)).map(lambda drawn: drawn[0][: drawn[1]]),
+        },
         optional={
             "properties": st.dictionaries(st.sampled_from(NAMES), inner, max_size=6),
             "additionalProperties": inner,
@@ -70,7 +74,9 @@ def around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(objects(inner), items, st.lists(inner, min_size=2, max_size=2).map(lambda parts: {"anyOf": parts}))
 
 
-SCHEMAS = st.recursive(objects(st.sampled_from(VALUES)), lambda inner: around(inner | st.sampled_from(VALUES)), max_leaves=4)
+SCHEMAS = st.recursive(
+    objects(st.sampled_from(VALUES)), lambda inner: around(inner | st.sampled_from(VALUES)), max_leaves=4
+)
 
 
 def index_of(schema: Any, vocabulary: Vocabulary, order: str, whitespace: str) -> Index:
@@ -151,3 +157,22 @@ def test_texts_end_within_their_budget(schema: Any, threshold: int, spare: int, 
         except (SchemaError, LimitError):
             reject()
         follow(index, random.Random(seed), spare)
+
+
+def test_arguments_of_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells and controls that counted members make within another text belong to the machine of their value."""
+    names = [f"n{number}" for number in range(12)]
+    values: dict[str, Any] = {name: {"enum": [number % 3, "x"]} for number, name in enumerate(names)}
+    parameters = {"type": "object", "properties": values, "required": names, "additionalProperties": False}
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": parameters | {"minProperties": most}}}
+        for most, name in enumerate(("first", "second"))
+    ]
+    spec = Tools(tools, "hermes", tool_choice="required")
+    expected = compile_spec(spec.inventory(), BYTES)
+    left = expected.remaining(expected.initial)
+    monkeypatch.setattr(witness, "_COUNTED_FROM", 3)
+    index = compile_spec(spec.inventory(), BYTES)
+    assert index.remaining(index.initial) == left
+    for spare in (0, 3, 40):
+        follow(index, random.Random(spare), spare)

@@ -23,7 +23,15 @@ from guided.schema.formula.queries import ValueQuery
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import KeyTable
 
-__all__ = ["ConjunctiveObject", "ConjunctiveState", "conjunctive_object", "lowest", "needed_values", "ones", "positions"]
+__all__ = [
+    "ConjunctiveObject",
+    "ConjunctiveState",
+    "conjunctive_object",
+    "lowest",
+    "needed_values",
+    "ones",
+    "positions",
+]
 
 _UNBOUNDED = -1
 # `needed_values` skips larger tables: their key table may exceed the limit on names.

@@ -312,7 +312,7 @@ class Shortest:
         labels = positions(needed)
         times = np.bincount(known.value_of[labels])
         missing = np.flatnonzero(times).tolist()
-        needs = (*(known.values[i] for i in missing), state.after_all(needed))
+        needs: tuple[Node, ...] = (*(known.values[i] for i in missing), state.after_all(needed))
         return _Choice(int(known.lengths[labels].sum()), needs, lowest(needed), (*times[missing].tolist(), 1))
 
     def _by_terms(self, state: GeneralState, most: int | None) -> list[_Choice]:
