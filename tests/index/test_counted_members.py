@@ -163,10 +163,19 @@ def test_arguments_of_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
     """Cells and controls that counted members make within another text belong to the machine of their value."""
     names = [f"n{number}" for number in range(12)]
     values: dict[str, Any] = {name: {"enum": [number % 3, "x"]} for number, name in enumerate(names)}
-    parameters = {"type": "object", "properties": values, "required": names, "additionalProperties": False}
     tools = [
-        {"type": "function", "function": {"name": name, "parameters": parameters | {"minProperties": most}}}
-        for most, name in enumerate(("first", "second"))
+        {
+            "type": "function",
+            "function": {
+                "name": f"tool{most}",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"a": {"type": "object", "properties": values, "required": names[most:]}},
+                    "required": ["a"],
+                },
+            },
+        }
+        for most in range(2)
     ]
     spec = Tools(tools, "hermes", tool_choice="required")
     expected = compile_spec(spec.inventory(), BYTES)
@@ -174,5 +183,7 @@ def test_arguments_of_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(witness, "_COUNTED_FROM", 3)
     index = compile_spec(spec.inventory(), BYTES)
     assert index.remaining(index.initial) == left
+    assert isinstance(index.tables, PushdownIndex)
+    assert index.tables._budgets._completions._members
     for spare in (0, 3, 40):
         follow(index, random.Random(spare), spare)
