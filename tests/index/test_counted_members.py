@@ -3,6 +3,7 @@
 The oracle is the same index with a threshold so high that every member is spelled.
 """
 
+import json
 import random
 from typing import Any
 
@@ -16,6 +17,7 @@ from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, SchemaError
 from guided.index.pushdown import PushdownIndex
+from guided.limits import Limits
 from guided.schema.pushdown import witness
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.test_budget_theorem import follow
@@ -157,6 +159,18 @@ def test_texts_end_within_their_budget(schema: Any, threshold: int, spare: int, 
         except (SchemaError, LimitError):
             reject()
         follow(index, random.Random(seed), spare)
+
+
+def test_ten_thousand_names_take_few_steps() -> None:
+    """Also after other names, and within a name that many tokens continue."""
+    schema = {"type": "object", "required": [f"n{number}" for number in range(10_000)]}
+    guide = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(call_steps=150_000)).guide()
+    left = len(json.dumps(dict.fromkeys(schema["required"], 0), separators=(",", ":")))
+    assert guide.remaining == left
+    for byte in b'{"n7000":0,"other":[],"n':
+        guide.advance(byte)
+        assert guide.mask_within(guide.remaining).any()
+    assert guide.remaining == left - len(b'{"n7000":0,"n')
 
 
 def test_arguments_of_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
