@@ -33,7 +33,7 @@ from guided.schema.strings.spelling import SPELLINGS
 
 __all__ = ["judged_texts", "string_automaton", "truths_by_length", "truths_together", "without_surrogates"]
 
-_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 26)
+_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 24)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

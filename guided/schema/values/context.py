@@ -43,9 +43,11 @@ __all__ = ["SchemaContext"]
 
 # Steps charged to the call for each state of an automaton.
 _PER_STATE = {"number": 40, "string": 1}
+# Measured bytes of memory of an automaton, and of a state beside its row.
+_PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
 # References to references that `constant_set` follows.
 _REFERENCES_FOLLOWED = 8
-# There are more one-character strings than this.
+# There are more strings of each length but 0 than this.
 _MANY_TEXTS = 1_000_000
 
 
@@ -82,6 +84,8 @@ class SchemaContext:
         self._measured: dict[int, tuple[Measure, int] | None] = {}
         self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
+        # Bytes of all automata here.
+        self._n_automaton_bytes = 0
         self._tables: list[KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
         self._automata: list[Automaton | None] = []
@@ -93,6 +97,14 @@ class SchemaContext:
         # By formula: its set of constants.
         self._distinguished: dict[int, Leaf] = {}
         self._constant_sets: dict[int, int | None] = {}
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory of the automata. Those of shared caches count too: the context keeps them alive."""
+        return self._n_automaton_bytes
+
+    def _count(self, automaton: Automaton) -> None:
+        self._n_automaton_bytes += automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
 
     def typed(self, formula: int, kind: str) -> int:
         """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
@@ -194,6 +206,7 @@ class SchemaContext:
             if not self.has_all_bytes:
                 found = Leaf(found.automaton.within(self.alphabet), found.vectors)
             self._leaves[kind, wanted] = found
+            self._count(found.automaton)
             steps = _PER_STATE[kind] * found.automaton.n_states
             self.formulas.steps.spend(steps, f"the automaton of a {kind} has too many states")
         return found
@@ -218,6 +231,7 @@ class SchemaContext:
                 members = tuple(members[at] for at in order)
             self.formulas.steps.spend(automaton.n_states, f"the automaton of a {kind} has too many states")
             found = self._distinguished[numbered] = Leaf(automaton.within(self.alphabet), members)
+            self._count(found.automaton)
         return found
 
     def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -269,18 +283,26 @@ class SchemaContext:
         """
         if not self.has_all_bytes or (kind == "number" and self.options.numbers != "plain"):
             return None
-        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
-        rest, excluded = list[int](), list[int]()
-        for member in self.formulas.members(formula):
-            node = nodes[member]
-            is_exclusion = node[0] == "!" and nodes[node[1]][0] == name
-            (excluded if is_exclusion else rest).append(node[1] if is_exclusion else member)
+        rest, excluded = self._split_exclusions(kind, formula)
         if not excluded:
             return None
         bodies = [self._bodies(kind, one) for one in excluded]
         if None in bodies:
             return None
         return self.formulas.conjunction(rest), [body for some in bodies for body in some or ()]
+
+    def _split_exclusions(self, kind: str, formula: int) -> tuple[list[int], list[int]]:
+        """Split a conjunction over the atoms of strings or numbers: its other members, and the excluded values as atoms that list them."""
+        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
+        rest, excluded = list[int](), list[int]()
+        for member in self.formulas.members(formula):
+            node = nodes[member]
+            listed = () if node[0] != "!" else nodes[node[1]][1] if nodes[node[1]][0] == "|" else (node[1],)
+            if listed and all(nodes[one][0] == name for one in listed):
+                excluded += listed
+            else:
+                rest.append(member)
+        return rest, excluded
 
     def _bodies(self, kind: str, formula: int) -> list[bytes] | None:
         """Return the spellings of the strings or the number that an atom lists; None if one string has several."""
@@ -348,17 +370,17 @@ class SchemaContext:
         left = self.listed(kind, formula)
         if left:
             return kind == "number" or quick_satisfiable_string((name, left), is_ascii=not self.has_all_bytes)
-        atoms = [nodes[member] for member in self.formulas.members(formula)]
-        rest = [atom for atom in atoms if atom[0] != "!" or nodes[atom[1]][0] != name]
+        members, excluded = self._split_exclusions(kind, formula)
+        rest = [nodes[member] for member in members]
         if kind == "number":
-            return quick_satisfiable_number(rest, len(atoms) - len(rest))
-        if len(rest) == len(atoms):
-            if len(atoms) == 1:
-                return quick_satisfiable_string(atoms[0], is_ascii=not self.has_all_bytes)
-            return self.has_all_bytes and has_common_text(atoms, self.limits)
-        # Each length but 0 has more than a million strings.
+            return quick_satisfiable_number(rest, len(excluded))
+        if not excluded:
+            if len(rest) == 1:
+                return quick_satisfiable_string(rest[0], is_ascii=not self.has_all_bytes)
+            return self.has_all_bytes and has_common_text(rest, self.limits)
+        # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
         has_many = not rest or (len(rest) == 1 and rest[0][0] == "length" and _is_many_lengths(*rest[0][1:]))
-        return has_many and len(atoms) < _MANY_TEXTS and self.exclusions("string", formula) is not None
+        return has_many and self.has_all_bytes and sum(len(nodes[one][1]) for one in excluded) < _MANY_TEXTS
 
     def _has_length(self, least: int, most: int) -> bool:
         """Return whether the alphabet can spell a string of such a length. One spellable character is enough, since it can be repeated."""
@@ -470,6 +492,7 @@ class SchemaContext:
             # Append only now: the lines above may raise, and all lists must keep equal lengths.
             self._spellings.append(())
             self._automata.append(automaton)
+            self._count(automaton)
             labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
             spellable = set(np.unique(automaton.labels[automaton.accepting]).tolist())
         index_of = {name: i for i, name in enumerate(names)}
