@@ -13,7 +13,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
-from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, PENDING, PLAN
+from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, PENDING, PLAN, Pushdown
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.index.plans import (
     ActionGroup,
@@ -171,9 +171,11 @@ class MaskMaker(ABC):
         """Return the control whose plan serves a configuration, and the plan; None if there is none."""
         return None
 
-    def foresee(self, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
+    @staticmethod
+    def foresee(automaton: Pushdown, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
         """Prepare the entries that nodes of a trie will need after an entry. Does nothing by default: entries are made on demand."""
-        del entry, trie, begin, end
+        # Why static: a bound method in the walk would be a reference cycle, and keep the automaton until it is collected.
+        del automaton, entry, trie, begin, end
 
     def intern(self, words: Int32Array) -> Int32Array:
         """Return the one read-only mask with this content."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from guided.arrays import Int32Array, UInt64Array
-from guided.automata.pushdown import UNLIMITED
+from guided.automata.pushdown import UNLIMITED, Pushdown
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import LimitError
 from guided.index.plans import WalkTrie
@@ -21,7 +21,7 @@ from guided.limits import Limits
 
 __all__ = ["Foresee", "PushdownWalk"]
 
-Foresee: TypeAlias = Callable[[int, WalkTrie, int, int], None]
+Foresee: TypeAlias = Callable[[Pushdown, int, WalkTrie, int, int], None]
 
 _NONE: Int32Array = np.zeros(0, np.int32)
 _TOO_MANY_PUSHES = "tokens change the stack too often"
@@ -73,7 +73,7 @@ class PushdownWalk:
     below : callable
         Returns the bytes below each of its nodes (`guided.kernels.below`).
     foresee : callable
-        Called with an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
+        Called with the automaton, an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
     limits : Limits
     """
 
@@ -178,7 +178,7 @@ class PushdownWalk:
         is_deferring = escapes is None
         frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = configuration
         frames[0, 7] = base
-        self._foresee(configuration[0], trie, 0, len(trie.byte))
+        self._foresee(automaton, configuration[0], trie, 0, len(trie.byte))
         out[0], out[5], out[8] = -1, allow, first
         while True:
             if is_deferring:
@@ -208,7 +208,7 @@ class PushdownWalk:
                 automaton.fill(control, byte)
                 cursor, row = frames[int(out[0]), 4], frames[int(out[0]), 6]
                 node = int(cursor if row < 0 else trie.child[row, byte])
-                self._foresee(tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
+                self._foresee(automaton, tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
             elif status == kernel.MISSING_LABELS:
                 automaton.compute_allowed(int(out[1]))
             else:

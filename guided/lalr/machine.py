@@ -14,6 +14,7 @@ computed whole, except for bytes on which a hypothesis splits in two: those entr
 Complexity: O(byte classes) for a row, O(rules reduced) for a reaction.
 """
 
+import weakref
 from collections.abc import Hashable
 from itertools import takewhile
 
@@ -86,7 +87,14 @@ class LalrMachine(Pushdown):
         self._bytes = self.reader.lexing.byte_classes(alphabet, self._has_indents)
         self._name = start.name
         self.width = (self.reader.n_bits + 63) >> 6
-        self._rows = Rows(self.reader, self._bytes, self._control, self._action)
+        # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
+        machine = weakref.proxy(self)
+        self._rows = Rows(
+            self.reader,
+            self._bytes,
+            lambda hypotheses: machine._control(hypotheses),
+            lambda task, *, again=False: machine._action(task, again=again),
+        )
         self._tasks: list[Task] = []
         self._actions: dict[tuple[Task, bool], int] = {}
         self._sets: list[frozenset[Hypothesis]] = []
@@ -409,7 +417,14 @@ class LalrMachine(Pushdown):
 
     @cached_property
     def _completion(self) -> Completion:
-        return Completion(self, self.reader, self._sets.__getitem__, self._action, self._bytes)
+        machine = weakref.proxy(self)
+        return Completion(
+            machine,
+            self.reader,
+            self._sets.__getitem__,
+            lambda task, *, again=False: machine._action(task, again=again),
+            self._bytes,
+        )
 
     def no_completion_error(self) -> GrammarError:
         """Return the error for a text that has no completion."""

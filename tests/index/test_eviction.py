@@ -1,9 +1,15 @@
 """What an index drops to bound its memory is found again: with any bound its guides say the same."""
 
+import gc
+import json
 import random
+import subprocess
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -144,6 +150,54 @@ def test_memory_of_an_index_is_bounded_for_all_texts() -> None:
         most = max(most, index.tables.n_bytes)
     # One call may go beyond.
     assert most - start < 1.2 * growth
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_an_automaton_that_an_index_drops_is_freed_at_once(name: str) -> None:
+    """Python's collector runs late, and does not see what was frozen (`gc.freeze`)."""
+    index = compiled(name, 1 << 40)
+    assert isinstance(index.tables, PushdownIndex)
+    guide, draw = index.guide(), random.Random(2)
+    for _ in range(40):
+        token = choose(guide, draw)
+        if token is None or token >= 256:
+            guide = index.guide()
+            continue
+        assert guide.mask_within(guide.remaining + 2).any()
+        guide.advance(token)
+    automaton, stacks = weakref.ref(index.tables.automaton), weakref.ref(index.tables.stacks)
+    gc.collect()
+    gc.disable()
+    try:
+        index.tables._begin_anew(guide.state)
+        assert automaton() is None
+        assert stacks() is None
+    finally:
+        gc.enable()
+    assert guide.mask().any()
+
+
+GROWTH = """
+import json
+from benchmarks.soak_history import soak
+from guided.cli.warmup import warm
+from tests.schema.engine import BYTES
+
+warm(lambda _: None)
+found = soak("different objects", BYTES, 25_000, 600, True)
+print(json.dumps([found["tokens"], found["MB"]]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the memory of the process as Linux reports it")
+def test_a_process_grows_by_less_than_100_mb() -> None:
+    """Of twelve schemas whose next values depend on all earlier ones, this one needs most memory (`python -m benchmarks.soak_history`)."""
+    program = [sys.executable, "-c", GROWTH]
+    found = subprocess.run(program, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True)
+    tokens, megabytes = json.loads(found.stdout)
+    assert tokens == 25_000
+    assert megabytes < 100
 
 
 def test_explored_states_stay_and_are_saved(tmp_path: Any) -> None:

@@ -43,6 +43,11 @@ class Containers:
         self.listed = ListedContext(context)
         values = ValueEnumerator(self.satisfiability, self.open_object, self.open_array)
 
+    def release(self) -> None:
+        """Break the reference cycles, so that reference counts free all states. Nothing may use the containers afterwards."""
+        vars(self.satisfiability).clear()
+        vars(self.shared).clear()
+
     def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> FormulaState:
         """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
         return self.open_object(wanted) if kind == "object" else self.open_array(wanted)

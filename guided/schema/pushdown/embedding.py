@@ -97,7 +97,8 @@ class Embedding:
         self._control_owners: list[SchemaMachine | None] = [None]
         self._below: dict[tuple[int, int], int] = {}
         self._machines: dict[tuple[int, str], SchemaMachine] = {}
-        self._host = around(self._letters, self._is_empty)
+        # Why not a method: it would be a reference cycle, and keep the memory of a dropped automaton until it is collected.
+        self._host = around(self._letters, lambda value: value_machine(value, options, limits, alphabet).is_empty)
         self.structure: Structure = structure_of(options, alphabet, self._host.following, limits)
         self.tables: PushdownTables = self.structure.tables.copy()
         self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
@@ -116,9 +117,6 @@ class Embedding:
         # Why a copy: another thread may add machines meanwhile.
         machines = tuple(self._machines.values())
         return self.tables.n_bytes + self._control_of.nbytes + sum(one.n_own_bytes for one in machines)
-
-    def _is_empty(self, value: Value) -> bool:
-        return value_machine(value, self._options, self._limits, self._alphabet).is_empty
 
     # Around the values
 

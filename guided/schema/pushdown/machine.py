@@ -11,7 +11,8 @@ Controls are positions within values; stack cells are open objects and arrays. `
 This module computes the reactions of cells. `guided.schema.containers` decides which state follows a key or a comma.
 """
 
-from collections.abc import Hashable
+import weakref
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from struct import unpack
 from typing import cast
@@ -112,9 +113,17 @@ class SchemaMachine:
         self._ends: dict[int, Reaction] = {}
         self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
         self._inexhaustible = Inexhaustible(self.containers)
+        # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
+        machine = weakref.proxy(self)
+        self._open_cell: Callable[[OpenContainer], int] = lambda content: machine._cell(content)
         self.value_starts = ValueStarts(
-            self.structure, self.tables, self.containers, self._cell, self._inexhaustible.every_prefix_is_inexhaustible
+            self.structure,
+            self.tables,
+            self.containers,
+            self._open_cell,
+            self._inexhaustible.every_prefix_is_inexhaustible,
         )
+        weakref.finalize(self, self.containers.release).atexit = False
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
         self.is_empty = not self.containers.satisfiability.is_satisfiable(lowering.root)
@@ -128,7 +137,7 @@ class SchemaMachine:
     @property
     def n_own_bytes(self) -> int:
         """Approximate memory in bytes without the tables."""
-        return self.formulas.n_bytes + _PER_CELL * len(self._cells)
+        return self.formulas.n_bytes + self.context.n_bytes + _PER_CELL * len(self._cells)
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""
@@ -163,22 +172,15 @@ class SchemaMachine:
                 self.structure,
                 self.tables,
                 self._cells,
-                self._query_at,
+                self.value_starts.query_at,
                 self.value_starts.value,
-                self._cell,
+                self._open_cell,
                 self.value_starts.frames,
                 self.value_starts.distinguished,
-                self._in_string,
+                self.value_starts.is_in_string,
                 self.value_starts.without_numbers.__contains__,
             )
         )
-
-    def _in_string(self, control: int) -> bool:
-        return self.value_starts.strings.is_common(control) or control in self.value_starts.without_strings
-
-    def _query_at(self, control: int) -> ValueQuery | None:
-        start = self.value_starts.start_of.get(control)
-        return None if start is None else start.query
 
     # Cells
 

@@ -181,6 +181,15 @@ class ValueStarts:
         start.views.append((first, states))
         self.start_of.update(dict.fromkeys(states.tolist(), start))
 
+    def query_at(self, control: int) -> ValueQuery | None:
+        """Return the query of the value that may begin at a control; None if none may."""
+        start = self.start_of.get(control)
+        return None if start is None else start.query
+
+    def is_in_string(self, control: int) -> bool:
+        """Return whether a control is in a frame of all strings, or of all except some."""
+        return self.strings.is_common(control) or control in self.without_strings
+
     def beginning(self, query: ValueQuery) -> int:
         """Return the control at the start of a text, where whitespace is not allowed."""
         start = self._start(query)
