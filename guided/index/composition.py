@@ -258,8 +258,9 @@ class CompositionIndex:
             if len(self._items) >= self._limits.states:
                 raise LimitError("states", len(self._items) + 1, self._limits.states, "the index has grown too large")
             found, self._free = self._free, self._free + 1
-            self._state_ids[items] = found
+            # Invariant: a number that is found has items, also after an interrupt.
             self._items[found] = items
+            self._state_ids[items] = found
             self._n_bytes += _PER_STATE + _PER_ITEM * len(items)
         return found
 
@@ -509,13 +510,14 @@ class CompositionIndex:
 
     def _weigh(self, parts: Iterable[int]) -> None:
         """Compute the number of tokens of some parts."""
+        # Invariant: no distances are kept that follow from other costs, also after an interrupt.
+        self._distance = None
         for part in parts:
             index = self._parts[part]
             try:
                 self._costs[part] = index.remaining(index.initial)
             except GuidedError as error:
                 self._error, self._costs[part] = error, _NEVER
-        self._distance = None
 
     def _known_distances(self) -> list[int]:
         if self._distance is None:
