@@ -49,7 +49,8 @@ class Limits:
         computed, except for the results of `Index.explore`, and computes it again on demand.
     call_steps : int
         Elementary steps of one call of an index with a stack: parts of formulas, alternatives of values, steps of completions. The
-        default takes 1 to 3 s of CPU time. The formulas of a whole schema may take eight times as many.
+        default takes 1 to 3 s of CPU time. The formulas of a whole schema, or its finite automaton (``eager``), may take eight times
+        as many.
     file_bytes : int
         Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file.
     assertion_depth : int

@@ -6,7 +6,7 @@ without a bound, and a counter for each length up to a large one, are what makes
 Bytes with the same entry in a control's row have the same successor, unless an action or a recording cell looks at the byte itself; so a
 configuration costs as many steps as its row has different entries.
 
-Complexity: O(configurations x different entries), bounded by ``most`` and by the steps of a call (`PushdownTables.steps`).
+Complexity: O(configurations x different entries), bounded by ``most`` and by the steps of a few calls (`PushdownTables.steps`).
 """
 
 import numpy as np
@@ -15,10 +15,13 @@ from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import ACTION, KEPT, Pushdown
 from guided.automata.stacks import Stacks, TextConfiguration
+from guided.automata.steps import Steps
 
 __all__ = ["flattened"]
 
 _BYTES = [bytes([byte]) for byte in range(256)]
+# All configurations together may take the steps of this many calls.
+_CALLS = 8
 
 
 def flattened(automaton: Pushdown, most: int) -> Automaton | None:
@@ -35,8 +38,11 @@ def flattened(automaton: Pushdown, most: int) -> Automaton | None:
     groups: dict[int, list[list[int]]] = {}
     rows: list[Int32Array] = []
     accepting: list[bool] = []
+    steps = automaton.tables.steps
+    together = Steps(_CALLS * steps.limit, "call_steps")
     for at in found:
-        automaton.tables.steps.begin()
+        together.spend(steps.spent, "the finite automaton takes too many steps")
+        steps.begin()
         row: Int32Array = np.full(256, DEAD, np.int32)
         control = at[0][0]
         if control not in groups:

@@ -297,7 +297,12 @@ class JsonSchema(Composable, Generic[T_co]):
             return None
 
         def made() -> Automaton | None:
-            found = flattened(automaton, limits.configurations)
+            try:
+                found = flattened(automaton, limits.configurations)
+            except LimitError:
+                if self.eager is True:
+                    raise
+                return None
             if found is None and self.eager is True:
                 most = limits.configurations
                 reason = 'the schema needs a stack or too many states: leave out eager, or use eager="auto"'

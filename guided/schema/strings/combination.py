@@ -22,12 +22,16 @@ from guided.automata.determinize import CharDFA
 from guided.automata.minimize import distinct, minimal
 from guided.automata.partition import Partition, joint
 from guided.automata.product import Operation, pairs
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH, complement, has_lengths, known, named, nothing, steps_of
 
 __all__ = ["Language", "evaluate", "language"]
+
+# Measured: truths that are copied in the time of one step, and steps in the time of an atom with a small automaton.
+_BITS_PER_STEP, _PER_ATOM = 8, 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +69,10 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
         A pattern is malformed.
     LimitError
         A budget is exceeded; the message names the atoms that are too large together.
+
+    Notes
+    -----
+    `Limits.steps` bounds the cells of all products together: many small patterns take time quadratic or cubic in their number.
     """
     certain = {}
     for member in formulas.members(wanted[0]):
@@ -110,7 +118,7 @@ class _Product:
     """
 
     def __init__(self, formulas: Formulas, wanted: Sequence[int], certain: Mapping[Atom, bool], limits: Limits) -> None:
-        self._formulas, self._limits = formulas, limits
+        self._formulas, self._limits, self._steps = formulas, limits, Steps(limits.steps)
         self.atoms = list(certain)
         known_so_far = self._with(tuple(wanted), certain, {})
         # Per observed formula: its atom and polarity, or its index in the remainder.
@@ -139,8 +147,9 @@ class _Product:
         dfa = known(atom, self._limits).dfa
         self.atoms.append(atom)
         self.parts, classes = joint(self.parts, dfa.partition)
-        names = [named(one) for one in self.atoms]
-        table, left, right = _pairs(self.table, dfa.table, classes, "minus", self._limits, names)
+        table, left, right = _pairs(self.table, dfa.table, classes, "minus", self._limits, self.atoms)
+        n_steps = _PER_ATOM + table.size + self._bits.size // _BITS_PER_STEP
+        self._steps.spend(n_steps, "too many string constraints at once")
         holds = (dfa.accepting[right] & (right >= 0)).astype(np.int64)
         before = self._of_label[self.labels[left]]
         rest = self._onward(atom)[before[:, 0], holds]
@@ -210,13 +219,13 @@ class _Product:
 def _intersection(certain: Mapping[Atom, bool], limits: Limits) -> CharDFA:
     """Return the strings for which some atoms hold and others do not."""
     least, most, is_bounded = 0, ANY_LENGTH, False
-    found: list[tuple[CharDFA, str]] = []
+    found: list[tuple[CharDFA, Atom]] = []
     whole: list[Atom] = []
     for atom, holds in certain.items():
         window = _window(atom, holds)
         if window is None:
             dfa = known(atom, limits).dfa
-            found.append((dfa if holds else complement(dfa), named(atom)))
+            found.append((dfa if holds else complement(dfa), atom))
             if holds:
                 whole.append(atom)
             continue
@@ -227,14 +236,15 @@ def _intersection(certain: Mapping[Atom, bool], limits: Limits) -> CharDFA:
     if is_bounded and not any(atom[0] != "length" and has_lengths(atom, least, most, limits) for atom in whole):
         if least > most != ANY_LENGTH:
             return nothing()
-        found.append((known(("length", least, most), limits).dfa, named(("length", least, most))))
+        length: Atom = ("length", least, most)
+        found.append((known(length, limits).dfa, length))
     if not found:
         return known(("length", 0, ANY_LENGTH), limits).dfa
-    dfa, names = found[0][0], [found[0][1]]
-    for other, name in found[1:]:
-        names.append(name)
+    dfa, atoms = found[0][0], [found[0][1]]
+    for other, atom in found[1:]:
+        atoms.append(atom)
         parts, classes = joint(dfa.partition, other.partition)
-        table, left, right = _pairs(dfa.table, other.table, classes, "and", limits, names)
+        table, left, right = _pairs(dfa.table, other.table, classes, "and", limits, atoms)
         accepting = dfa.accepting[left] & other.accepting[right] & (left >= 0) & (right >= 0)
         table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
         dfa = CharDFA(table, accepting, parts)
@@ -263,11 +273,12 @@ def _window(atom: Atom, holds: bool) -> tuple[int, int] | None:
 
 
 def _pairs(
-    left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, limits: Limits, names: list[str]
+    left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, limits: Limits, atoms: list[Atom]
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
     try:
         return pairs(left, right, classes, operation, limits)
     except LimitError as error:
+        names = ", ".join(map(named, atoms))
         raise LimitError(
-            error.what, error.given, error.limit, f"too many string constraints at once: {', '.join(names)}"
+            error.what, error.given, error.limit, f"too many string constraints at once: {names}"
         ) from None

@@ -445,11 +445,13 @@ class SchemaContext:
         key = (names, patterns, needed)
         found = self._few.get(key)
         if found is None:
-            found = self._few[key] = []
+            found = []
             for group in enumerate_by_truths(formulas, patterns, names, needed - 1, self.limits.names, self.limits):
                 if group.texts is None:
                     raise self._too_many_names(group.size)
                 found += group.texts
+            # Only now: the lines above may raise, and the next call must raise again.
+            self._few[key] = found
         return found
 
     def with_name(self, names: int, name: str) -> int | None:
