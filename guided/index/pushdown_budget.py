@@ -171,7 +171,11 @@ class Budgets:
         try:
             with steps.at_most(steps.limit // _SHARE):
                 words = self._kept(state, mask, budget)
+            # A bound that took too many steps counts as none, also that after the completion's next token.
+            is_undecided = not words.any()
         except LimitError:
+            is_undecided = True
+        if is_undecided:
             words = self._own(state, mask, budget)
         if words is not mask and self._stacks.is_end(self._configurations.text_configuration(state)[0]):
             for token in self._eos:
