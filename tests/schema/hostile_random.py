@@ -456,7 +456,10 @@ def _walk(trial: Trial, index: Index, draw: random.Random, n_steps: int) -> None
             kept = bits(within)
             assert kept or guide.is_finished, "no token fits the least budget"
             assert set(kept) <= set(allowed), "a token fits a budget and is not allowed"
-            assert (least == 0) == guide.is_accepting, "0 remain, or the text may end, but not both"
+            may_end = trial.call("is_accepting", lambda: guide.is_accepting)
+            assert isinstance(may_end, GuidedError) or may_end == (least == 0), (
+                "0 remain, or the text may end, but not both"
+            )
             if draw.random() < 0.3:
                 _follow(trial, guide.fork(), least, draw)
             allowed = kept if draw.random() < 0.3 else allowed
@@ -486,14 +489,16 @@ def _follow(trial: Trial, guide: Guide, budget: int, draw: random.Random) -> Non
             return
         kept = bits(within)
         assert kept, "no token fits the budget"
-        if guide.is_accepting:
-            break
+        if vocabulary().eos[0] in kept:
+            trial.n_ended += 1
+            return
         before = guide.state
         if isinstance(trial.call("advance", lambda kept=kept: guide.advance(draw.choice(kept))), GuidedError):
             assert guide.state == before, "an error moved the guide"
             return
         budget -= 1
-    assert guide.is_accepting, "the budget is spent, and the text may not end"
+    may_end = trial.call("is_accepting", lambda: guide.is_accepting)
+    assert isinstance(may_end, GuidedError) or may_end, "the budget is spent, and the text may not end"
     trial.n_ended += 1
 
 

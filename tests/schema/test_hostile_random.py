@@ -27,6 +27,11 @@ def test_small_hostile_schemas(scale: int) -> None:
     assert n_ended > 10
 
 
+def test_a_budget_keeps_the_next_token_of_a_completion_whose_bound_took_too_many_steps() -> None:
+    _, trial = attempt(22, 448, 100, is_large=False)
+    assert trial.n_ended > 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("scale", "count"), [(1, 100), (3, 200), (30, 1000), (100, 1500)])
 def test_hostile_schemas(scale: int, count: int) -> None:
