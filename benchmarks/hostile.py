@@ -66,10 +66,11 @@ ADVICE = {
 
 
 def limits_table() -> list[str]:
-    """The limits with their defaults, in the words of their own documentation."""
+    """The limits with their defaults, in the words of their own documentation, and the CPU times of the record."""
     text = getdoc(Limits) or ""
     said = dict(re.findall(r"^(\w+) : int\n((?: {4}.*\n?)+)", text, flags=re.MULTILINE))
-    rows = ["| limit | default | counts | if exceeded | what to do |", "|---|---|---|---|---|"]
+    seconds = _most_seconds(RECORD.read_text(encoding="utf-8"))
+    rows = ["| limit | default | counts | CPU s | if exceeded | what to do |", "|---|---|---|---|---|---|"]
     for field in fields(Limits):
         counts = " ".join(said[field.name].split()).replace("``", "`")
         outcome = {
@@ -84,8 +85,21 @@ def limits_table() -> list[str]:
             "dead_end_configurations": "the text counts as one that can be completed",
             "file_bytes": "`IndexFormatError`, or the reader's error",
         }.get(field.name, "`LimitError`")
-        rows.append(f"| `{field.name}` | {field.default:,} | {counts} | {outcome} | {ADVICE.get(field.name, '')} |")
+        took = f"{seconds[field.name]:.1f}" if field.name in seconds else "-"
+        rows.append(
+            f"| `{field.name}` | {field.default:,} | {counts} | {took} | {outcome} | {ADVICE.get(field.name, '')} |"
+        )
     return rows
+
+
+def _most_seconds(record: str) -> dict[str, float]:
+    """For each limit, the most CPU time that an input of the record takes until it exceeds the limit."""
+    specs = re.findall(r"\| `LimitError`: (\w+): .*?\| ([\d.]+) \|", record)
+    calls = [(what, took) for took, what in re.findall(r"\| ([\d.]+) `LimitError`: `(\w+)`", record)]
+    found: dict[str, float] = {}
+    for what, took in specs + calls:
+        found[what] = max(found.get(what, 0.0), float(took))
+    return found
 
 
 def specs_table() -> list[str]:

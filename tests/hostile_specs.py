@@ -22,8 +22,10 @@ from pathlib import Path
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.calls.spec import Tools
+from guided.engine.algebra import Repeat as SpecRepeat
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
+from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
@@ -114,6 +116,26 @@ def enumeration(count: int) -> list[dict[str, object]]:
     return [{"name": "pick", "parameters": {"type": "object", "properties": {"value": value}, "required": ["value"]}}]
 
 
+def shared(depth: int) -> dict[str, object]:
+    """A schema whose one object is in two places of each of so many levels."""
+    schema: dict[str, object] = {"type": "null"}
+    for _ in range(depth):
+        schema = {"anyOf": [schema, schema]}
+    return schema
+
+
+def references(count: int) -> dict[str, object]:
+    definitions: dict[str, object] = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}]} for i in range(count)}
+    return {"$ref": "#/$defs/d0", "$defs": {**definitions, f"d{count}": {"type": "null"}}}
+
+
+def compositions(depth: int) -> Spec:
+    spec: Spec = Regex("a")
+    for _ in range(depth):
+        spec = SpecRepeat(spec, 1, 2)
+    return spec
+
+
 INDEX, LIMIT, EITHER = "index", "LimitError", "index or LimitError"
 REFUSED = "LimitError or SchemaError"
 # Whether a large grammar is one of LALR(1) is Lark's to say.
@@ -186,6 +208,17 @@ CASES: dict[str, tuple[str, Callable[[], Spec]]] = {
     "20 patterns that explode": (LIMIT, lambda: Tools(patterns(20, "^%d(?:(?=.*a.{9}).)*(?:(?=.*b.{9}).)*$"))),
     "arrays 200 deep": (REFUSED, lambda: Tools([nested_schema(200)])),
     "arrays 100,000 deep": (REFUSED, lambda: Tools([nested_schema(100_000)])),
+    "lookaheads 51 deep": (LIMIT, lambda: Regex("(?=" * 51 + "a" + ")" * 51 + "a")),
+    "compositions 201 deep": (LIMIT, lambda: compositions(201)),
+    "JSON Schema: one part 2^24 times": (LIMIT, lambda: JsonSchema(shared(24))),
+    "JSON Schema: 10,001 references in a row": (LIMIT, lambda: JsonSchema(references(10_001))),
+    "JSON Schema: a number of 10,001 digits": (LIMIT, lambda: JsonSchema('{"minimum": 0.' + "1" * 10_001 + "}")),
+    "JSON Schema: 10,001 names": (LIMIT, lambda: JsonSchema({"properties": {f"p{i}": {} for i in range(10_001)}})),
+    "JSON Schema: whitespace of 501 states": (LIMIT, lambda: JsonSchema({}, whitespace=" {0,501}")),
+    "JSON Schema: 20,001 configurations": (
+        LIMIT,
+        lambda: JsonSchema({"type": "string", "maxLength": 20_000}, eager=True),
+    ),
     **{f"Lark: {name}": (GRAMMAR, lambda make=make: Grammar(make())) for name, make in GRAMMARS.items()},
 }
 

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from typing import Any
+from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
+from guided.schema.numbers import counting
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.counting import enumerate_by_truths, enumerate_strings
@@ -86,12 +89,13 @@ def number_atom(atom: Any, number: Fraction) -> bool:
 
 
 @settings(max_examples=examples(200))
-@given(trees(number_atoms), st.booleans())
-def test_few_numbers(tree: Any, is_bounded: bool) -> None:
+@given(trees(number_atoms), st.booleans(), st.sampled_from([1, 2, 4096]))
+def test_few_numbers(tree: Any, is_bounded: bool, together: int) -> None:
     if is_bounded:
         tree = ("&", tree, ("minimum", Fraction(-3), False), ("maximum", Fraction(3), False))
     formulas = Formulas()
-    found = enumerate_numbers(formulas, made(formulas, tree), 60, 30, lambda steps: None)
+    with patch.object(counting, "_TOGETHER", together):
+        found = enumerate_numbers(formulas, made(formulas, tree), 60, 30, lambda steps: None)
     expected = [number for number in NUMBERS if of_number(tree, number)]
     if found is None:
         # Grids of twelfths have one number of those that nothing divides, or more outside.
@@ -104,6 +108,16 @@ def test_few_numbers(tree: Any, is_bounded: bool) -> None:
     if found.numbers is not None:
         assert set(found.numbers) >= set(expected)
         assert all(of_number(tree, number) for number in found.numbers)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_the_work_of_many_listed_numbers_is_not_quadratic(step: int) -> None:
+    formulas, spent = Formulas(), list[int]()
+    tree = ("&", ("integer", False), ("|", *(("equals", Fraction(step * i)) for i in range(8_000))))
+    found = enumerate_numbers(formulas, made(formulas, tree), 8_000, 100, spent.append)
+    assert found is not None
+    assert (found.size, found.numbers) == (8_000, None)
+    assert sum(spent) < 20 * 8_000
 
 
 @settings(max_examples=examples(120))
