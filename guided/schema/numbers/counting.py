@@ -69,7 +69,7 @@ def enumerate_numbers(
 class _Line:
     """The line, divided by the numbers of a condition: the i-th of these cuts has place 2i + 1, the gap before it place 2i.
 
-    So an atom that is no divisor is true for consecutive places.
+    So an atom other than a divisor is true for consecutive places.
 
     Attributes
     ----------
