@@ -76,14 +76,10 @@ def record_of(label: str) -> Path:
 def document() -> str:
     """The whole document."""
     others = sorted(path.parent for path in RECORD.parent.glob(f"{RECORD.name}-*/machine.json"))
-    float32 = record_of("default-float32") / SEARCHES.name
     made = {
         **tables(RECORD),
         **searched_tables(RECORD, SEARCHES),
-        **{
-            name.replace("searched", "float32"): text for name, text in searched_tables(float32.parent, float32).items()
-        },
-        "float32_machine": _machine(float32, RECORD),
+        "searched_machine": _machine(SEARCHES, RECORD),
         "others": "\n\n".join(map(_beside, others)) or _NOTHING,
     }
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(made)

@@ -74,7 +74,10 @@ class Formulas:
         """
         found = self._ids.get(node)
         if found is None:
-            self.spend(1)
+            # PERF: a compile makes hundreds of atoms.
+            self.steps.spent += 1
+            if self.steps.spent > self.steps.limit:
+                self.spend(0)
             found = self._ids[node] = len(self.nodes)
             self.nodes.append(node)
             self.n_bytes += _PER_NODE + _PER_MEMBER * (len(node[1]) if node[0] in "&|" else len(node))

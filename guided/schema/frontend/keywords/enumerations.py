@@ -35,7 +35,7 @@ def enum(site: Site, value: Any) -> None:
 
 def _listed(lowering: Lowering, values: list[Any], location: Location) -> int | None:
     """Return the atom of a large enumeration of arrays and objects; None for other enumerations and for values that are not JSON."""
-    if sum(isinstance(value, list | dict) for value in values) <= _MANY:
+    if len(values) <= _MANY or sum(isinstance(value, (list, dict)) for value in values) <= _MANY:
         return None
     numbers = [lowering.listed.add(value) for value in values]
     if None in numbers:
