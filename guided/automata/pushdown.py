@@ -428,7 +428,7 @@ class PushdownTables:
         twin = PushdownTables.__new__(PushdownTables)
         for name in self.__slots__:
             value = getattr(self, name)
-            setattr(twin, name, value if name in _BY_CONTROL else copy(value))
+            setattr(twin, name, value if name in _BY_CONTROL or type(value) is int else copy(value))
         for name in _BY_CONTROL:
             array = getattr(self, name)
             # PERF: unused rows are not touched, so they take no memory yet.
