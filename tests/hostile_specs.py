@@ -290,9 +290,19 @@ def _compiled(make: Callable[[], Spec], shared: Vocabulary) -> str:
     except GuidedError as error:
         kind, detail = type(error).__name__, str(error).split(";")[0].split("\n")[0]
     seconds = time.process_time() - before
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
-    assert peak is not None
-    return f"{seconds}\n{int(peak[1]) // 1024}\n{kind}\n{detail}"
+    return f"{seconds}\n{int(megabytes_of('VmHWM'))}\n{kind}\n{detail}"
+
+
+def megabytes_of(field: str) -> float:
+    """Memory of this process by a field of Linux: VmRSS (now) or VmHWM (the peak); 0 on other systems.
+
+    `resource.getrusage` does not serve: its peak includes what the parent of the process held.
+    """
+    if not Path("/proc/self/status").exists():
+        return 0.0
+    found = re.search(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
+    assert found is not None
+    return int(found[1]) / 1024
 
 
 def slowness() -> float:

@@ -198,14 +198,18 @@ import sys, threading, time
 import numpy as np
 from guided.kernels.masks import content_hash
 words = np.arange(30_000_000, dtype=np.int32)
-begin = time.perf_counter()
-thread = threading.Thread(target=content_hash, args=(words,))
-thread.start()
-n_turns = 0
-while thread.is_alive():
-    n_turns += 1
-    time.sleep(0)
-print(n_turns > 10, "numba" in sys.modules)
+most = 0
+for _ in range(50):  # a busy machine may give this thread no time during one call
+    thread = threading.Thread(target=content_hash, args=(words,))
+    thread.start()
+    n_turns = 0
+    while thread.is_alive():
+        n_turns += 1
+        time.sleep(0)
+    most = max(most, n_turns)
+    if most > 10:
+        break
+print(most > 10, "numba" in sys.modules)
 """
 
 

@@ -154,7 +154,8 @@ def test_the_commands_show_no_progress_with_json_or_without_a_terminal(tmp_path:
     program = f"import sys\nfrom guided.cli import main\nsys.argv = {['guided', *command[3:], '--json']!r}\nmain()"
     found, output = run_kernel(tmp_path, program)
     assert (found, json.loads(output)) == ("", {"accepted": True})
-    human = f"import sys\nfrom guided.cli import main\nsys.argv = {['guided', *command[3:]]!r}\nmain()"
+    impatient = "from guided.kernels import compiler\ncompiler._Notice._PATIENCE = 0.0"
+    human = f"import sys\n{impatient}\nfrom guided.cli import main\nsys.argv = {['guided', *command[3:]]!r}\nmain()"
     other = tmp_path / "other"
     other.mkdir()
     found, _ = run_kernel(other, human)

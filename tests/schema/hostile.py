@@ -15,6 +15,7 @@ from typing import Any
 
 from guided.cli.warmup import warm
 from guided.errors import LimitError, SchemaError
+from tests.hostile_specs import megabytes_of
 from tests.schema.engine import compiled
 
 __all__ = ["SCHEMAS"]
@@ -197,20 +198,12 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
 }
 
 
-def _status(field: str) -> float:
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(field)), 0.0)
-
-
 def outcome(name: str) -> dict[str, Any]:
     """What comes of one schema."""
     schema = SCHEMAS[name]()
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    before, begin = _status("VmRSS"), time.process_time()
+    before, begin = megabytes_of("VmRSS"), time.process_time()
     told: dict[str, Any] = {"outcome": "index"}
     try:
         guide = compiled(schema).guide()
@@ -231,7 +224,7 @@ def outcome(name: str) -> dict[str, Any]:
         told = {"outcome": "LimitError", "what": error.what, "message": str(error)[:200]}
     except TypeError as error:
         told = {"outcome": "TypeError", "message": str(error)[:200]}
-    return {"name": name} | told | {"seconds": time.process_time() - begin, "megabytes": _status("VmHWM") - before}
+    return {"name": name} | told | {"seconds": time.process_time() - begin, "megabytes": megabytes_of("VmHWM") - before}
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ slowest calls; with a fourth argument it tries the schema of that number, and pr
 
 import json
 import random
-import resource
 import signal
 import sys
 import time
@@ -30,6 +29,7 @@ from guided.errors import GuidedError, LimitError
 from guided.guide.guide import Guide
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.hostile_specs import megabytes_of
 from tests.masks import bits
 
 __all__ = ["Slow", "Trial", "attempt", "limits_over", "options", "schemas", "try_schema"]
@@ -509,11 +509,6 @@ def attempt(seed: int, number: int, scale: int, *, is_large: bool, seconds: floa
     return schema, try_schema(schema, given, limits_over(scale), draw, seconds=seconds)
 
 
-def megabytes() -> float:
-    """Peak memory of the process."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def place_of(error: BaseException) -> str:
     """Where an error was raised."""
     trace = error.__traceback__
@@ -552,7 +547,7 @@ def main(seed: int, count: int, scale: int) -> None:
         "findings": findings,
         "tokens": n_steps,
         "ended": n_ended,
-        "megabytes": megabytes(),
+        "megabytes": megabytes_of("VmHWM"),
         "slowest": slowest,
         "errors": errors,
     }
