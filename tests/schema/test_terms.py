@@ -1,10 +1,12 @@
 """Terms: together they are the formula, by its truth table; what is excluded never comes, and all else does."""
 
-from itertools import product
+from itertools import islice, product
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guided.schema.formula import implicants as module
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.implicants import implicants
 
@@ -62,6 +64,36 @@ def test_terms_are_the_formula(shape: object) -> None:
         assert any(holds(formulas, term, values) for term in found) == truth(shape, values)
     for term in found:
         assert any(holds(formulas, term, values) for values in ROWS)
+
+
+@given(shapes)
+def test_watched_choices_give_the_same_terms_in_the_same_order(shape: object) -> None:
+    formulas = Formulas()
+    formula = built(formulas, shape)
+    expected = list(implicants(formulas, formula, no_budget))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FEW_CHOICES", 0)
+        assert list(implicants(formulas, formula, no_budget)) == expected
+
+
+@given(st.permutations(range(500)))
+@settings(max_examples=3)
+def test_chains_of_implications_take_linear_work(order: list[int]) -> None:
+    formulas, spent = Formulas(), list[int]()
+    names = [formulas.atom(("required", str(i))) for i in range(501)]
+    implied = [formulas.disjunction((formulas.negation(names[i]), names[i + 1])) for i in order]
+    (term,) = implicants(formulas, formulas.conjunction((names[0], *implied)), spent.append)
+    assert set(term) == set(names)
+    assert sum(spent) < 500
+
+
+@pytest.mark.parametrize("is_negated", [False, True])
+def test_the_options_of_exactly_one_are_made_one_by_one(is_negated: bool) -> None:
+    formulas, spent = Formulas(), list[int]()
+    one = formulas.exactly_one(formulas.atom(("required", str(i))) for i in range(10_000))
+    terms = implicants(formulas, formulas.negation(one) if is_negated else one, spent.append)
+    assert [len(term) for term in islice(terms, 3)] == ([10_000, 2, 2] if is_negated else [10_000] * 3)
+    assert sum(spent) < 10_000
 
 
 @given(shapes, st.sets(st.integers(0, 2 * len(NAMES) - 1), min_size=1, max_size=3))

@@ -9,11 +9,16 @@ The search propagates units and branches on the smallest choice, as in the DPLL 
 that contradict the literals are dropped, and a choice with one option left is taken. Within a choice the least demanding options come
 first: required or absent names, then negated tables, then conditions on a value still to be read.
 
-Complexity: lazy, and exponential in the number of simultaneous choices that no literal decides.
+"Exactly one of n" has n options of n formulas each, and its negation n (n - 1) / 2 + 1 options. They are made one by one, as the search
+takes them.
+
+Complexity: lazy; a step is linear in the members of the open choices; exponential in the number of simultaneous choices that no literal
+decides.
 """
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 
@@ -22,13 +27,89 @@ __all__ = ["Literals", "implicants"]
 Literals: TypeAlias = frozenset[int]
 # Formulas that must hold together.
 _Option: TypeAlias = tuple[int, ...]
-_Choice: TypeAlias = tuple[_Option, ...]
+# What is searched: formulas that must hold, choices, literals taken.
+_Entry: TypeAlias = "tuple[_Option, list[_Choice], Literals]"
 
 # How much an atom, and its negation, demands of the rest of an object or array; see `_rank`.
 _RANKS = {"value": (3, 3), "required": (1, 0), "properties": (0, 2), "propertyNames": (0, 2), "items": (0, 2)}
 _COMPOSITE = 2
-# Options visited per step.
-_OPTIONS = 8
+# Members of choices visited per step.
+_MEMBERS = 8
+# Up to this many choices are all looked at again after each literal.
+_FEW_CHOICES = 8
+
+
+class _AnyOf(NamedTuple):
+    """One of these members must hold; each is an option."""
+
+    members: tuple[int, ...]
+
+    @property
+    def n_options(self) -> int:
+        return len(self.members)
+
+    def options(self) -> Iterator[_Option]:
+        return ((member,) for member in self.members)
+
+    def left(self, truth: Callable[[int], int]) -> "_AnyOf | None":
+        """Return the choice without the options that are false; None if it holds."""
+        members = []
+        for member in self.members:
+            found = truth(member)
+            if found == TRUE:
+                return None
+            if found != FALSE:
+                members.append(member)
+        return self if len(members) == len(self.members) else _AnyOf(tuple(members))
+
+
+class _OneOf(NamedTuple):
+    """Exactly one of these members must hold, or, negated, any other number of them.
+
+    Attributes
+    ----------
+    formulas : Formulas
+    members : tuple of int
+        Those that are not false.
+    is_negated : bool
+    held : tuple of int
+        The members that are true.
+    """
+
+    formulas: Formulas
+    members: tuple[int, ...]
+    is_negated: bool
+    held: tuple[int, ...] = ()
+
+    @property
+    def n_options(self) -> int:
+        n = len(self.members)
+        if self.is_negated:
+            return n * (n - 1) // 2 + (not self.held)
+        return n if not self.held else int(len(self.held) == 1)
+
+    def options(self) -> Iterator[_Option]:
+        """Yield one option for each member that may be the one; negated, first that none holds, then each pair of members."""
+        negation = self.formulas.negation
+        if not self.is_negated:
+            for member in self.held or self.members:
+                yield (member, *(negation(other) for other in self.members if other != member))
+            return
+        if not self.held:
+            yield tuple(map(negation, self.members))
+        yield from combinations(self.members, 2)
+
+    def left(self, truth: Callable[[int], int]) -> "_OneOf | None":
+        """Return the choice without the members that are false; None if it holds."""
+        truths = [(member, truth(member)) for member in self.members]
+        members = tuple([member for member, found in truths if found != FALSE])
+        held = tuple([member for member, found in truths if found == TRUE])
+        if (len(held) > 1 or not members) if self.is_negated else (len(held) == len(members) == 1):
+            return None
+        return _OneOf(self.formulas, members, self.is_negated, held)
+
+
+_Choice: TypeAlias = _AnyOf | _OneOf
 
 
 def implicants(
@@ -44,20 +125,23 @@ def implicants(
     formulas : Formulas
     formula : int
     spend : callable
-        Charges the work, one step for eight options; raises an error to stop the search.
+        Charges the work, one step for eight members of choices; raises an error to stop the search.
     is_excluded : callable, optional
         Whether to skip all terms that contain these literals. It may exclude more literals as terms are generated.
     """
     seen: set[tuple[int, ...]] = set()
-    # Each entry: formulas that must hold, choices, literals taken.
-    stack: list[tuple[_Option, list[_Choice], Literals]] = [((formula,), [], frozenset())]
+    stack: list[Iterator[_Entry]] = [iter([((formula,), [], frozenset())])]
     while stack:
-        certain, choices, taken = stack.pop()
-        found = _settled(formulas, certain, choices, taken)
-        spend(1 + (len(choices) + sum(map(len, found[1] if found else ()))) // _OPTIONS)
-        if found is None:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
             continue
-        literals, choices = found
+        spend(1)
+        certain, choices, taken = entry
+        propagation = _Propagation(formulas, choices, taken, spend)
+        if not propagation.add(certain):
+            continue
+        literals, choices = frozenset(propagation.literals), list(propagation.choices.values())
         if is_excluded is not None and is_excluded(literals):
             continue
         if not choices:
@@ -66,20 +150,75 @@ def implicants(
                 seen.add(term)
                 yield term
             continue
-        chosen = min(choices, key=len)
-        others = [choice for choice in choices if choice is not chosen]
-        stack.extend((option, others, literals) for option in reversed(chosen))
+        chosen = min(choices, key=lambda choice: choice.n_options)
+        stack.append(_branches(chosen, [choice for choice in choices if choice is not chosen], literals))
 
 
-def _settled(
-    formulas: Formulas, certain: _Option, choices: list[_Choice], taken: Literals
-) -> tuple[Literals, list[_Choice]] | None:
-    """Return the literals after unit propagation, and the open choices; None on a contradiction."""
-    nodes, negation = formulas.nodes, formulas.negation
-    literals = set(taken)
-    todo = list(certain)
-    open_choices = list(choices)
-    while True:
+def _branches(chosen: _Choice, others: list[_Choice], literals: Literals) -> Iterator[_Entry]:
+    """Yield what is left to search for each option of a choice."""
+    return ((option, others, literals) for option in chosen.options())
+
+
+class _Propagation:
+    """Unit propagation: literals that hold, and the open choices, which have at least two options each.
+
+    A new literal is looked up only in the choices that it may decide, so all literals together cost time linear in the members of the
+    choices, except where a choice loses many options one by one.
+    """
+
+    def __init__(
+        self, formulas: Formulas, choices: list[_Choice], literals: Literals, spend: Callable[[int], None]
+    ) -> None:
+        self._formulas = formulas
+        self._spend = spend
+        self.literals = set(literals)
+        self.choices = dict(enumerate(choices))
+        self._n_choices = len(choices)
+        # The choices that each literal may decide, by the atom. Made when one of many choices leads to a literal.
+        self._watchers: dict[int, list[int]] | None = None
+
+    def add(self, certain: _Option) -> bool:
+        """Take formulas that must hold, and all that follows from them; return False on a contradiction."""
+        todo = list(certain)
+        while todo:
+            n_before = self._n_choices
+            found = self._take(todo)
+            if found is None:
+                return False
+            new = range(n_before, self._n_choices)
+            if self._watchers is None:
+                agenda = list(self.choices)
+            else:
+                agenda = sorted({number for literal in found for number in self._watchers.get(self._atom(literal), ())})
+                agenda += new
+                self._watch(new)
+            truth, n_visited = _Truths(self._formulas, self.literals).__getitem__, 0
+            for number in agenda:
+                choice = self.choices.get(number)
+                if choice is None:
+                    continue
+                n_visited += len(choice.members)
+                left = choice.left(truth)
+                if left is not None and left.n_options > 1:
+                    self.choices[number] = left
+                    continue
+                del self.choices[number]
+                if left is not None:
+                    option = next(left.options(), None)
+                    if option is None:
+                        return False
+                    todo += option
+            self._spend(n_visited // _MEMBERS)
+            if todo and self._watchers is None and len(self.choices) > _FEW_CHOICES:
+                self._watchers = {}
+                self._watch(self.choices)
+        return True
+
+    def _take(self, todo: list[int]) -> list[int] | None:
+        """Take formulas apart into literals and choices; return the new literals, or None on a contradiction."""
+        formulas, literals = self._formulas, self.literals
+        nodes, negation = formulas.nodes, formulas.negation
+        found: list[int] = []
         while todo:
             top = todo.pop()
             if top <= TRUE:
@@ -87,67 +226,53 @@ def _settled(
                     return None
                 continue
             node = nodes[top]
-            kind = node[0]
-            if kind == "&":
-                todo += node[1]
-            elif kind == "|":
-                open_choices.append(tuple((member,) for member in _ranked(formulas, node[1])))
-            elif kind == "1":
-                open_choices.append(_exactly_one(formulas, node[1]))
-            elif kind == "!" and nodes[node[1]][0] in ("&", "|", "1"):
-                inner = nodes[node[1]]
-                if inner[0] == "|":
-                    todo += [negation(member) for member in inner[1]]
-                elif inner[0] == "&":
-                    refuted = _ranked(formulas, [negation(member) for member in inner[1]])
-                    open_choices.append(tuple((member,) for member in refuted))
+            is_negated = node[0] == "!"
+            inner = nodes[node[1]] if is_negated else node
+            if inner[0] in ("&", "|"):
+                members = map(negation, inner[1]) if is_negated else inner[1]
+                if is_negated == (inner[0] == "|"):
+                    todo += members
                 else:
-                    open_choices.append(_not_exactly_one(formulas, inner[1]))
+                    self._open(_AnyOf(_ranked(formulas, members)))
+            elif inner[0] == "1":
+                self._open(_OneOf(formulas, inner[1], is_negated))
             elif negation(top) in literals:
                 return None
-            else:
+            elif top not in literals:
                 literals.add(top)
-        truths: dict[int, int] = {}
-        left: list[_Choice] = []
-        for choice in open_choices:
-            options = _options(formulas, choice, literals, truths)
-            if options is None:
-                continue
-            if not options:
-                return None
-            if len(options) == 1:
-                todo += options[0]
-            else:
-                left.append(options)
-        open_choices = left
-        if not todo:
-            return frozenset(literals), open_choices
+                found.append(top)
+        return found
+
+    def _open(self, choice: _Choice) -> None:
+        self.choices[self._n_choices] = choice
+        self._n_choices += 1
+
+    def _watch(self, numbers: Iterable[int]) -> None:
+        """Note the atoms that decide these choices: of their members, and of members of members, as far as `_Truths` looks."""
+        assert self._watchers is not None
+        nodes = self._formulas.nodes
+        for number in numbers:
+            for member in self.choices[number].members:
+                atom = self._atom(member)
+                inner = nodes[atom]
+                for one in map(self._atom, inner[1]) if inner[0] in ("&", "|") else (atom,):
+                    self._watchers.setdefault(one, []).append(number)
+
+    def _atom(self, formula: int) -> int:
+        """Return a formula without its negation."""
+        node = self._formulas.nodes[formula]
+        return int(node[1]) if node[0] == "!" else formula
 
 
-def _options(formulas: Formulas, choice: _Choice, literals: set[int], truths: dict[int, int]) -> _Choice | None:
-    """Return the options that the literals do not contradict; None if one of them already holds."""
-    left = []
-    for option in choice:
-        holds = True
-        for member in option:
-            truth = _truth(formulas, member, literals, truths)
-            if truth == FALSE:
-                break
-            holds &= truth == TRUE
-        else:
-            if holds:
-                return None
-            left.append(option)
-    return tuple(left) if len(left) < len(choice) else choice
+class _Truths(dict[int, int]):
+    """The truth of formulas under literals: TRUE, FALSE, or -1 if undecided. Looks only one level deep."""
 
+    def __init__(self, formulas: Formulas, literals: set[int]) -> None:
+        super().__init__({TRUE: TRUE, FALSE: FALSE})
+        self._formulas, self._literals = formulas, literals
 
-def _truth(formulas: Formulas, formula: int, literals: set[int], truths: dict[int, int]) -> int:
-    """Return the truth of a formula under the literals: TRUE, FALSE, or -1 if undecided. Looks only one level deep."""
-    if formula <= TRUE:
-        return formula
-    found = truths.get(formula)
-    if found is None:
-        nodes, negation = formulas.nodes, formulas.negation
+    def __missing__(self, formula: int) -> int:
+        nodes, negation, literals = self._formulas.nodes, self._formulas.negation, self._literals
         node = nodes[formula]
         is_negated = node[0] == "!"
         inner = nodes[node[1]] if is_negated else node
@@ -155,8 +280,8 @@ def _truth(formulas: Formulas, formula: int, literals: set[int], truths: dict[in
             found = TRUE
         elif inner[0] in ("&", "|"):
             zero = FALSE if inner[0] == "&" else TRUE
-            refuting = [member if zero == TRUE else negation(member) for member in inner[1]]
-            confirming = [member if zero == FALSE else negation(member) for member in inner[1]]
+            refuting = inner[1] if zero == TRUE else map(negation, inner[1])
+            confirming = inner[1] if zero == FALSE else map(negation, inner[1])
             found = -1
             if not literals.isdisjoint(refuting):
                 found = zero
@@ -166,8 +291,8 @@ def _truth(formulas: Formulas, formula: int, literals: set[int], truths: dict[in
                 found = TRUE - found
         else:
             found = FALSE if negation(formula) in literals else -1
-        truths[formula] = found
-    return found
+        self[formula] = found
+        return found
 
 
 def _rank(formulas: Formulas, formula: int) -> int:
@@ -177,17 +302,5 @@ def _rank(formulas: Formulas, formula: int) -> int:
     return _RANKS.get(node[0], (_COMPOSITE, 0))[0]
 
 
-def _ranked(formulas: Formulas, members: "tuple[int, ...] | list[int]") -> list[int]:
-    return sorted(members, key=lambda member: _rank(formulas, member))
-
-
-def _exactly_one(formulas: Formulas, members: tuple[int, ...]) -> _Choice:
-    negation = formulas.negation
-    return tuple(
-        (member, *(negation(other) for j, other in enumerate(members) if j != i)) for i, member in enumerate(members)
-    )
-
-
-def _not_exactly_one(formulas: Formulas, members: tuple[int, ...]) -> _Choice:
-    two = tuple((first, second) for i, first in enumerate(members) for second in members[i + 1 :])
-    return (tuple(formulas.negation(member) for member in members), *two)
+def _ranked(formulas: Formulas, members: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(members, key=lambda member: _rank(formulas, member)))

@@ -30,6 +30,8 @@ __all__ = ["explore"]
 
 # Steps per state before minimization, and per exponent at which an effect may change.
 _PER_STATE, _PER_EXPONENT = 6_000, 500
+# Steps of a compile per step of a call: an exploration takes 45 us for each state, a call 4 us for each step.
+_PER_CALL_STEP = 550
 # Steps per atom, and bits of its masks per step.
 _PER_ATOM, _BITS = 2000, 64
 
@@ -56,14 +58,15 @@ def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
     LimitError
         ``states``, ``transitions`` or ``steps`` of the limits is exceeded.
     """
-    rows, outcomes = _Exploration(condition, plain, limits).rows()
+    exploration = _Exploration(condition, plain, limits)
+    rows, outcomes = exploration.rows()
     vectors: tuple[int, ...] = ()
     numbers = outcomes
     if len(condition.roots) - 1 > DIRECT:
         vectors = tuple(sorted(set(outcomes) - {REJECTED}))
         number = {bits: number for number, bits in enumerate(vectors)}
         numbers = [number.get(outcome, REJECTED) for outcome in outcomes]
-    return Leaf(automaton_of(rows, numbers), vectors)
+    return Leaf(automaton_of(rows, numbers), vectors, exploration.n_steps // _PER_CALL_STEP)
 
 
 class _Exploration:
@@ -96,6 +99,11 @@ class _Exploration:
         most = min(limits.states, limits.transitions // N_COLUMNS, limits.steps // _PER_STATE)
         self._blocks = Blocks(self._lines, self._verdicts, self._pointed, self._check, most)
         self._checked = 0
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps so far."""
+        return self._steps.spent
 
     def rows(self) -> tuple[list[list[int]] | Int32Array, list[int]]:
         """Return next state by column, and the outcome at the end, for every state."""

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import DEAD, UInt64Array
+from guided.arrays import DEAD, Int32Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.kernels import names as kernel
@@ -101,14 +101,12 @@ class KeyFrames:
         accepting = np.flatnonzero(automaton.accepting).tolist()
         for state in accepting:
             leads_to[state] = 1 << int(automaton.labels[state])
-        edges = [(state, {*targets} - {DEAD, state}) for state, targets in enumerate(automaton.table.tolist())]
+        edges = _edges(automaton.table)
         has_changed = True
         while has_changed:
             has_changed = False
-            for source, targets in reversed(edges):
-                more = leads_to[source]
-                for target in targets:
-                    more |= leads_to[target]
+            for source, target in edges:
+                more = leads_to[source] | leads_to[target]
                 if more != leads_to[source]:
                     leads_to[source], has_changed = more, True
         rows[alive] += first
@@ -120,6 +118,16 @@ class KeyFrames:
         tables.info[first : first + len(rows), COMMON] = self._structure.other_key
         tables.guard(first, _words(leads_to, n_labels))
         return first
+
+
+def _edges(table: Int32Array) -> list[tuple[int, int]]:
+    """Return the pairs of different states with an edge, the last states first."""
+    targets = np.sort(table, axis=1)
+    is_edge = (targets >= 0) & (targets != np.arange(len(table))[:, None])
+    is_edge[:, 1:] &= targets[:, 1:] != targets[:, :-1]
+    sources, places = np.nonzero(is_edge[::-1])
+    sources = len(table) - 1 - sources
+    return list(zip(sources.tolist(), targets[sources, places].tolist(), strict=True))
 
 
 def _n_prefixes(texts: list[bytes]) -> int:

@@ -14,6 +14,7 @@ encode such a value, and neither patterns nor lengths in code points apply to it
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,9 +32,20 @@ from guided.schema.strings.leaf import DIRECT, Leaf
 from guided.schema.strings.overlay import canonical_body, has_one_body, overlay
 from guided.schema.strings.spelling import SPELLINGS
 
-__all__ = ["judged_texts", "string_automaton", "truths_by_length", "truths_together", "without_surrogates"]
+__all__ = [
+    "judged_texts",
+    "numbers_of",
+    "string_automaton",
+    "truths_by_length",
+    "truths_together",
+    "without_surrogates",
+]
 
-_memo: Memo[tuple[Leaf, int]] = Memo(4096, 1 << 24)
+# The automaton; the steps that its patterns took; the steps of judging the listed texts.
+_Made: TypeAlias = tuple[Leaf, int, int]
+_memo: Memo[_Made] = Memo(4096, 1 << 24)
+# Pairs of a pattern and a listed text judged per step.
+_PER_STEP = 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -94,12 +106,19 @@ def truths_by_length(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ..
         for atom in atoms
     }
     held = np.array(evaluate(formulas, wanted, truths, len(lengths)), np.bool_).reshape(len(wanted), len(lengths))
-    return tuple(sum(1 << i for i, holds in enumerate(row) if holds) for row in held.T.tolist())
+    return tuple(numbers_of(held.T))
 
 
 def _as_numbers(bits: BoolArray) -> tuple[int, ...]:
     """Return the distinct rows of bits as numbers, ascending."""
-    return tuple(sorted({sum(1 << i for i, holds in enumerate(row) if holds) for row in bits.tolist()}))
+    return tuple(sorted(set(numbers_of(bits))))
+
+
+def numbers_of(bits: BoolArray) -> list[int]:
+    """Return each row of bits as a number; the first bit is the least."""
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    width, data = packed.shape[1], packed.tobytes()
+    return [int.from_bytes(data[width * row : width * (row + 1)], "little") for row in range(len(bits))]
 
 
 def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
@@ -119,31 +138,32 @@ def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
     return tuple(nodes), tuple(local[formula] for formula in wanted)
 
 
-def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
-    """Return the automaton, and the steps its patterns cost each time (`guided.automata.build.one_budget`)."""
+def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
+    """Return the automaton, and the steps it costs each time (`guided.automata.build.one_budget`), whether made now or earlier."""
     key = structure(formulas, wanted), options.escapes, limits
     found = _memo.get(key)
     if found is not None:
         spend_together(found[1])
+        formulas.spend(found[2])
         return found
     made = _made(formulas, wanted, options, limits)
     return _memo.put(key, made)
 
 
-def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
     atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
     if not any(atom[0] == "strings" for atom in atoms):
-        return _unlisted(formulas, wanted, options, limits)
+        return (*_unlisted(formulas, wanted, options, limits), 0)
     texts = _texts_of(atoms)
     memo: dict[int, int] = {}
     rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
     must, bits = _judged(formulas, wanted, atoms, texts, limits)
-    steps = sum(steps_of(atom, limits) for atom in atoms)
+    steps, judged = sum(steps_of(atom, limits) for atom in atoms), _cost(atoms, texts)
     if rest[0] == FALSE:
         kept = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
-        return _listed(kept, bits[must], options, limits), steps
-    base, more = _kept(formulas, rest, options, limits)
-    return _laid(base, texts, must, bits, options, limits), steps + more
+        return _listed(kept, bits[must], options, limits), steps, judged
+    base, *more = _kept(formulas, rest, options, limits)
+    return _laid(base, texts, must, bits, options, limits), steps + more[0], judged + more[1]
 
 
 def judged_texts(
@@ -157,7 +177,7 @@ def judged_texts(
     if not texts:
         return [], [], rest
     _, bits = _judged(formulas, (TRUE, *wanted), atoms, texts, limits)
-    return texts, [sum(1 << i for i, holds in enumerate(row) if holds) for row in bits.tolist()], rest
+    return texts, numbers_of(bits), rest
 
 
 def _texts_of(atoms: Sequence[Atom]) -> list[str]:
@@ -206,7 +226,8 @@ def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, l
 def _judged(
     formulas: Formulas, wanted: Sequence[int], atoms: Sequence[Atom], texts: Sequence[str], limits: Limits
 ) -> tuple[BoolArray, BoolArray]:
-    """Return for each text whether the first formula holds, and which of the others do."""
+    """Return for each text whether the first formula holds, and which of the others do; `_cost` is spent."""
+    formulas.spend(_cost(atoms, texts))
     truths = {}
     for atom in atoms:
         if atom[0] == "strings":
@@ -221,6 +242,11 @@ def _judged(
     return must, np.array(observed, np.bool_).reshape(len(observed), len(texts)).T
 
 
+def _cost(atoms: Sequence[Atom], texts: Sequence[str]) -> int:
+    """Return the steps that judging texts takes."""
+    return sum(atom[0] not in ("strings", "length") for atom in atoms) * len(texts) // _PER_STEP
+
+
 def _numbered(
     bits: BoolArray, before: tuple[int, ...]
 ) -> tuple[tuple[int, ...], "np.ndarray[tuple[int], np.dtype[np.int32]]"]:
@@ -229,10 +255,7 @@ def _numbered(
     if n_bits <= DIRECT:
         return (), (bits @ (1 << np.arange(n_bits, dtype=np.int32))).astype(np.int32).reshape(n_rows)
     numbers = {vector: i for i, vector in enumerate(before or (0,))}
-    found = [
-        numbers.setdefault(int.from_bytes(row.tobytes(), "little"), len(numbers))
-        for row in np.packbits(bits, axis=1, bitorder="little")
-    ]
+    found = [numbers.setdefault(number, len(numbers)) for number in numbers_of(bits)]
     return tuple(numbers), np.array(found, np.int32)
 
 

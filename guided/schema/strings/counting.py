@@ -3,23 +3,26 @@
 For several formulas, one automaton has labels for all of them, and each label is counted separately. So the joint truths of formulas on
 strings they do not list are found without enumerating any.
 
-Complexity: O(edges) to count; states reachable through a cycle have infinitely many strings.
+Complexity: O(edges) to count, unless more states end strings than strings are asked for. States reachable through a cycle have infinitely
+many strings.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from guided.automata.determinize import CharDFA
+from guided.arrays import Int32Array
 from guided.automata.partition import INVALID
+from guided.caching import cached_property
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.strings import automaton as strings
-from guided.schema.strings.automaton import judged_texts, truths_by_length
+from guided.schema.strings.automaton import judged_texts, numbers_of, truths_by_length
 from guided.schema.strings.combination import Language, language
-from guided.schema.strings.languages import ANY_LENGTH, truth
+from guided.schema.strings.languages import ANY_LENGTH, final_states
 
 __all__ = ["StringSet", "enumerate_by_truths", "enumerate_strings", "truths_together"]
 
@@ -65,8 +68,7 @@ def enumerate_strings(
         least, longest = window
         if longest == ANY_LENGTH or (longest >= max(least, 1) and most + len(texts) < _CHARACTERS):
             return None
-    words = _Words(language(formulas, (rest,), limits), spend)
-    return words.enumerate_label(0, texts, held, most, listed)
+    return _Words(language(formulas, (rest,), limits), texts, spend).enumerate_label(0, held, most, listed)
 
 
 def enumerate_by_truths(
@@ -102,12 +104,10 @@ def enumerate_by_truths(
             if number not in many and len(own) <= most
         ]
     found = language(formulas, (TRUE, *rest), limits)
-    label_of = {
-        sum(1 << i for i, holds in enumerate(row) if holds): label for label, row in enumerate(found.bits.tolist())
-    }
-    words = _Words(found, None)
+    label_of = {number: label for label, number in enumerate(numbers_of(found.bits))}
+    words = _Words(found, texts, None)
     groups = [
-        words.enumerate_label(label_of[number], texts, held.get(number, []), most, listed)
+        words.enumerate_label(label_of[number], held.get(number, []), most, listed)
         if number in label_of
         else StringSet(len(held[number]), tuple(held[number]))
         for number in sorted({*label_of, *held})
@@ -131,11 +131,12 @@ def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOpti
         return tuple(sorted(found))
     found_language = language(formulas, rest, limits)
     words = None
+    numbers = numbers_of(found_language.bits)
     for label in np.unique(found_language.labels[found_language.accepting]).tolist():
-        truths = sum(1 << i for i, holds in enumerate(found_language.bits[label].tolist()) if holds)
+        truths = numbers[label]
         if truths not in found:
-            words = words or _Words(found_language, None)
-            if words.enumerate_label(label, texts, (), 0, 0) is None:
+            words = words or _Words(found_language, texts, None)
+            if words.enumerate_label(label, (), 0, 0) is None:
                 found.add(truths)
     return tuple(sorted(found))
 
@@ -149,10 +150,10 @@ def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
 
 
 class _Words:
-    """The words of an automaton over classes of characters, by label."""
+    """The words of an automaton over classes of characters, by label, apart from some texts."""
 
-    def __init__(self, found: Language, spend: Callable[[int], None] | None) -> None:
-        self._found = found
+    def __init__(self, found: Language, texts: Sequence[str], spend: Callable[[int], None] | None) -> None:
+        self._found, self._texts = found, texts
         starts, classes = found.parts.starts, found.parts.classes
         ends = np.append(starts[1:], 0x110000)
         self._intervals = [
@@ -160,37 +161,53 @@ class _Words:
             for first, end, number in zip(starts.tolist(), ends.tolist(), classes.tolist(), strict=True)
             if number != INVALID
         ]
-        sizes = [0] * found.table.shape[1]
+        self._sizes = [0] * found.table.shape[1]
         for first, end, number in self._intervals:
-            sizes[number] += end - first
-        self._sizes = sizes
-        self._labels = np.where(found.accepting, found.labels, -1).tolist()
-        # Invariant: every state of a minimal automaton is live.
-        self._edges = [
-            [(number, target) for number, target in enumerate(row) if target >= 0 and sizes[number]]
-            for row in found.table.tolist()
-        ]
-        # Number of words that lead to each state; -1 for infinitely many, behind a cycle.
-        self._counts = _counted(self._edges, sizes)
-        if spend is not None:
-            spend(1 + len(self._edges))
-
-    def enumerate_label(
-        self, label: int, texts: Sequence[str], held: Sequence[str], most: int, listed: int
-    ) -> StringSet | None:
-        """Return the words of a label except ``texts``, plus ``held``; None if there are more than ``most``."""
-        counts = [count for count, one in zip(self._counts, self._labels, strict=True) if one == label]
-        if min(counts, default=0) < 0 or (count := sum(counts)) > most + len(texts):
-            return None
-        found = self._found
+            self._sizes[number] += end - first
+        self._labels = np.where(found.accepting, found.labels, -1)
+        self._n_ends = np.bincount(self._labels + 1)[1:]
+        self._n_texts = Counter[int]()
         if texts:
-            of_label = found.accepting & (found.labels == label)
-            count += len(held) - int(truth(CharDFA(found.table, of_label, found.parts), texts).sum())
+            states = final_states(found.table, found.parts, texts)
+            self._n_texts.update(self._labels[states[states >= 0]].tolist())
+        if spend is not None:
+            spend(1 + len(found.table))
+
+    @cached_property
+    def _edges(self) -> list[list[tuple[int, int]]]:
+        """Class and target of each edge with characters, by state. Invariant: every state of a minimal automaton is live."""
+        found = self._found
+        edges: list[list[tuple[int, int]]] = [[] for _ in found.table]
+        sources, reads = np.nonzero((found.table >= 0) & (np.array(self._sizes) > 0))
+        targets = found.table[sources, reads]
+        for source, number, target in zip(sources.tolist(), reads.tolist(), targets.tolist(), strict=True):
+            edges[source].append((number, target))
+        return edges
+
+    @cached_property
+    def _counts(self) -> dict[int, int]:
+        """Number of words of each label; -1 for infinitely many, behind a cycle."""
+        counts: dict[int, int] = {}
+        for count, label in zip(_counted(self._found.table, self._sizes), self._labels.tolist(), strict=True):
+            before = counts.get(label, 0)
+            counts[label] = -1 if min(before, count) < 0 else before + count
+        return counts
+
+    def enumerate_label(self, label: int, held: Sequence[str], most: int, listed: int) -> StringSet | None:
+        """Return the words of a label except the texts, plus ``held``; None if there are more than ``most``."""
+        most_words = most + len(self._texts)
+        # Why the states first: there is at least one word for each, and counting the words visits all edges.
+        if label < len(self._n_ends) and self._n_ends.item(label) > most_words:
+            return None
+        count = self._counts.get(label, 0)
+        if not 0 <= count <= most_words:
+            return None
+        count += len(held) - self._n_texts[label]
         if count > most:
             return None
         if count > listed:
             return StringSet(count, None)
-        known = frozenset(texts)
+        known = frozenset(self._texts)
         return StringSet(
             count, tuple(dict.fromkeys((*held, *(word for word in self._listed(label) if word not in known))))
         )
@@ -201,11 +218,11 @@ class _Words:
         for first, end, number in self._intervals:
             if self._sizes[number] < _CHARACTERS // 2:
                 characters.setdefault(number, []).extend(map(chr, range(first, end)))
-        leads = self._leading_to(label)
+        leads, labels = self._leading_to(label), self._labels.tolist()
         found: list[str] = []
         ahead = [(0, "")] if leads[0] else []
         for state, text in ahead:  # grows during iteration
-            if self._labels[state] == label:
+            if labels[state] == label:
                 found.append(text)
             ahead += [
                 (target, text + character)
@@ -221,7 +238,7 @@ class _Words:
         for state, row in enumerate(self._edges):
             for _, target in row:
                 before[target].append(state)
-        leads = [one == label for one in self._labels]
+        leads: list[bool] = (self._labels == label).tolist()
         todo = [state for state, is_end in enumerate(leads) if is_end]
         for state in todo:  # grows during iteration
             for source in before[state]:
@@ -231,19 +248,26 @@ class _Words:
         return leads
 
 
-def _counted(edges: list[list[tuple[int, int]]], sizes: list[int]) -> list[int]:
+def _counted(table: Int32Array, sizes: list[int]) -> list[int]:
     """Return the number of words from the first state to each; -1 behind a cycle. All states are reachable from the first."""
-    before = [0] * len(edges)
-    for row in edges:
-        for _, target in row:
-            before[target] += 1
-    counts = [0] * len(edges)
+    n_states = len(table)
+    sources, reads = np.nonzero(table >= 0)
+    pairs = sources * n_states + table[sources, reads]
+    order = np.argsort(pairs, kind="stable")
+    first = np.flatnonzero(np.diff(pairs[order], prepend=-1))
+    ways = np.add.reduceat(np.array(sizes, np.int64)[reads[order]], first) if len(first) else first
+    sources, targets = np.divmod(pairs[order][first], n_states)
+    sources, targets, ways = sources[ways > 0], targets[ways > 0], ways[ways > 0]
+    begins = np.searchsorted(sources, np.arange(n_states + 1)).tolist()
+    before = np.bincount(targets, minlength=n_states).tolist()
+    edges = list(zip(targets.tolist(), ways.tolist(), strict=True))
+    counts = [0] * n_states
     counts[0] = 1
-    order = [0] if not before[0] else []
-    for state in order:  # grows during iteration
-        for read, target in edges[state]:
-            counts[target] = min(counts[target] + counts[state] * sizes[read], _SATURATED)
+    ordered = [0] if not before[0] else []
+    for state in ordered:  # grows during iteration
+        for target, n_ways in edges[begins[state] : begins[state + 1]]:
+            counts[target] = min(counts[target] + counts[state] * n_ways, _SATURATED)
             before[target] -= 1
             if not before[target]:
-                order.append(target)
+                ordered.append(target)
     return [count if not left else -1 for count, left in zip(counts, before, strict=True)]

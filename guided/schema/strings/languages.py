@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.build import over_characters, spend_together
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
-from guided.automata.partition import INVALID, partition
+from guided.automata.partition import INVALID, Partition, partition
 from guided.automata.product import char_intersection
 from guided.automata.steps import Steps
 from guided.errors import LimitError, shown
@@ -30,6 +30,7 @@ __all__ = [
     "ANY_LENGTH",
     "AtomLanguage",
     "complement",
+    "final_states",
     "known",
     "named",
     "nothing",
@@ -61,9 +62,11 @@ class AtomLanguage:
     steps: int = 0
 
 
-_memo: Memo[AtomLanguage] = Memo(2048, 1 << 25)
+_memo: Memo[AtomLanguage] = Memo(8192, 1 << 25)
 _widths: Memo[tuple[int, int | None]] = Memo(2048, 1 << 20)
 _USUAL = Limits()
+# Up to this many texts are read one after the other.
+_READ_SINGLY = 16
 # Printable ASCII, letters first.
 _PREFERRED = np.array(sorted(range(ord(" "), 0x7F), key=lambda point: not chr(point).isalpha()), np.int32)
 
@@ -142,20 +145,38 @@ def complement(dfa: CharDFA) -> CharDFA:
 
 def truth(dfa: CharDFA, texts: Sequence[str]) -> BoolArray:
     """Return which texts an automaton accepts. O(characters)."""
+    states = final_states(dfa.table, dfa.partition, texts)
+    found: BoolArray = (states >= 0) & dfa.accepting[states]
+    return found
+
+
+def final_states(table: Int32Array, parts: Partition, texts: Sequence[str]) -> Int32Array:
+    """Return the state after each text, or DEAD. O(characters).
+
+    Where there are many texts, all take a step together; a few long ones are read one after the other.
+    """
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    classes = dfa.partition.classes[np.searchsorted(dfa.partition.starts, points, side="right") - 1].tolist()
-    onward, accepting = dfa.table.item, dfa.accepting.tolist()
-    found = np.zeros(len(texts), np.bool_)
-    end = 0
-    for i, text in enumerate(texts):
-        begin, end = end, end + len(text)
-        state = 0
-        for read in classes[begin:end]:
-            state = onward(state, read) if read != INVALID else DEAD
+    classes = parts.classes[np.searchsorted(parts.starts, points, side="right") - 1]
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    begins = np.cumsum(lengths) - lengths
+    states = np.zeros(len(texts), np.int32)
+    at, left = 0, np.flatnonzero(lengths)
+    while len(left) > _READ_SINGLY:
+        read = classes[begins[left] + at]
+        after = np.where(read != INVALID, table[states[left], read], DEAD)
+        states[left] = after
+        at += 1
+        left = left[(after >= 0) & (lengths[left] > at)]
+    onward = table.item
+    for i in left.tolist():
+        begin, end = begins.item(i), begins.item(i) + lengths.item(i)
+        state = states.item(i)
+        for number in classes[begin + at : end].tolist():
+            state = onward(state, number) if number != INVALID else DEAD
             if state < 0:
                 break
-        found[i] = state >= 0 and accepting[state]
-    return found
+        states[i] = state
+    return states
 
 
 def shortest_texts(dfa: CharDFA) -> list[str]:

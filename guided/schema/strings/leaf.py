@@ -24,10 +24,13 @@ class Leaf:
         Canonical; every state is live, unless the language is empty.
     vectors : tuple of int
         The bits of each label: bit i is set if observed formula i holds. Empty if labels are the bits themselves.
+    cost : int
+        Steps of a call (`Limits.call_steps`) that making it takes, besides one for each state.
     """
 
     automaton: Automaton
     vectors: tuple[int, ...] = ()
+    cost: int = 0
 
     def bits(self, label: int) -> int:
         """Return which observed formulas hold at an accepting state with this label."""

@@ -5,6 +5,7 @@ options, and the results computed for it so far.
 """
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -41,8 +42,6 @@ from guided.schema.values.restrict import restrict
 
 __all__ = ["SchemaContext"]
 
-# Steps charged to the call for each state of an automaton.
-_PER_STATE = {"number": 40, "string": 1}
 # Measured bytes of memory of an automaton, and of a state beside its row.
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
 # References to references that `constant_set` follows.
@@ -204,10 +203,10 @@ class SchemaContext:
             make = string_automaton if kind == "string" else number_automaton
             found = make(self.formulas, wanted, self.options, self.limits)
             if not self.has_all_bytes:
-                found = Leaf(found.automaton.within(self.alphabet), found.vectors)
+                found = replace(found, automaton=found.automaton.within(self.alphabet))
             self._leaves[kind, wanted] = found
             self._count(found.automaton)
-            steps = _PER_STATE[kind] * found.automaton.n_states
+            steps = found.cost + found.automaton.n_states
             self.formulas.steps.spend(steps, f"the automaton of a {kind} has too many states")
         return found
 

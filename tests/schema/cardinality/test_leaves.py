@@ -6,10 +6,12 @@ from itertools import product
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
@@ -17,7 +19,7 @@ from guided.schema.numbers import counting
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.counting import enumerate_by_truths, enumerate_strings
-from guided.schema.strings.languages import known, truth
+from guided.schema.strings.languages import final_states, known, truth
 from tests.profiles import examples
 
 NUMBERS = [Fraction(i, 12) for i in range(-36, 37)]
@@ -161,3 +163,46 @@ def test_few_strings_distinguished_by_formulas(several: list[Any], besides: list
         if few is not None and few.size:
             expected.append(sorted(few.texts or ()))
     assert sorted(expected) == sorted(sorted(texts or ()) for texts in found)
+
+
+@given(
+    st.sampled_from(["^(ab)*$", "^[^b]*b?$", "^a{3,40}$", "b$", "^[\\s\\S]{0,9}a"]),
+    st.lists(st.text("abé\U0001f600", max_size=12) | st.integers(0, 60).map("a".__mul__), max_size=60),
+)
+def test_texts_read_together_end_where_each_ends_alone(pattern: str, texts: list[str]) -> None:
+    dfa = known(("pattern", pattern), Limits()).dfa
+    parts = dfa.partition
+
+    def final_state(text: str) -> int:
+        state = 0
+        for character in text:
+            read = parts.classes.item(int(np.searchsorted(parts.starts, ord(character), "right")) - 1)
+            state = dfa.table.item(state, read) if read >= 0 and state >= 0 else -1
+        return state
+
+    assert final_states(dfa.table, parts, texts).tolist() == list(map(final_state, texts))
+
+
+def test_judging_many_names_by_many_patterns_counts_as_steps_each_time() -> None:
+    texts = tuple(f"name{i}" for i in range(3_000))
+    tree = ("|", ("strings", texts), *(("pattern", f"^a{{{i}}}b") for i in range(3_000)))
+    for _ in range(2):
+        formulas = Formulas()
+        formula = made(formulas, tree)
+        with pytest.raises(LimitError, match="call_steps") as caught:
+            string_automaton(formulas, (formula,), JsonOptions(), Limits())
+        assert caught.value.given >= len(texts) * 3_000 // 16
+
+
+def test_a_kept_automaton_of_names_costs_the_steps_of_the_first() -> None:
+    texts = tuple(f"named{i}" for i in range(1_000))
+    tree = ("|", ("strings", texts), ("pattern", "^named5"), ("pattern", "7$"))
+    spent = []
+    for _ in range(2):
+        formulas = Formulas()
+        formula = made(formulas, tree)
+        before = formulas.steps.spent
+        string_automaton(formulas, (formula,), JsonOptions(), Limits())
+        spent.append(formulas.steps.spent - before)
+    assert spent[0] >= 2 * len(texts) // 16
+    assert spent[1] >= 2 * len(texts) // 16
