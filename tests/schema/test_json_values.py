@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.frontend import json_values
 from guided.schema.frontend.json_values import check_levels, check_levels_of_text, exact_decimal, parse_json
+from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import compiled
 
 PIECES = st.sampled_from(
@@ -158,3 +160,22 @@ def test_zero_with_any_exponent_is_zero(zero: str) -> None:
     index = compiled({"type": "array", "uniqueItems": True}, whitespace="compact", numbers="any")
     assert index.accepts(f"[{zero},1]".encode())
     assert not index.accepts(f"[{zero},0]".encode())
+
+
+def test_integers_of_more_digits_than_python_converts_are_exact() -> None:
+    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
+    digits = "1" + "0" * 4999
+    for bound in (f'{{"type": "integer", "maximum": {digits}}}', {"type": "integer", "maximum": 10**4999}):
+        index = compile_spec(JsonSchema(bound), vocabulary)
+        assert index.accepts(digits.encode())
+        assert not index.accepts(digits.encode()[:-1] + b"1")
+    same = compile_spec(JsonSchema({"enum": [[10**4999], -(10**5000)]}), vocabulary)
+    assert same.accepts(f"[{digits}]".encode())
+    assert same.accepts(f"-{digits}0".encode())
+    assert not same.accepts(f"[{digits}0]".encode())
+
+
+@pytest.mark.parametrize("value", [10**10_001, -(10 ** (10**6))])
+def test_integers_of_more_digits_than_the_limit_are_refused(value: int) -> None:
+    with pytest.raises(LimitError, match="digits"):
+        JsonSchema({"allOf": [{"minimum": value}]})

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from math import log10
 from typing import Any, NoReturn
 
 from guided.errors import LimitError, SchemaError
@@ -19,6 +20,8 @@ __all__ = ["check_levels", "check_levels_of_text", "exact_decimal", "parse_json"
 
 # Python refuses to convert integers of more than 4,300 digits. Here the length of the text is bounded already.
 _INT_DIGITS = 4000
+# Fewer bits than 4,300 digits have.
+_INTEGER_BITS = 13_000
 # Exponents from here on may be more than a Decimal can hold.
 _HUGE_EXPONENT = 10**18
 # Key of an encoded Decimal, which JSON lacks; no schema has this key.
@@ -180,19 +183,38 @@ def _no_number(name: str) -> NoReturn:
 
 
 def text_of(value: Any) -> str:
-    """Return JSON values, including Decimals, as text.
+    """Return JSON values, including Decimals, as text. `check_levels` has bounded their nesting.
 
     Raises
     ------
     SchemaError
         A value is not of a JSON type.
+    LimitError
+        An integer has more than ``digits`` digits.
     """
     try:
-        return _ENCODER.encode(value)
-    except ValueError as error:
-        raise SchemaError(f"a number of the schema has too many digits: {error}", "", "schema") from error
+        try:
+            return _ENCODER.encode(value)
+        except ValueError:  # Python refuses to write integers of more than 4,300 digits
+            return _ENCODER.encode(_with_decimals(value))
     except (TypeError, RecursionError) as error:
         raise SchemaError(f"a schema must consist of JSON values: {error}", "", "schema") from error
+
+
+def _with_decimals(value: Any) -> Any:
+    """Return a JSON value with Decimals for long integers."""
+    match value:
+        case dict():
+            return {key: _with_decimals(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_with_decimals(item) for item in value]
+        case int() if value.bit_length() > _INTEGER_BITS:
+            n_digits = int(value.bit_length() * log10(2))
+            if n_digits > _LIMITS.digits:
+                raise LimitError("digits", n_digits, _LIMITS.digits, "write smaller numbers in the schema")
+            return Decimal(value)
+        case _:
+            return value
 
 
 def value_of(data: str, limits: Limits | None = None) -> Any:

@@ -238,9 +238,10 @@ class FramePaths:
             ends = np.flatnonzero(row <= ACTION) if entry == 0 else [QUOTE] if row[QUOTE] == entry else []
             if len(ends):
                 return _path(came, reached) + bytes([ends[0]])
-            for byte, target in enumerate(row.tolist()):
+            targets = row.tolist()
+            for target in dict.fromkeys(targets):
                 if target >= 0 and target not in came:
-                    came[target] = reached, byte
+                    came[target] = reached, targets.index(target)
                     if entry and rows.item(target, QUOTE) == entry:
                         return _path(came, target) + bytes([QUOTE])
                     queue.append(target)

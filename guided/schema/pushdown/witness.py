@@ -381,7 +381,7 @@ class Witness:
             if rest is not None:
                 found.append((len(rest), label, rest))
         found.sort()
-        if len(found) <= _KEYS_TRIED and state.form != "listed":
+        if 1 < len(found) <= _KEYS_TRIED and state.form != "listed":
             return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
         return found[0][2]
 
