@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import lcm
@@ -523,7 +524,8 @@ def test_whole_parts_together_are_those_found_one_by_one(data: st.DataObject) ->
         together = explore(condition, plain, Limits())
         patch.setattr(blocks, "_MANY", 0)
         one_by_one = explore(condition, plain, Limits())
-    assert together == one_by_one
+    # What differs is the number of states explored on the way.
+    assert replace(together, cost=0) == replace(one_by_one, cost=0)
 
 
 @BOTH
