@@ -36,10 +36,11 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
-from guided.automata.growth import appended, grown, insert, rehashed
+from guided.automata.growth import appended, grown, rehashed
 from guided.automata.steps import Steps
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
+from guided.kernels.hashing import enter
 from guided.kernels.tables import (
     ACTION,
     COMMON,
@@ -492,7 +493,7 @@ class PushdownTables:
             self.defers |= reaction is DEFERRED
             if depends_on_bytes:
                 self.byte_dependent.add(action << 32 | cell)
-        insert(self.keys, self.values, action << 32 | cell, value)
+        enter(action << 32 | cell, value, self.keys, self.values)
         self.reactions[action << 32 | cell] = reaction
         self.n_reactions += 1
 

@@ -11,7 +11,7 @@ Complexity: O(edges visited, rules reduced for them, and words of their masks). 
 
 import numpy as np
 
-from guided.arrays import Int32Array, mask_words
+from guided.arrays import Int32Array, Int64Array, mask_words
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.errors import LimitError
 from guided.index.lexeme_plans import LexemePlans
@@ -68,14 +68,17 @@ class LexemeMasks(MaskMaker):
         self._pushes[0] = plain, below
         node = node if plain == cell else SCRATCH
         self._jobs[0] = plans.plan(0, control, allow), node, indents, -1, 0
-        out = np.array([1, 0, 0, 0, int(plain != cell), 0], np.int64)
+        out: Int64Array = np.zeros(kernel.N_OUT, np.int64)
+        out[0], out[4] = 1, plain != cell
         while True:
             status = kernel.evaluate(
-                trie.token_indptr, trie.token_ids, tables.info, tables.actions, tables.results, tables.keys, tables.values,
-                tables.guards, tables.allows, parser.table, parser.cells, parser.native, parser.variant,
-                parser.expected, parser.keys, parser.values, parser.records, parser.counts, plans.plans,
-                plans.keys, plans.values, plans.tokens, plans.dense, plans.edges, plans.groups, plans.group_nodes, self.stacks.nodes,
-                self._pushes, self._jobs, words, out,
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, plans.below,
+                tables.rows, tables.info, tables.actions, tables.results, tables.keys, tables.values, tables.guards, tables.allows,
+                automaton.width, parser.table, parser.cells, parser.native, parser.variant, parser.expected,
+                parser.keys, parser.values, parser.records, parser.counts, plans.plans, plans.keys, plans.values,
+                plans.tokens, plans.dense, plans.edges, plans.groups, plans.group_nodes, plans.group_hashes, plans.group_slots,
+                plans.counts, plans.path, plans.loops, plans.found, plans.escapes, plans.kinds, plans.kind_of, plans.n_dense,
+                self.stacks.nodes, self._pushes, self._jobs, words, out,
             )  # fmt: skip
             if status == kernel.DONE:
                 return words

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt64Array, mask_words
-from guided.automata.growth import grown, insert, rehashed
+from guided.automata.growth import grown, rehashed
 from guided.errors import LimitError
 from guided.index.pushdown_masks import VocabularyData
 from guided.kernels import lexeme_plans as kernel
 from guided.kernels import plans as walks
 from guided.kernels.below import LOOPS
-from guided.kernels.hashing import refill
+from guided.kernels.hashing import enter, refill
+from guided.kernels.lexemes import N_GROUPS, N_STATES, plan_key
 from guided.lalr.machine import LalrMachine
 
 __all__ = ["LexemePlans"]
@@ -27,8 +28,6 @@ __all__ = ["LexemePlans"]
 _DENSE = 512
 # Number of dense plans per group kept as bases of derived plans.
 _BASES_KEPT = 8
-# A key of a plan has 19 bits for its group, and 22 each for control and labels.
-_N_GROUPS, _N_STATES = 1 << 19, 1 << 22
 
 
 class _Base(NamedTuple):
@@ -57,22 +56,25 @@ class LexemePlans:
 
     Attributes
     ----------
-    plans, tokens, dense, edges, groups, group_nodes
-        See the kernel.
     keys, values
         Plans by group, control and labels. Group 0 is the whole trie.
+    n_dense : int
+        Plans with more tokens store a mask.
+    below, path, loops, found, escapes, kinds, kind_of, plans, tokens, dense, edges, groups, group_nodes, group_hashes, group_slots, counts
+        See the kernel.
     """
 
     def __init__(self, automaton: LalrMachine, shared: VocabularyData, size: int) -> None:
         trie = shared.trie
         self._automaton, self._trie = automaton, trie
-        self._below: UInt64Array = shared.below[0]
-        self._loops: UInt64Array = np.zeros((LOOPS, 3), np.uint64)
-        self._path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
-        self._found_tokens: Int32Array = np.empty(len(trie.token_ids), np.int32)
-        self._escapes: Int32Array = np.empty((len(trie.byte), 2), np.int32)
-        self._kinds: Int32Array = np.empty((0, 3), np.int32)
-        self._kind_of: Int32Array = np.full(0, -1, np.int32)
+        self.n_dense = _DENSE
+        self.below: UInt64Array = shared.below[0]
+        self.loops: UInt64Array = np.zeros((LOOPS, 3), np.uint64)
+        self.path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
+        self.found: Int32Array = np.empty(len(trie.token_ids), np.int32)
+        self.escapes: Int32Array = np.empty((len(trie.byte), 2), np.int32)
+        self.kinds: Int32Array = np.empty((_DENSE, 3), np.int32)
+        self.kind_of: Int32Array = np.full(0, -1, np.int32)
         root = np.flatnonzero(trie.depth == 0).astype(np.int32)
         self.plans: Int32Array = np.zeros((64, 5), np.int32)
         self.keys: Int64Array = np.full(16, -1, np.int64)
@@ -82,9 +84,9 @@ class LexemePlans:
         self.edges: Int32Array = np.zeros((1024, 2), np.int32)
         self.groups: Int32Array = np.zeros((256, 4), np.int32)
         self.group_nodes: Int32Array = np.zeros(4096 + len(root), np.int32)
-        self._group_hashes: UInt64Array = np.zeros(256, np.uint64)
-        self._group_slots: Int32Array = np.full(8, -1, np.int32)
-        self._counts: Int64Array = np.array([0, 0, 0, 0, 1, len(root)], np.int64)
+        self.group_hashes: UInt64Array = np.zeros(256, np.uint64)
+        self.group_slots: Int32Array = np.full(8, -1, np.int32)
+        self.counts: Int64Array = np.array([0, 0, 0, 0, 1, len(root), 0], np.int64)
         self.groups[0] = 0, len(root), 1, 0
         self.group_nodes[: len(root)] = root
         # Plans by (group, control, labels): in `_ids` only labels that the control can lead to, in `_by_query` all that the cell allows.
@@ -96,50 +98,50 @@ class LexemePlans:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of the plans."""
-        n_plans, n_tokens, n_dense, n_edges, n_groups, n_nodes = self._counts.tolist()
+        n_plans, n_tokens, n_dense, n_edges, n_groups, n_nodes, n_keys = self.counts.tolist()
         words = n_tokens + self.dense.shape[1] * n_dense + 2 * (n_edges + self._n_kept) + 8 * n_groups + n_nodes
-        return int(64 * n_plans + 4 * words)
+        return int(64 * n_plans + 24 * n_keys + 4 * words)
 
     def plan(self, group: int, control: int, allow: int) -> int:
         """Return the plan of a group from a control on a cell that allows certain labels."""
         query = group, control, allow
         found = self._by_query.get(query)
         if found is None:
-            if group >= _N_GROUPS:
-                raise LimitError("plan_groups", group + 1, _N_GROUPS, "the grammar has too many distinct masks")
-            if max(control, allow) >= _N_STATES:
-                raise LimitError("plan_states", max(control, allow) + 1, _N_STATES, "the grammar has too many states")
+            if group >= N_GROUPS:
+                raise LimitError("plan_groups", group + 1, N_GROUPS, "the grammar has too many distinct masks")
+            if max(control, allow) >= N_STATES:
+                raise LimitError("plan_states", max(control, allow) + 1, N_STATES, "the grammar has too many states")
             key = group, control, self._automaton.restricted(control, allow)
             found = self._ids.get(key)
             if found is None:
                 found = self._ids[key] = self._make(*key)
             self._by_query[query] = found
-            if 2 * len(self._by_query) >= len(self.keys):
+            if 2 * self.counts[6] + 2 > len(self.keys):
                 self.keys, self.values = rehashed(self.keys, self.values)
-            word = group << 44 | control << 22 | allow
-            insert(self.keys, self.values, word ^ word >> 31, found)
+            enter(plan_key(group, control, allow), found, self.keys, self.values)
+            self.counts[6] += 1
         return found
 
     def _make(self, group: int, control: int, allow: int) -> int:
         base = self._base(group, control)
         n_tokens, n_escapes = self._walk(group, control, allow, base)
-        found, escapes = self._found_tokens[:n_tokens], self._escapes[:n_escapes]
-        n_actions = self._automaton.tables.n_actions
-        if len(self._kind_of) < 2 * n_actions:
-            self._kind_of = np.full(4 * n_actions, -1, np.int32)
-        if len(self._kinds) < n_escapes:
-            self._kinds = np.empty((2 * n_escapes, 3), np.int32)
+        found, escapes = self.found[:n_tokens], self.escapes[:n_escapes]
+        n_kinds = 2 * len(self._automaton.tables.actions)
+        if len(self.kind_of) < n_kinds:
+            self.kind_of = np.full(n_kinds, -1, np.int32)
+        if len(self.kinds) < n_escapes:
+            self.kinds = np.empty((2 * n_escapes, 3), np.int32)
         while (
             kernel.keep(
-                self._trie.skip, self._automaton.tables.actions, found, escapes, self._kinds, self._kind_of, self.plans,
-                self.tokens, self.dense, self.edges, self.groups, self.group_nodes, self._group_hashes, self._group_slots,
-                self._counts, _DENSE, base is not None,
+                self._trie.skip, self._automaton.tables.actions, found, escapes, self.kinds, self.kind_of, self.plans,
+                self.tokens, self.dense, self.edges, self.groups, self.group_nodes, self.group_hashes, self.group_slots,
+                self.counts, self.n_dense, base is not None,
             )
             != kernel.DONE
         ):  # fmt: skip
             self._more_room(n_tokens, n_escapes)
-        made = int(self._counts[0]) - 1
-        if base is None and n_tokens > _DENSE:
+        made = int(self.counts[0]) - 1
+        if base is None and n_tokens > self.n_dense:
             bases = self._bases.setdefault(group, [])
             if len(bases) < _BASES_KEPT:
                 bases.append(_Base(control, allow, int(self.plans[made, 2]), escapes.copy()))
@@ -166,7 +168,7 @@ class LexemePlans:
         """
         mask = _NO_MASK
         if base is not None:
-            row = int(self._counts[2])
+            row = int(self.counts[2])
             self.dense = _roomy(self.dense, row + 1)
             mask = self.dense[row]
             mask[:] = self.dense[base.row]
@@ -176,9 +178,9 @@ class LexemePlans:
         while True:
             tables = automaton.tables
             status = walks.within(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self._below, tables.rows, tables.info,
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, self.below, tables.rows, tables.info,
                 tables.guards, tables.allows, automaton.width, nodes, is_again, control, allow, control_of_base, allow_of_base,
-                escapes, self._path, self._loops, mask, self._found_tokens, self._escapes, out,
+                escapes, self.path, self.loops, mask, self.found, self.escapes, out,
             )  # fmt: skip
             if status == walks.DONE:
                 return int(out[0]), int(out[1])
@@ -190,20 +192,20 @@ class LexemePlans:
         return self.group_nodes[first:last], bool(is_again)
 
     def _more_room(self, n_tokens: int, n_escapes: int) -> None:
-        n_plans, tokens, n_dense, n_edges, n_groups, n_nodes = self._counts.tolist()
+        n_plans, tokens, n_dense, n_edges, n_groups, n_nodes, _ = self.counts.tolist()
         self.plans = _roomy(self.plans, n_plans + 1)
-        self.tokens = _roomy(self.tokens, tokens + min(n_tokens, _DENSE))
+        self.tokens = _roomy(self.tokens, tokens + min(n_tokens, self.n_dense))
         self.dense = _roomy(self.dense, n_dense + 1)
         self.edges = _roomy(self.edges, n_edges + n_escapes)
         self.groups = _roomy(self.groups, n_groups + n_escapes)
-        self._group_hashes = _roomy(self._group_hashes, n_groups + n_escapes)
+        self.group_hashes = _roomy(self.group_hashes, n_groups + n_escapes)
         self.group_nodes = _roomy(self.group_nodes, n_nodes + n_escapes)
-        size = len(self._group_slots)
+        size = len(self.group_slots)
         while size < 2 * (n_groups + n_escapes):
             size *= 2
-        if size > len(self._group_slots):
-            self._group_slots = np.full(size, -1, np.int32)
-            refill(self._group_hashes, 0, n_groups, self._group_slots)
+        if size > len(self.group_slots):
+            self.group_slots = np.full(size, -1, np.int32)
+            refill(self.group_hashes, 0, n_groups, self.group_slots)
 
 
 def _roomy(array: Any, count: int) -> Any:

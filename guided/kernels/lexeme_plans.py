@@ -55,8 +55,8 @@ def keep(
         Hash of each group's content.
     group_slots : ndarray[int32], shape (power of two,), in and out
         Open addressing by that hash: a group, or -1.
-    counts : ndarray[int64], shape (6,), in and out
-        Numbers in use of plans, tokens, rows of ``dense``, edges, groups and their nodes.
+    counts : ndarray[int64], shape (7,), in and out
+        Numbers in use of plans, tokens, rows of ``dense``, edges, groups and their nodes; the last is not used here.
     n_dense : int
         Plans with more tokens have a row of ``dense``.
     is_made : bool

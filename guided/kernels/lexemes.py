@@ -6,8 +6,8 @@ that ends it, with the *group* of trie nodes that reach it. On a stack, the comp
 another control; the plan of the group from there is the next node of the tree (`evaluate`).
 
 A lexeme is fed through the parser's own table (`guided.lalr.kernel_parser`): the effect of a terminal on a cell, as far as it needs no
-cell below, is one *step*, computed once. Other actions use the reactions of `guided.automata.pushdown`. Unknown entries are reported to
-the caller by one of the ``MISSING`` codes.
+cell below, is one *step*, computed once. Other actions use the reactions of `guided.automata.pushdown`. Plans of few tokens are made on
+the spot. Other unknown entries are reported to the caller by one of the ``MISSING`` codes.
 
 Stacks are those of `guided.kernels.tables`, without the number of cells of pushes. Their cells are plain ones; the indents of the text are
 a separate argument.
@@ -17,22 +17,26 @@ Ref: the subterminal trees of DOMINO (Beurer-Kellner et al. 2024), with the pars
 
 import numpy as np
 
-from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt64Array
-from guided.kernels.hashing import find, key_slot
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
+from guided.kernels.hashing import enter, find
 from guided.kernels.jit import kernel
+from guided.kernels.lexeme_plans import keep
 from guided.kernels.masks import add_tokens
+from guided.kernels.plans import within
 from guided.kernels.tables import ACTION, GUARD, SCRATCH, is_open, popped, reaction, top_cell
 
 __all__ = [
     "BEGINS", "DONE", "FEEDS", "INDENTED", "MISSING_BEGIN", "MISSING_CELL", "MISSING_FEED", "MISSING_LABELS",
-    "MISSING_PLAN", "MISSING_PUSH", "MISSING_REACTION", "MISSING_ROOM", "MISSING_STEPS", "PUSHES", "evaluate",
+    "MISSING_PLAN", "MISSING_PUSH", "MISSING_REACTION", "MISSING_ROOM", "MISSING_ROW", "MISSING_STEPS", "N_GROUPS", "N_OUT",
+    "N_STATES", "PUSHES", "evaluate", "plan_key",
 ]  # fmt: skip
 
 # What is missing: a reaction (action, cell), room, a plan (group, control, labels), what is pushed in a step (cell, rule,
 # terminal), the labels of a cell (cell, indents), the cell with indents (cell, indents), what is fed (indents, lexeme), where a lexeme
-# begins (context, left class), room for steps of the parser.
+# begins (context, left class), room for steps of the parser, the row of a control (control, byte).
 DONE, MISSING_REACTION, MISSING_ROOM, MISSING_PLAN = 0, 2, 3, 4
 MISSING_PUSH, MISSING_LABELS, MISSING_CELL, MISSING_FEED, MISSING_BEGIN, MISSING_STEPS = 5, 6, 7, 8, 9, 10
+MISSING_ROW = 11
 # Kinds of questions in the parser's table: `kind << 58 | first << 29 | second`; steps are `cell << 32 | rule + 1 << 16 | terminal`.
 PUSHES, INDENTED, FEEDS, BEGINS, STEPS = 1, 2, 3, 4, 5
 
@@ -40,8 +44,13 @@ _FED, _IGNORED = 1, 2
 # Columns of a cell: its state and the lexer's context there, the cell without indents, its indents (-1: none), and the offset of its
 # labels for each kind of indents.
 _STATE, _CONTEXT, _PLAIN, _INDENTS, _LABELS = range(5)
-# Places in `out`: number of jobs, what is missing, pushes in use, and the status.
-_JOBS, _FIRST, _SECOND, _THIRD, _USED, _STATUS = range(6)
+# Places in `out`: number of jobs, what is missing, pushes in use, the status, and seven for the walk of a plan. Length of `out`.
+_JOBS, _FIRST, _SECOND, _THIRD, _USED, _STATUS, _WALK = range(7)
+N_OUT = 13
+# A key of a plan has 19 bits for its group, and 22 each for control and labels.
+N_GROUPS, N_STATES = 1 << 19, 1 << 22
+# In the counts of plans: the number of keys.
+_KEYS = 6
 
 
 @kernel
@@ -124,12 +133,7 @@ def _stepped(
         out[_STATUS] = MISSING_STEPS
         return DEAD
     records[begin], records[begin + 1], records[begin + 2] = taken, rule, last
-    wrap = np.int64(len(keys) - 1)
-    slot = key_slot(key, len(keys))
-    while keys[slot] >= 0:
-        slot = (slot + 1) & wrap
-    values[slot] = begin
-    keys[slot] = key
+    enter(key, begin, keys, values)
     counts[0], counts[1] = counts[0] + 1, last
     return int(begin)
 
@@ -272,33 +276,93 @@ def _after(
 
 
 @kernel
+def plan_key(group: int, control: int, allow: int) -> int:
+    """Return the key of a plan in the table of plans. Its lower bits make the slot."""
+    key = np.int64(group) << 44 | np.int64(control) << 22 | np.int64(allow)
+    return int(key ^ key >> 31)
+
+
+@kernel
+def _small_plan(
+    group: int, control: int, allow: int, byte: UInt8Array, depth: Int32Array, skip: Int32Array, token_indptr: Int32Array,
+    token_ids: Int32Array, below: UInt64Array, rows: Int32Array, info: Int32Array, actions: Int32Array, guards: UInt64Array,
+    allows: UInt64Array, n_words: int, plans: Int32Array, plan_keys: Int64Array, plan_values: Int32Array, tokens: Int32Array,
+    dense: Int32Array, edges: Int32Array, groups: Int32Array, group_nodes: Int32Array, group_hashes: UInt64Array,
+    group_slots: Int32Array, plan_counts: Int64Array, path: Int32Array, loops: UInt64Array, found: Int32Array, escapes: Int32Array,
+    kinds: Int32Array, kind_of: Int32Array, n_dense: int, out: Int64Array,
+) -> int:  # fmt: skip
+    """Make the plan of a group of few tokens. UNKNOWN with a status if a row is missing, or if the caller has to make the plan."""
+    out[_STATUS], out[_FIRST], out[_SECOND], out[_THIRD] = MISSING_PLAN, group, control, allow
+    first, last = groups[group, 0], groups[group, 1]
+    n_tokens = 0
+    for g in range(first, last):
+        node = group_nodes[g]
+        n_tokens += token_indptr[skip[node]] - token_indptr[node]
+    # A plan of this group is not dense, so none is derived from another. Each escape has a token of its own.
+    if n_tokens > min(n_dense, len(kinds)) or group >= N_GROUPS or max(control, allow) >= N_STATES:
+        return UNKNOWN
+    if 2 * plan_counts[_KEYS] + 2 > len(plan_keys) or 2 * len(actions) > len(kind_of):
+        return UNKNOWN
+    walk = out[_WALK:]
+    walk[:] = 0
+    walk[5] = -1
+    missing = within(
+        byte, depth, skip, token_indptr, token_ids, below, rows, info, guards, allows, n_words, group_nodes[first:last],
+        groups[group, 2] != 0, control, allow, DEAD, 0, escapes[:0], path, loops, found[:0], found, escapes, walk,
+    )  # fmt: skip
+    if missing != DONE:
+        out[_STATUS], out[_FIRST], out[_SECOND] = MISSING_ROW, walk[2], walk[3]
+        return UNKNOWN
+    missing = keep(
+        skip, actions, found[: walk[0]], escapes[: walk[1]], kinds, kind_of, plans, tokens, dense, edges, groups, group_nodes,
+        group_hashes, group_slots, plan_counts, n_dense, False,
+    )  # fmt: skip
+    if missing != DONE:
+        return UNKNOWN
+    made = plan_counts[0] - 1
+    enter(plan_key(group, control, allow), made, plan_keys, plan_values)
+    plan_counts[_KEYS] += 1
+    out[_STATUS] = DONE
+    return int(made)
+
+
+@kernel
 def evaluate(
-    token_indptr: Int32Array, token_ids: Int32Array, info: Int32Array, actions: Int32Array, results: Int32Array,
-    reactions: Int64Array, reacted: Int32Array, guards: UInt64Array, allows: UInt64Array, table: Int32Array, cells: Int32Array,
-    native: Int32Array, variant: Int32Array, expected: UInt64Array,
+    byte: UInt8Array, depth: Int32Array, skip: Int32Array, token_indptr: Int32Array, token_ids: Int32Array, below: UInt64Array,
+    rows: Int32Array, info: Int32Array, actions: Int32Array, results: Int32Array,
+    reactions: Int64Array, reacted: Int32Array, guards: UInt64Array, allows: UInt64Array, n_words: int, table: Int32Array,
+    cells: Int32Array, native: Int32Array, variant: Int32Array, expected: UInt64Array,
     keys: Int64Array, values: Int32Array, records: Int32Array, counts: Int64Array, plans: Int32Array, plan_keys: Int64Array,
     plan_values: Int32Array, tokens: Int32Array, dense: Int32Array, edges: Int32Array, groups: Int32Array, group_nodes: Int32Array,
+    group_hashes: UInt64Array, group_slots: Int32Array, plan_counts: Int64Array, path: Int32Array, loops: UInt64Array,
+    found: Int32Array, escapes: Int32Array, kinds: Int32Array, kind_of: Int32Array, n_dense: int,
     nodes: Int32Array, pushed: Int32Array, jobs: Int32Array, mask: Int32Array, out: Int64Array,
 ) -> int:  # fmt: skip
     """Set the bits of all tokens of a plan allowed on a stack; return DONE, or the missing entry: call again once it is computed.
 
     Parameters
     ----------
-    token_indptr, token_ids : in
-        Tokens that end in each node of the trie.
-    info, actions, results, reactions, reacted, guards, allows : in
+    byte, depth, skip, token_indptr, token_ids, below : in
+        Trie, as `guided.kernels.plans.within` takes it.
+    rows, info, actions, results, reactions, reacted, guards, allows : in
         Tables of the automaton (`guided.automata.pushdown.PushdownTables`: ``keys`` and ``values`` are the reactions).
+    n_words : int
+        Words of a set of labels.
     table, cells, native, variant, expected : in
         The parser (`guided.lalr.kernel_parser.KernelParser`).
     keys, values, records, counts : in and out
         Cached entries for the parser's stacks (see there); steps are added.
-    plans : ndarray[int32], shape (n_plans, 5), in
+    plans : ndarray[int32], shape (n_plans, 5), in and out
         First and end of its tokens, row in ``dense`` (-1: none), first and end of its edges.
-    plan_keys, plan_values : in
-        Open addressing: ``k ^ k >> 31`` of ``k = group << 44 | control << 22 | labels`` (-1: free) to plan. The lower bits make the slot.
-    tokens, dense, edges, groups, group_nodes : in
+    plan_keys, plan_values : in and out
+        Table of keys (`guided.kernels.hashing`) from `plan_key` to plan.
+    tokens, dense, edges, groups, group_nodes : in and out
         Tokens of plans; masks of those with many, shape (n, words); action and group of each edge, shape (n, 2); first and end in
         ``group_nodes``, whether the byte is read again, and whether all tokens end with the lexeme, shape (n, 4).
+    group_hashes, group_slots, plan_counts, kinds, kind_of, n_dense : in and out
+        As `guided.kernels.lexeme_plans.keep` takes them; ``plan_counts[6]`` is the number of ``plan_keys`` in use.
+    path, loops, found, escapes : scratch
+        As `guided.kernels.plans.within` takes them.
     nodes : ndarray[int32], shape (n, 3), in
         The caller's stacks: cell, and node below.
     pushed : ndarray[int32], shape (n, 2), out
@@ -306,8 +370,8 @@ def evaluate(
     jobs : ndarray[int32], shape (n, 5), in and out
         Plan, stack, indents, next edge (-1: not begun) of each open job, and the number of pushes in use before it.
     mask : ndarray[int32], shape (words,), in and out
-    out : ndarray[int64], shape (6,), in and out
-        [0] number of jobs; [1], [2], [3] the missing entry; [4] pushes in use; [5] as returned.
+    out : ndarray[int64], shape (13,), in and out
+        [0] number of jobs; [1], [2], [3] the missing entry; [4] pushes in use; [5] as returned; then scratch.
 
     Notes
     -----
@@ -354,13 +418,17 @@ def evaluate(
         if allow < 0:
             out[_STATUS], out[_FIRST], out[_SECOND] = MISSING_LABELS, top_cell(after, nodes, pushed), ind
             break
-        key = np.int64(group) << 44 | np.int64(control) << 22 | np.int64(allow)
-        found = find(key ^ key >> 31, plan_keys, plan_values)
-        if found < 0:
-            out[_STATUS], out[_FIRST], out[_SECOND], out[_THIRD] = MISSING_PLAN, group, control, allow
-            break
+        following = find(plan_key(group, control, allow), plan_keys, plan_values)
+        if following < 0:
+            following = _small_plan(
+                group, control, allow, byte, depth, skip, token_indptr, token_ids, below, rows, info, actions, guards, allows, n_words,
+                plans, plan_keys, plan_values, tokens, dense, edges, groups, group_nodes, group_hashes, group_slots, plan_counts,
+                path, loops, found, escapes, kinds, kind_of, n_dense, out,
+            )  # fmt: skip
+            if following < 0:
+                break
         jobs[n - 1, 3] = edge + 1
-        jobs[n, 0], jobs[n, 1], jobs[n, 2], jobs[n, 3], jobs[n, 4] = found, after, ind, -1, out[_USED]
+        jobs[n, 0], jobs[n, 1], jobs[n, 2], jobs[n, 3], jobs[n, 4] = following, after, ind, -1, out[_USED]
         out[_USED] = used
         n += 1
     out[_JOBS] = n

@@ -14,10 +14,11 @@ from collections.abc import Callable
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
-from guided.automata.growth import grown, insert, rehashed
+from guided.automata.growth import grown, rehashed
 from guided.automata.pushdown import PENDING
 from guided.errors import LimitError
 from guided.kernels import lexemes as kernel
+from guided.kernels.hashing import enter
 from guided.lalr.indents import Indenter, Indents
 from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables
@@ -218,7 +219,7 @@ class KernelParser:
     def _enter(self, kind: int, first: int, second: int, value: int) -> None:
         if 2 * self.counts[0] + 2 >= len(self.keys):
             self.keys, self.values = rehashed(self.keys, self.values)
-        insert(self.keys, self.values, kind << 58 | first << 29 | second, value)
+        enter(kind << 58 | first << 29 | second, value, self.keys, self.values)
         self.counts[0] += 1
 
 

@@ -176,7 +176,7 @@ class LalrMachine(Pushdown):
                 tokens, indents = result
                 if not tokens:
                     return self._begun(0, (), cell, left, watchers)
-                return self._fed(cell, tokens, indents if self._has_indents else None, left, watchers)
+                return self._fed(cell, [], tokens, indents if self._has_indents else None, left, watchers)
             case Finish(label, column):
                 indents, tokens = reader.indents(cell), tuple[int, ...]()
                 if label >= 0 and label != reader.lexing.ignored:
@@ -185,38 +185,18 @@ class LalrMachine(Pushdown):
                         return None
                     tokens, indents = result
                 closing = (*tokens, *reader.indenter.at_end(indents), reader.end)
-                return self._fed(cell, closing, indents if self._has_indents else None, -1, _NONE)
+                return self._fed(cell, [], closing, indents if self._has_indents else None, -1, _NONE)
             case Reduced(rule, tokens, indents, left, watchers):
-                target = self._goto(cell, rule)
-                if self._has_accepted(target, tokens[0]):
-                    return Reaction(0, -1, self._end)
-                return self._carried(cell, [target], tokens, indents, left, watchers)
+                return self._fed(cell, [self._goto(cell, rule)], tokens, indents, left, watchers)
             case Reads(hypotheses, byte, known):
                 return self._read(hypotheses, byte, (cell, *known))
             case Pushes():
                 raise AssertionError("an action that pushes only has one reaction")
 
-    def _fed(
-        self, cell: int, tokens: tuple[int, ...], indents: Indents | None, left: int, watchers: frozenset[int]
-    ) -> Reaction | None:
-        """Return the top cell's reaction to feeding these terminals."""
-        known = self.cells.known[cell]
-        if not known.expected >> tokens[0] & 1:
-            return None
-        action = self.cells.actions[known.state][tokens[0]]
-        if action < 0 and self.cells.rules[-1 - action][1]:
-            rule, length = self.cells.rules[-1 - action]
-            return Reaction(length, -1, action_entry(self._action(Reduced(rule, tokens, indents, left, watchers))))
-        return self._carried(cell, [], tokens, indents, left, watchers)
-
     def _goto(self, cell: int, rule: int) -> int:
         return self.cells.push(cell, self.cells.gotos[self.cells.known[cell].state][rule])
 
-    def _has_accepted(self, cell: int, terminal: int) -> bool:
-        """Return whether reducing to this cell on lookahead `terminal` accepts the text."""
-        return terminal == self.cells.end and self.cells.known[cell].state == self.cells.end_state
-
-    def _carried(
+    def _fed(
         self,
         cell: int,
         above: list[int],
@@ -231,11 +211,11 @@ class LalrMachine(Pushdown):
         for place, terminal in enumerate(tokens):
             if not cells.known[above[-1] if above else plain].expected >> terminal & 1:
                 return None
+            if terminal == cells.end:
+                return Reaction(0, -1, self._end)
             while True:
                 top = above[-1] if above else plain
                 action = cells.actions[cells.known[top].state][terminal]
-                if action >= 0 and terminal == cells.end:
-                    return Reaction(0, -1, self._end)
                 if action >= 0:
                     above.append(cells.push(top, action))
                     break
@@ -245,8 +225,6 @@ class LalrMachine(Pushdown):
                     return Reaction(length - len(above), -1, action_entry(self._action(rest)))
                 del above[len(above) - length :]
                 above.append(self._goto(above[-1] if above else plain, rule))
-                if self._has_accepted(above[-1], terminal):
-                    return Reaction(0, -1, self._end)
         above[-1] = cells.with_indents(above[-1], indents)
         if plain != cell:
             return self._begun(1, (plain, *above), above[-1], left, watchers)
@@ -352,7 +330,7 @@ class LalrMachine(Pushdown):
                 self.kernel_parser.set_allowed(number, 0, tables.cell_allow.item(number))
 
     def _words(self, labels: int) -> tuple[int, ...]:
-        return tuple(labels >> 64 * word & _WORD for word in range(self.width))
+        return (labels,) if self.width == 1 else tuple(labels >> 64 * word & _WORD for word in range(self.width))
 
     def labels(self, cell: int, indents: int) -> int:
         """Store the labels that a plain cell allows with these indents; return their offset in the tables."""
@@ -372,6 +350,8 @@ class LalrMachine(Pushdown):
     def learn(self, what: int, first: int, second: int, third: int) -> None:
         """Compute a table entry that the kernel of `guided.kernels.lexemes` found missing."""
         match what:
+            case kernel.MISSING_ROW:
+                self.fill(first, second)
             case kernel.MISSING_REACTION:
                 self.compute_reaction(first, second)
             case kernel.MISSING_PUSH:

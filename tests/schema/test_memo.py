@@ -17,7 +17,7 @@ import guided.schema
 from guided.automata import nfa
 from guided.errors import LimitError, SchemaError
 from guided.export import lark, productions, strings
-from guided.index import lexeme_plans
+from guided.kernels import lexemes
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.memo import Memo, bytes_of
@@ -129,8 +129,8 @@ def test_limits_that_are_not_fields_are_documented() -> None:
         ("rule_depth", productions._DEEPEST),
         ("vocabulary_bytes", trie._LARGEST),
         ("call_types", nfa.LEAD**nfa.CALL_DIGITS),
-        ("plan_groups", lexeme_plans._N_GROUPS),
-        ("plan_states", lexeme_plans._N_STATES),
+        ("plan_groups", lexemes.N_GROUPS),
+        ("plan_states", lexemes.N_STATES),
     }
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| [^|]*\|$", text, re.MULTILINE)
     assert {(what, int(limit.replace(",", ""))) for what, limit in rows} == limits
