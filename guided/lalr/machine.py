@@ -330,7 +330,7 @@ class LalrMachine(Pushdown):
                 self.kernel_parser.set_allowed(number, 0, tables.cell_allow.item(number))
 
     def _words(self, labels: int) -> tuple[int, ...]:
-        return (labels,) if self.width == 1 else tuple(labels >> 64 * word & _WORD for word in range(self.width))
+        return tuple(labels >> 64 * word & _WORD for word in range(self.width))
 
     def labels(self, cell: int, indents: int) -> int:
         """Store the labels that a plain cell allows with these indents; return their offset in the tables."""
