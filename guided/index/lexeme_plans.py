@@ -1,7 +1,8 @@
 """`LexemePlans`: effects of token groups within one lexeme, by control and labels that a cell allows (`guided.kernels.lexeme_plans`).
 
-Plans are created on demand and kept. Equal groups are shared, so controls that differ in how a lexeme began share the plans of what
-follows it. Large plans of one group are derived from each other: most tokens do the same to a name after `d` as after `x`.
+Plans are created on demand and kept: small ones by the kernel that needs them (`guided.kernels.lexemes`), all others here. Equal groups
+are shared, so controls that differ in how a lexeme began share the plans of what follows it. Large plans of one group are derived from each
+other: most tokens do the same to a name after `d` as after `x`.
 
 Not thread-safe: the calling index holds a lock.
 Complexity: O(trie nodes of the group) for a new plan; O(nodes where it differs) for a derived one.
@@ -19,7 +20,7 @@ from guided.kernels import lexeme_plans as kernel
 from guided.kernels import plans as walks
 from guided.kernels.below import LOOPS
 from guided.kernels.hashing import enter, refill
-from guided.kernels.lexemes import N_GROUPS, N_STATES, plan_key
+from guided.kernels.lexemes import KEYS, N_GROUPS, N_STATES, plan_key
 from guided.lalr.machine import LalrMachine
 
 __all__ = ["LexemePlans"]
@@ -89,7 +90,8 @@ class LexemePlans:
         self.counts: Int64Array = np.array([0, 0, 0, 0, 1, len(root), 0], np.int64)
         self.groups[0] = 0, len(root), 1, 0
         self.group_nodes[: len(root)] = root
-        # Plans by (group, control, labels): in `_ids` only labels that the control can lead to, in `_by_query` all that the cell allows.
+        # Plans made here, by (group, control, labels): in `_ids` only labels that the control can lead to, in `_by_query` all that the cell
+        # allows.
         self._ids: dict[tuple[int, int, int], int] = {}
         self._by_query: dict[tuple[int, int, int], int] = {}
         self._bases: dict[int, list[_Base]] = {}
@@ -116,10 +118,10 @@ class LexemePlans:
             if found is None:
                 found = self._ids[key] = self._make(*key)
             self._by_query[query] = found
-            if 2 * self.counts[6] + 2 > len(self.keys):
+            if 2 * self.counts[KEYS] + 2 > len(self.keys):
                 self.keys, self.values = rehashed(self.keys, self.values)
             enter(plan_key(group, control, allow), found, self.keys, self.values)
-            self.counts[6] += 1
+            self.counts[KEYS] += 1
         return found
 
     def _make(self, group: int, control: int, allow: int) -> int:

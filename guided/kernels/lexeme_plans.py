@@ -56,7 +56,7 @@ def keep(
     group_slots : ndarray[int32], shape (power of two,), in and out
         Open addressing by that hash: a group, or -1.
     counts : ndarray[int64], shape (7,), in and out
-        Numbers in use of plans, tokens, rows of ``dense``, edges, groups and their nodes; the last is not used here.
+        Numbers in use of plans, tokens, rows of ``dense``, edges, groups, their nodes, and keys of plans, which this leaves.
     n_dense : int
         Plans with more tokens have a row of ``dense``.
     is_made : bool

@@ -26,7 +26,7 @@ from guided.kernels.plans import within
 from guided.kernels.tables import ACTION, GUARD, SCRATCH, is_open, popped, reaction, top_cell
 
 __all__ = [
-    "BEGINS", "DONE", "FEEDS", "INDENTED", "MISSING_BEGIN", "MISSING_CELL", "MISSING_FEED", "MISSING_LABELS",
+    "BEGINS", "DONE", "FEEDS", "INDENTED", "KEYS", "MISSING_BEGIN", "MISSING_CELL", "MISSING_FEED", "MISSING_LABELS",
     "MISSING_PLAN", "MISSING_PUSH", "MISSING_REACTION", "MISSING_ROOM", "MISSING_ROW", "MISSING_STEPS", "N_GROUPS", "N_OUT",
     "N_STATES", "PUSHES", "evaluate", "plan_key",
 ]  # fmt: skip
@@ -49,8 +49,8 @@ _JOBS, _FIRST, _SECOND, _THIRD, _USED, _STATUS, _WALK = range(7)
 N_OUT = 13
 # A key of a plan has 19 bits for its group, and 22 each for control and labels.
 N_GROUPS, N_STATES = 1 << 19, 1 << 22
-# In the counts of plans: the number of keys.
-_KEYS = 6
+# Place of the number of keys in the counts of plans.
+KEYS = 6
 
 
 @kernel
@@ -291,7 +291,7 @@ def _small_plan(
     group_slots: Int32Array, plan_counts: Int64Array, path: Int32Array, loops: UInt64Array, found: Int32Array, escapes: Int32Array,
     kinds: Int32Array, kind_of: Int32Array, n_dense: int, out: Int64Array,
 ) -> int:  # fmt: skip
-    """Make the plan of a group of few tokens. UNKNOWN with a status if a row is missing, or if the caller has to make the plan."""
+    """Make and enter the plan of a group of few tokens; UNKNOWN with a status if a row is missing or the caller has to make it."""
     out[_STATUS], out[_FIRST], out[_SECOND], out[_THIRD] = MISSING_PLAN, group, control, allow
     first, last = groups[group, 0], groups[group, 1]
     n_tokens = 0
@@ -301,7 +301,7 @@ def _small_plan(
     # A plan of this group is not dense, so none is derived from another. Each escape has a token of its own.
     if n_tokens > min(n_dense, len(kinds)) or group >= N_GROUPS or max(control, allow) >= N_STATES:
         return UNKNOWN
-    if 2 * plan_counts[_KEYS] + 2 > len(plan_keys) or 2 * len(actions) > len(kind_of):
+    if 2 * plan_counts[KEYS] + 2 > len(plan_keys) or 2 * len(actions) > len(kind_of):
         return UNKNOWN
     walk = out[_WALK:]
     walk[:] = 0
@@ -321,7 +321,7 @@ def _small_plan(
         return UNKNOWN
     made = plan_counts[0] - 1
     enter(plan_key(group, control, allow), made, plan_keys, plan_values)
-    plan_counts[_KEYS] += 1
+    plan_counts[KEYS] += 1
     out[_STATUS] = DONE
     return int(made)
 
@@ -360,7 +360,7 @@ def evaluate(
         Tokens of plans; masks of those with many, shape (n, words); action and group of each edge, shape (n, 2); first and end in
         ``group_nodes``, whether the byte is read again, and whether all tokens end with the lexeme, shape (n, 4).
     group_hashes, group_slots, plan_counts, kinds, kind_of, n_dense : in and out
-        As `guided.kernels.lexeme_plans.keep` takes them; ``plan_counts[6]`` is the number of ``plan_keys`` in use.
+        As `guided.kernels.lexeme_plans.keep` takes them, the counts with the number of ``plan_keys`` in use.
     path, loops, found, escapes : scratch
         As `guided.kernels.plans.within` takes them.
     nodes : ndarray[int32], shape (n, 3), in
