@@ -9,7 +9,7 @@ import numpy as np
 from guided.arrays import UNKNOWN, Int32Array, Int64Array, UInt64Array
 from guided.kernels.jit import kernel
 
-__all__ = ["OFFSET", "PRIME", "enter", "find", "refill", "rehash", "row_slot"]
+__all__ = ["OFFSET", "PRIME", "enter", "find", "key_slot", "refill", "rehash", "row_slot"]
 
 # FNV-1a: the hash of an empty row, and the multiplier of each step.
 OFFSET, PRIME = np.uint64(1469598103934665603), np.uint64(1099511628211)
@@ -19,7 +19,7 @@ _POSITIVE = np.uint64(0x7FFFFFFFFFFFFFFF)
 
 
 @kernel
-def _key_slot(key: int | np.int64, size: int) -> np.int64:
+def key_slot(key: int | np.int64, size: int) -> np.int64:
     """Return the first slot to probe for a key in a table of keys."""
     return np.int64((np.uint64(key) * _GOLDEN) >> np.uint64(33)) & np.int64(size - 1)
 
@@ -28,7 +28,7 @@ def _key_slot(key: int | np.int64, size: int) -> np.int64:
 def find(key: int | np.int64, keys: Int64Array, values: Int32Array) -> int:
     """Return the value of a key in a table of keys; UNKNOWN if it is missing. O(1) expected."""
     wrap = np.int64(len(keys) - 1)
-    slot = _key_slot(key, len(keys))
+    slot = key_slot(key, len(keys))
     while keys[slot] >= 0:
         if keys[slot] == key:
             return int(values[slot])
@@ -40,7 +40,7 @@ def find(key: int | np.int64, keys: Int64Array, values: Int32Array) -> int:
 def enter(key: int | np.int64, value: int, keys: Int64Array, values: Int32Array) -> None:
     """Insert a new key into a table of keys; at least one slot must be free. O(1) expected."""
     wrap = np.int64(len(keys) - 1)
-    slot = _key_slot(key, len(keys))
+    slot = key_slot(key, len(keys))
     while keys[slot] >= 0:
         slot = (slot + 1) & wrap
     keys[slot], values[slot] = key, value
@@ -60,7 +60,7 @@ def rehash(keys: Int64Array, values: Int32Array, larger: Int64Array, room: Int32
     for place in range(len(keys)):
         key = keys[place]
         if key >= 0:
-            slot = _key_slot(key, len(larger))
+            slot = key_slot(key, len(larger))
             while larger[slot] >= 0:
                 slot = (slot + 1) & wrap
             larger[slot], room[slot] = key, values[place]
