@@ -52,7 +52,7 @@ VALUES = st.recursive(
 
 
 def flat(text: str) -> Any:
-    return json_values._flat(text, lambda part: json.loads(part, parse_constant=json_values._no_number))
+    return json_values._flat(text, json.JSONDecoder(parse_constant=json_values._no_number))
 
 
 @given(VALUES, st.sampled_from([None, 0, 2]))
@@ -69,6 +69,13 @@ def test_invalid_json_is_refused_as_in_python(text: str) -> None:
             flat(text)
     else:
         assert flat(text) == expected
+
+
+@pytest.mark.parametrize("end", ['"' + "a" * 40, '"' + "\\a" * 40, '{"' + "a" * 40, "1" * 40 + "x", ""])
+def test_a_malformed_end_behind_many_brackets_is_refused_at_once(end: str) -> None:
+    for opening in ("[", '{"a":'):
+        with pytest.raises(ValueError):  # noqa: PT011 - the message depends on the end
+            parse_json(opening * 2_000 + end)
 
 
 @pytest.mark.slow

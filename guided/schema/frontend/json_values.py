@@ -1,9 +1,9 @@
 """JSON texts as Python values of any size and depth, nesting checks of schemas, and schemas as text with exact decimals.
 
 Python's own reader recurses, so its depth depends on the caller's stack. If it runs out, the text is read with an explicit stack
-(`_flat`).
+(`_flat`), and Python's reader reads only its strings, numbers and literals.
 
-Complexity: O(text).
+Complexity: O(text). No regular expression here can try a character twice.
 """
 
 import json
@@ -29,9 +29,8 @@ _DECIMAL = "\0decimal"
 _CONTAINERS = (dict, list, tuple)
 _LIMITS = Limits()
 _SPACES = re.compile(r"[ \t\n\r]*")
-_SCALAR = re.compile(r'"(?:[^"\\]+|\\.)*"|[^\[\]{},:"\s]+', re.DOTALL)
 # Why the closing quote is optional: otherwise each unmatched quote would scan the rest of a malformed text.
-_BRACKET = re.compile(r'"(?:[^"\\]+|\\.)*"?|[\[\]{}]', re.DOTALL)
+_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def parse_json(text: str | bytes, parse_float: Callable[[str], Any] = float) -> Any:
@@ -42,14 +41,13 @@ def parse_json(text: str | bytes, parse_float: Callable[[str], Any] = float) -> 
     ValueError
         The text is not JSON; ``NaN`` and ``Infinity`` are not.
     """
-
-    def decoded(part: str | bytes) -> Any:
-        return json.loads(part, parse_int=_integer, parse_float=parse_float, parse_constant=_no_number)
-
+    decoder = json.JSONDecoder(parse_int=_integer, parse_float=parse_float, parse_constant=_no_number)
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
-        return decoded(text)
+        return decoder.decode(text)
     except RecursionError:
-        return _flat(text if isinstance(text, str) else text.decode(), decoded)
+        return _flat(text, decoder)
 
 
 def exact_decimal(text: str) -> Decimal:
@@ -69,35 +67,31 @@ def exact_decimal(text: str) -> Decimal:
         raise LimitError("digits", _HUGE_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
 
 
-def _flat(text: str, decoded: Callable[[str], Any]) -> Any:
+def _flat(text: str, decoder: json.JSONDecoder) -> Any:
     """Return the value of a text, with open arrays and objects on an explicit stack."""
     stack: list[list[Any] | dict[str, Any]] = []
     names: list[str] = []
-    at, may_close = 0, False
+    at, may_close = _after_spaces(text, 0), False
     while True:
-        at, value = _after_spaces(text, at), None
         is_named = bool(stack) and isinstance(stack[-1], dict)
-        is_closed = may_close and text[at : at + 1] == ("}" if is_named else "]")
-        if is_named and not is_closed:
-            match = _SCALAR.match(text, at)
-            if match is None or text[at] != '"':
-                raise ValueError(f"a name is expected at character {at}")
-            names.append(decoded(match.group()))
-            at = _after_spaces(text, match.end())
-            if text[at : at + 1] != ":":
-                raise ValueError(f"':' is expected at character {at}")
-            at = _after_spaces(text, at + 1)
-        if is_closed:
+        value: Any
+        if may_close and text[at : at + 1] == ("}" if is_named else "]"):
             value, at = stack.pop(), at + 1
-        elif text[at : at + 1] in ("[", "{"):
-            stack.append([] if text[at] == "[" else {})
-            at, may_close = at + 1, True
-            continue
         else:
-            match = _SCALAR.match(text, at)
-            if match is None:
-                raise ValueError(f"a value is expected at character {at}")
-            value, at = decoded(match.group()), match.end()
+            if is_named:
+                if text[at : at + 1] != '"':
+                    raise ValueError(f"a name is expected at character {at}")
+                name, at = decoder.raw_decode(text, at)
+                names.append(name)
+                at = _after_spaces(text, at)
+                if text[at : at + 1] != ":":
+                    raise ValueError(f"':' is expected at character {at}")
+                at = _after_spaces(text, at + 1)
+            if text[at : at + 1] in ("[", "{"):
+                stack.append([] if text[at] == "[" else {})
+                at, may_close = _after_spaces(text, at + 1), True
+                continue
+            value, at = decoder.raw_decode(text, at)
         # The value is complete; close the containers that end with it.
         while stack:
             outer = stack[-1]
@@ -118,7 +112,7 @@ def _flat(text: str, decoded: Callable[[str], Any]) -> Any:
             if at < len(text):
                 raise ValueError(f"more than one value: character {at}")
             return value
-        may_close = False
+        at, may_close = _after_spaces(text, at), False
 
 
 def _after_spaces(text: str, at: int) -> int:
