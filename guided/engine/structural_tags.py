@@ -105,17 +105,19 @@ class _Reader:
             return self._format(tag["format"], "/format", ())
         if "structures" not in tag:
             raise SchemaError("a structural tag needs 'format', or 'structures' and 'triggers'", "", "format")
-        _check_keys(tag, ("type", "structures", "triggers"), "")
+        _check_keys(tag, ("type", "structures", "triggers", "at_least_one"), "")
         tags = []
         for i, item in enumerate(_list(tag, "structures", "")):
             at = f"/structures/{i}"
-            schema = _get(item, "schema", at)
+            _check_keys(item, ("begin", "schema", "end"), at)
+            # The API's servers write null where a structure has no schema.
+            schema = {} if item.get("schema") is None else item["schema"]
             schema = _parsed(schema, f"{at}/schema") if isinstance(schema, str) else schema
             content = {"type": "json_schema", "json_schema": schema}
-            _check_keys(item, ("begin", "schema", "end"), at)
             tags.append({"begin": _text(item, "begin", at), "content": content, "end": _text(item, "end", at)})
         self._is_older = True
-        return self._triggered({"tags": tags, "triggers": _get(tag, "triggers", "")}, "", ())
+        is_needed = _flag(tag, "at_least_one", "")
+        return self._triggered({"tags": tags, "triggers": _get(tag, "triggers", ""), "at_least_one": is_needed}, "", ())
 
     def _tag_place(self, at: str, i: int) -> str:
         """Return the JSON Pointer of a tag of triggered tags."""

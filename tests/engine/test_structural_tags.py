@@ -147,6 +147,17 @@ def test_the_older_form() -> None:
         assert not index.accepts("a<f>x</f>b")
 
 
+@pytest.mark.parametrize("schema", [{"schema": None}, {}, {"schema": {}}])
+@pytest.mark.parametrize("is_needed", [False, True])
+def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
+    """Servers write null where a structure has no schema, and always whether a call is needed."""
+    tag = {"structures": [{"begin": "<f>", "end": "</f>", **schema}], "triggers": ["<f"], "at_least_one": is_needed}
+    index = compile_index(StructuralTag(tag), BYTES)
+    assert index.accepts('<f>{"a": [1]}</f>')
+    assert index.accepts("a<f>1</f>") != is_needed
+    assert index.accepts("a") != is_needed
+
+
 @pytest.mark.parametrize(
     ("tag", "message"),
     [
@@ -357,6 +368,7 @@ _LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end":
         ({"format": {"type": "any_text", "excludes": [""]}}, SchemaError, "at /format/excludes/0, excludes"),
         ({"format": {"type": "any_text", "max_tokens": 2**40}}, SchemaError, "at /format/max_tokens"),
         ({"format": {"type": "dispatch", "rules": ["ab"]}}, SchemaError, "at /format/rules/0, rules"),
+        ({**_LEGACY, "at_least_one": 1}, SchemaError, "at_least_one"),
         ({**_LEGACY, "triggers": ["<g"]}, SchemaError, "at /structures/0/begin, begin"),
         ({**_LEGACY, "structures": [{**_LEGACY["structures"][0], "ends": 1}]}, SchemaError, "at /structures/0, 'ends'"),
         ({**_LEGACY, "structures": [{"begin": "<f>", "schema": {"type": "x"}, "end": ""}]}, SchemaError, "at /structures/0/schema, type"),
