@@ -5,6 +5,7 @@ line, a name or neither; the rest is located in the text. Notations of other too
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -23,6 +24,8 @@ WHOLE = "grammar"
 _LINE = re.compile(r"\bline (\d+),? column (\d+)")
 # A symbol quoted in one of Lark's messages.
 _QUOTED = re.compile(r"[`'\"<(*{]\s*'?([^\W\d]\w*)\b")
+# Names that are compared to find the one that was meant, and their length.
+_NAMES_COMPARED, _LONGEST_NAME = 1_000, 40
 _DEFINED = re.compile(r"[^\W\d]\w*")
 
 _OTHER_NOTATIONS = (
@@ -44,7 +47,7 @@ _OTHER_NOTATIONS = (
         "names with _ in place of -, and classes of characters as terminals (`A: /[0-9]/`)",
     ),
     (
-        re.compile(r"^[ \t]*<?[A-Za-z][\w -]*>?\s*::=", re.MULTILINE),
+        re.compile(r"^[ \t]*<?[A-Za-z][\w -]*+>?\s*::=", re.MULTILINE),
         "::=",
         "this looks like BNF; guided reads Lark grammars: write `name: ...` in place of `name ::= ...`, and begin with `start: ...`",
     ),
@@ -96,16 +99,21 @@ class _Text:
             if found["skipped"] is None:
                 self.tokens.append(_Token("\n" if found["newline"] else found[0], position))
             position = found.end()
-        # The token of each defined name, in order.
-        self.heads: list[_Token] = []
-        for place, token in enumerate(self.tokens):
-            if token.text == ":":
-                line = place
-                while line and self.tokens[line - 1].text != "\n":
-                    line -= 1
-                names = [one for one in self.tokens[line:place] if _DEFINED.fullmatch(one.text)]
-                if names:
-                    self.heads.append(names[0])
+            # Why: a literal that is not closed has no tokens, and a search for the end of each sign in it is quadratic.
+            if found["sign"] in ('"', "/"):
+                break
+        # The first name of each line, and of each line with a colon.
+        first, heads, line = dict[int, _Token](), dict[int, _Token](), 0
+        for token in self.tokens:
+            if token.text == "\n":
+                line += 1
+            elif token.text == ":" and line in first:
+                heads.setdefault(line, first[line])
+            elif line not in first and _DEFINED.fullmatch(token.text):
+                first[line] = token
+        self.heads = list(heads.values())
+        self._definitions = {head.offset for head in self.heads}
+        self._literals = [token for token in self.tokens if token.text[0] in '"/' and len(token.text) > 1]
 
     @property
     def names(self) -> list[str]:
@@ -127,12 +135,17 @@ class _Text:
         """Return the offset where a name is used, within the definition of a rule or terminal if one is given."""
         is_within = within is None
         for place, token in enumerate(self.tokens):
-            if token in self.heads:
+            if token.offset in self._definitions:
                 is_within = within is None or token.text == within
                 continue
             if is_within and token.text == name and self.tokens[place - 1 : place] != []:
                 return token.offset
         return None if within is None else self.use(name, None)
+
+    def is_inside(self, offset: int) -> bool:
+        """Return whether a line's first character is inside a literal; comments start with a sign of their own."""
+        place = bisect_left(self._literals, offset, key=lambda token: token.offset) - 1
+        return place >= 0 and offset < self._literals[place].offset + len(self._literals[place].text)
 
     def statement(self, directive: str, beginning: str) -> int | None:
         """Return the offset of a statement such as ``%import`` whose text starts with `beginning`."""
@@ -199,20 +212,12 @@ def _other_notation(found: _Text) -> GrammarError | None:
     for pattern, sign, advice in _OTHER_NOTATIONS:
         for match in pattern.finditer(found.text):
             offset = match.start() + len(match[0]) - len(match[0].lstrip())
-            if _is_inside(found, offset):
+            if found.is_inside(offset):
                 continue
             name = re.match(r"<?([\w-]+)", found.text[offset:])
             rule = name[1] if name and sign not in ("%llguidance", "%import", "grammar") else WHOLE
             return _at(found, advice, rule, offset)
     return None
-
-
-def _is_inside(found: _Text, offset: int) -> bool:
-    """Return whether a line's first character is inside a literal; comments start with a sign of their own."""
-    return any(
-        token.offset < offset < token.offset + len(token.text) and token.text[0] in '"/' and len(token.text) > 1
-        for token in found.tokens
-    )
 
 
 def _bad_pattern(found: _Text) -> GrammarError | None:
@@ -341,13 +346,20 @@ def _undefined(match: "re.Match[str]", found: _Text) -> GrammarError:
     others = [other for other in found.names if other.lower() == name.lower()]
     if others:
         advice = f"did you mean {others[0]}? Lower-case names are rules, upper-case names are terminals"
-    elif close := get_close_matches(name, found.names, 1, 0.75):
+    elif close := _close(name, found.names, 0.75):
         advice = f"did you mean {close[0]}?"
     elif is_terminal:
         advice = f"add `{name}: ...`, or `%import common.{name}` if Lark's common terminals have it"
     else:
         advice = f"add `{name}: ...`"
     return _at(found, f"the {kind} {name} is used but not defined: {advice}", name, offset)
+
+
+def _close(name: str, names: Sequence[str], cutoff: float) -> list[str]:
+    """Return the most similar name, if there is one."""
+    # Why: a comparison is cubic in the lengths of the names at worst.
+    compared = [one for one in names if len(one) <= _LONGEST_NAME][:_NAMES_COMPARED]
+    return get_close_matches(name, compared, 1, cutoff) if len(name) <= _LONGEST_NAME else []
 
 
 def _imported_from(found: _Text, name: str) -> str | None:
@@ -368,7 +380,7 @@ def _imported_from(found: _Text, name: str) -> str | None:
 def _no_start(match: "re.Match[str]", found: _Text) -> GrammarError:
     rules = [name for name in found.names if not name.lstrip("_")[:1].isupper()]
     name = match["name"]
-    close = [other for other in found.names if other.lower() == name.lower()] or get_close_matches(name, rules, 1, 0.6)
+    close = [other for other in found.names if other.lower() == name.lower()] or _close(name, rules, 0.6)
     if close:
         advice = f"did you mean {close[0]}? Rename it, or give start={close[0]!r}"
     elif rules:

@@ -22,7 +22,7 @@ __all__ = ["TOKEN", "check_size"]
 TOKEN = re.compile(
     r"""(?P<skipped>[ \t]+|//[^\n]*|\#[^\n]*|\\[ ]*\n)
     |(?P<newline>\r?\n)
-    |(?P<literal>"(?:[^"\\\n]|\\.)*+"|/(?!/)(?:[^/\\]|\\.)*+/)
+    |(?P<literal>"(?:[^"\\\n]|\\[^\n])*+"|/(?!/)(?:[^/\\]|\\.)*+/)
     |(?P<name>[^\W\d]\w*)
     |(?P<number>[+-]?\d+)
     |(?P<sign>\.\.|->|%\w+|.)""",
@@ -123,13 +123,13 @@ def _tokens(text: str) -> list[str]:
 
 
 def _definitions(tokens: Sequence[str]) -> list[_Definition]:
-    """Return the left and right side of each colon."""
+    """Return the left and right side of the first colon of each line; Lark refuses another one."""
     heads: list[tuple[int, int]] = []
     line = 0
     for place, token in enumerate(tokens):
         if token == "\n":
             line = place + 1
-        elif token == ":":
+        elif token == ":" and (not heads or heads[-1][0] != line):
             heads.append((line, place))
     found = []
     for number, (line, colon) in enumerate(heads):

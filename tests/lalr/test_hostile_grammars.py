@@ -1,0 +1,147 @@
+"""Grammars of strangers: what is done before, in and after Lark is linear in their text, or counted and refused."""
+
+import random
+import re
+from re import _constants as sre  # type: ignore[attr-defined]
+from re import _parser as sre_parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+from lark import load_grammar
+
+from guided.errors import GrammarError
+from guided.lalr.refusals import _OTHER_NOTATIONS, _Text
+from guided.lalr.size import TOKEN
+from guided.limits import Limits
+from tests.executed import executed_lines
+from tests.lalr.test_loading import tables
+
+# Texts that a backtracking matcher may read in many ways; n is their length.
+REPEATED = {
+    "line breaks": lambda n: "\n" * n,
+    "line breaks and spaces": lambda n: "\r\n " * (n // 3),
+    "spaces": lambda n: " " * n,
+    "backslashes in a string": lambda n: '"' + "\\\\" * (n // 8) + "\\\n",
+    "letters in a string": lambda n: '"' + "a" * n,
+    "backslashes in a pattern": lambda n: "/" + "\\\\" * (n // 8),
+}
+
+
+def readers_terminals() -> dict[str, str]:
+    """The terminals of the parser that Lark reads grammars with."""
+    tables("start: A\nA: /a/")
+    lexer = load_grammar._get_parser().lexer
+    return {str(terminal.name): terminal.pattern.to_regexp() for terminal in lexer.terminals}
+
+
+def backtracking_steps(pattern: str, text: str) -> int:
+    """Count the steps of a backtracking matcher at the beginning of a text, as `re` makes them."""
+    count = 0
+    letters: dict[int, Any] = {}
+
+    def sequence(items: list[Any], place: int, at: int) -> Any:
+        if place == len(items):
+            yield at
+            return
+        for end in item(items[place], at):
+            yield from sequence(items, place + 1, end)
+
+    def repeat(kind: Any, low: int, high: Any, body: list[Any], at: int) -> Any:
+        if kind is sre.MIN_REPEAT and low <= 0:
+            yield at
+        if high > 0:
+            for end in sequence(body, 0, at):
+                if end > at:
+                    yield from repeat(kind, low - 1, high if high == sre.MAXREPEAT else high - 1, body, end)
+        if kind is not sre.MIN_REPEAT and low <= 0:
+            yield at
+
+    def item(node: Any, at: int) -> Any:
+        nonlocal count
+        count += 1
+        kind, given = node
+        if kind in (sre.MAX_REPEAT, sre.MIN_REPEAT):
+            yield from repeat(kind, given[0], given[1], list(given[2]), at)
+        elif kind is sre.POSSESSIVE_REPEAT:
+            yield from list(repeat(sre.MAX_REPEAT, given[0], given[1], list(given[2]), at))[:1]
+        elif kind is sre.SUBPATTERN:
+            yield from sequence(list(given[3]), 0, at)
+        elif kind is sre.BRANCH:
+            for branch in given[1]:
+                yield from sequence(list(branch), 0, at)
+        elif kind in (sre.ASSERT, sre.ASSERT_NOT):
+            if any(True for _ in sequence(list(given[1]), 0, at)) == (kind is sre.ASSERT):
+                yield at
+        else:
+            if id(node) not in letters:
+                letters[id(node)] = re._compiler.compile(sre_parser.SubPattern(sre_parser.State(), [node]), 0)  # type: ignore[attr-defined]
+            found = letters[id(node)].match(text, at)
+            if found:
+                yield found.end()
+
+    next(sequence(list(sre_parser.parse(pattern)), 0, 0), None)
+    return count
+
+
+@pytest.mark.parametrize("text", REPEATED.values(), ids=REPEATED)
+def test_lark_reads_the_text_of_a_grammar_in_linear_time(text: Any) -> None:
+    for name, pattern in readers_terminals().items():
+        few, many = (backtracking_steps(pattern, text(n)) for n in (40, 80))
+        assert many <= 3 * few, name
+
+
+@pytest.mark.parametrize("letter", [" ", "a", "-", "\n", "a-", " \n"])
+def test_other_notations_are_recognized_in_linear_time(letter: str) -> None:
+    for pattern, _, _ in _OTHER_NOTATIONS:
+        few, many = (backtracking_steps(pattern.pattern, "a" + letter * n) for n in (40, 80))
+        assert many <= 3 * few, pattern
+
+
+def test_terminals_of_larks_notation_match_what_larks_own_match() -> None:
+    draw, linear = random.Random(1), readers_terminals()
+    assert linear.keys() == load_grammar.TERMINALS.keys()
+    texts = ["".join(draw.choices('"\\/\n\r |#ia', k=draw.randint(1, 12))) for _ in range(4_000)]
+    for name, pattern in load_grammar.TERMINALS.items():
+        for text in texts:
+            own, found = re.match(pattern, text), re.match(linear[name], text)
+            # Lark's own literals may end in an escaped quote if there is no other; `check_size` refuses them first, as not closed.
+            if own and not found and name in ("STRING", "REGEXP"):
+                token = TOKEN.match(text)
+                assert token is not None
+                assert token["sign"], text
+            else:
+                assert (own and own[0]) == (found and found[0]), (name, text)
+
+
+def test_terminals_of_larks_notation_are_tried_in_larks_order() -> None:
+    tables("start: A\nA: /a/")
+    order = [str(one.name) for one in load_grammar._get_parser().lexer.terminals]
+    assert [name for name in order if name in ("COMMENT", "_NL_OR", "_NL", "WS")] == ["COMMENT", "_NL_OR", "_NL", "WS"]
+
+
+def test_a_string_ends_on_its_line() -> None:
+    with pytest.raises(GrammarError, match="never closed"):
+        tables('start: "' + "\\\\" * 5 + '\\\n"')
+
+
+@pytest.mark.parametrize("literal", ['"' + '\\"' * 50, "/" + "\\/" * 50])
+def test_what_is_behind_an_open_literal_is_not_read(literal: str) -> None:
+    assert [token.text for token in _Text(f"start: {literal} a b").tokens] == ["start", ":", literal[0]]
+
+
+# Refused texts, by a count of their parts.
+REFUSED = {
+    "colons on a line": lambda n: "start: a" + ": a" * n,
+    "rules beside one that is not defined": lambda n: "".join(f'r{i}: "a"\n' for i in range(n)) + "start: x",
+    "definitions within a literal": lambda n: "start: x\nA: /" + "b=\n" * n + "/x\nB: " + '"a" ' * n,
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_a_grammar_is_refused_in_linear_time(text: Any) -> None:
+    def refused(n: int) -> int:
+        return executed_lines(lambda: tables(text(n), Limits(steps=1 << 62)))
+
+    refused(1)
+    few, many = refused(300), refused(600)
+    assert many <= 2.5 * few
