@@ -12,13 +12,10 @@ import pytest
 
 from guided.calls.files import load_index
 from guided.calls.spec import Tools
-from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec
-from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.index.regular import RegularIndex
-from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.together import N_THREADS, in_new_process, processes, threads
 
@@ -143,39 +140,6 @@ def test_a_guide_survives_pickling() -> None:
     assert copied.state != guide.state
     copied.rollback(2)
     assert copied.state == 0
-
-
-@pytest.mark.parametrize(
-    "value",
-    [Regex("a"), Choice(["a", "é"]), Limits(states=7), vocabulary(), Regex("a{2}").lower(Limits())],
-    ids=lambda value: type(value).__name__,
-)
-def test_data_objects_survive_pickling(value: object) -> None:
-    assert pickle.loads(pickle.dumps(value)) == value
-    assert copy.deepcopy(value) == value
-
-
-def test_tools_survive_pickling() -> None:
-    for spec in (SPECS["tools"](), SPECS["definitions"](), Tools([Tool(add, name="plus")], "tooldec", max_digits=3)):
-        assert pickle.loads(pickle.dumps(spec)).fingerprint == spec.fingerprint
-
-
-def test_errors_survive_pickling() -> None:
-    def refused(spec: Callable[[], Spec], limits: Limits | None = None) -> Exception:
-        with pytest.raises(Exception) as error:  # noqa: PT011 - the kinds are checked below
-            compile_spec(spec(), Vocabulary([b"a"], eos=[1], size=2), limits)
-        return error.value
-
-    errors = [
-        refused(lambda: Regex("a(")),
-        refused(lambda: Regex("b")),
-        refused(lambda: Regex("a{9}"), Limits(nfa_states=3)),
-        refused(lambda: Choice(["a", "a"])),
-    ]
-    assert [type(error) for error in errors] == [PatternError, VocabularyError, LimitError, SchemaError]
-    for error in errors:
-        copied = pickle.loads(pickle.dumps(error))
-        assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
 
 
 def walks_around_a_fork() -> tuple[Any, Any, Any]:

@@ -5,7 +5,7 @@ to, so a loaded index has the texts of the composition, but not the Python objec
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -26,7 +26,7 @@ from guided.engine.algebra import (
     Text,
 )
 from guided.engine.network import leaf_of
-from guided.engine.specs import STORED_SPECS, Choice, Regex, StackSpec
+from guided.engine.specs import STORED_SPECS, Choice, Regex, StackSpec, StoredSpec
 from guided.errors import GuidedError
 from guided.files import pack, unpack
 from guided.limits import Limits
@@ -70,6 +70,11 @@ class Composed:
         return self.tree.levels
 
     @property
+    def inner(self) -> tuple[type[StoredSpec], ...]:
+        """Classes of the leaves with a stack."""
+        return tuple({type(leaf): None for leaf in _leaves(self.tree, self.limits)})
+
+    @property
     def data(self) -> str:
         """The tree as JSON."""
         content = {"tree": _stored(self.tree, self.limits), "fingerprint": self.fingerprint, "markers": self.markers}
@@ -92,6 +97,15 @@ class Composed:
             return cls(tree, str(content["fingerprint"]))
         except (KeyError, TypeError, AttributeError, RecursionError, GuidedError) as error:
             raise ValueError(f"not a valid composition: {error}") from error
+
+
+def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:
+    """Yield the leaves with a stack, as what they are lowered to."""
+    if isinstance(part, Composition):
+        for each in part.parts:
+            yield from _leaves(each, limits)
+    elif not isinstance(part, str | Regex | Choice) and (lowered := leaf_of(part, limits).lowered) is not None:
+        yield lowered
 
 
 def _stored(part: Part, limits: Limits) -> Any:

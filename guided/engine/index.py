@@ -11,7 +11,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.caching import cached_property
 from guided.engine.explorer import drawing_of, explorer_page
-from guided.engine.specs import StoredSpec
+from guided.engine.specs import STORED_SPECS, StoredSpec
 from guided.errors import VocabularyError, brief, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
@@ -51,19 +51,30 @@ class Origin:
     limits: Limits
 
     def __reduce__(self) -> Any:
-        return _origin_of, (self.remake, type(self.spec), self.spec.data, self.limits)
+        # Why the inner classes: a new process knows a kind of specs once its class has been imported.
+        return _origin_of, (self.remake, type(self.spec), self.spec.data, self.limits, getattr(self.spec, "inner", ()))
 
 
 def _origin_of(
-    remake: Callable[[Origin, Vocabulary], "Index"], kind: type[StoredSpec], data: str, limits: Limits
+    remake: Callable[[Origin, Vocabulary], "Index"],
+    kind: type[StoredSpec],
+    data: str,
+    limits: Limits,
+    inner: Iterable[type[StoredSpec]],
 ) -> Origin:
+    STORED_SPECS.update((each.kind, each) for each in inner)
     return Origin(remake, kind.from_data(data), limits)
 
 
-def _remade(origin: Origin, vocabulary: Vocabulary, journal: dict[int, tuple[int, bytes]]) -> "Index":
-    index = origin.remake(origin, vocabulary)
+def _remade(
+    origin: Origin, vocabulary: Vocabulary, journal: dict[int, tuple[int, bytes]], last: int, summary: str
+) -> "Index":
+    index = replace(origin.remake(origin, vocabulary), summary=summary)
+    assert not isinstance(index.tables, RegularIndex)
     if isinstance(index.tables, PushdownIndex):
         index.tables.replay(journal)
+    # Guides of the other index may hold any state up to this one; those that are not here count as evicted.
+    index.tables.last = last
     return index
 
 
@@ -86,7 +97,7 @@ class Index:
     origin : Origin, optional
         Source of an index with a stack.
     summary : str
-        Short form of the spec; empty if the index was loaded from a file or has an origin.
+        Short form of the spec; empty if the index was loaded from a file, or has the origin that it was compiled with.
     """
 
     tables: RegularIndex | PushdownIndex | CompositionIndex
@@ -101,7 +112,7 @@ class Index:
         if not isinstance(self.tables, RegularIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
             journal = self.tables.journal if isinstance(self.tables, PushdownIndex) else {}
-            return _remade, (self.origin, self.vocabulary, journal)
+            return _remade, (self.origin, self.vocabulary, journal, self.tables.last, self._spec_name)
         return Index, (
             self.tables,
             self.vocabulary,

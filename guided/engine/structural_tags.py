@@ -77,7 +77,14 @@ class StructuralTag(Concatenation):
         return f"<StructuralTag of {n} format{'s' * (n != 1)}: {', '.join(dict.fromkeys(self._kinds))}>"
 
     def __reduce__(self) -> Any:
-        return Concatenation, (self.parts,)
+        return _restored, (self.parts, self._kinds)
+
+
+def _restored(parts: tuple[Part, ...], kinds: tuple[str, ...]) -> StructuralTag:
+    tag = StructuralTag.__new__(StructuralTag)
+    Concatenation.__init__(tag, parts)
+    object.__setattr__(tag, "_kinds", kinds)
+    return tag
 
 
 class _Reader:

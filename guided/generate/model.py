@@ -182,6 +182,12 @@ class LanguageModel(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.vocabulary.size:,} tokens>"
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"cannot pickle or copy a {type(self).__name__}, nor a generator of it: a model stays in its process. "
+            "Load it in the other process, and send it the spec or the index"
+        )
+
     @abstractmethod
     def encode(self, text: str) -> list[int]:
         """Encode a text exactly: no special tokens, nothing added."""

@@ -126,8 +126,8 @@ class CompositionIndex:
         self._costs: dict[int, int] = {}
         self._distance: list[int] | None = None
         self._error: GuidedError | None = None
-        # Number of the next state. Numbers are never reused.
-        self._free = 2
+        # Largest state number so far. Numbers are never reused.
+        self.last = 1
         self.explored = 0
         for part, most in zip(parts, budgets, strict=True):
             if most >= 0 and part.remaining(part.initial) > most:
@@ -159,11 +159,6 @@ class CompositionIndex:
     def n_states(self) -> int:
         """Number of states kept, including the one after EOS."""
         return len(self._items)
-
-    @property
-    def last(self) -> int:
-        """Largest state number so far."""
-        return self._free - 1
 
     @contextmanager
     def _reading(self, state: int) -> Iterator[tuple[Item, ...]]:
@@ -257,7 +252,7 @@ class CompositionIndex:
         if found is None:
             if len(self._items) >= self._limits.states:
                 raise LimitError("states", len(self._items) + 1, self._limits.states, "the index has grown too large")
-            found, self._free = self._free, self._free + 1
+            found = self.last = self.last + 1
             # Invariant: a number that is found has items, also after an interrupt.
             self._items[found] = items
             self._state_ids[items] = found

@@ -8,7 +8,6 @@ from typing import Any
 import pydantic
 
 from guided.schema.frontend.reader import TypeReader
-from guided.schema.frontend.signatures import arguments_of
 from guided.schema.frontend.typed import schema_of
 
 __all__ = ["schema_of_type"]
@@ -35,25 +34,25 @@ def schema_of_type(given: Any) -> tuple[Any, TypeReader, tuple[tuple[str, str], 
     TypeError
         The input is none of these.
     """
-    reader = TypeReader(_type_of(given))
+    reader = TypeReader(given, _is_function(given))
     schema, unenforced = schema_of(reader.adapter, reader.given)
     return schema, reader, unenforced
 
 
-def _type_of(given: Any) -> Any:
-    """Return the type that values are read as."""
+def _is_function(given: Any) -> bool:
+    """Return whether values are the arguments of a callable, rather than of a type."""
     if isinstance(given, type | pydantic.TypeAdapter | typing.NewType) or typing.get_origin(given) is not None:
-        return given
+        return False
     if type(given).__module__ in ("typing", "typing_extensions") or (
         hasattr(given, "__type_params__") and hasattr(given, "__value__")
     ):
-        return given
+        return False
     if inspect.isroutine(given) or isinstance(given, partial):
-        return arguments_of(given)
+        return True
     if isinstance(given, pydantic.BaseModel):
         raise TypeError(f"pass the model's class, not an instance: this is an instance of {type(given).__name__}")
     if callable(given):
-        return arguments_of(given)
+        return True
     raise TypeError(
         f"a schema must be a dict, a bool, JSON text, a path, a type or a function, not {'None' if given is None else type(given).__name__}"
     )

@@ -17,6 +17,7 @@ from typing import Any
 import pydantic
 
 from guided.errors import SchemaError, annotation_text, without_addresses
+from guided.schema.frontend.signatures import arguments_of
 from guided.schema.frontend.typed import adapter_of
 from guided.schema.frontend.typed_dicts import readable
 
@@ -49,26 +50,29 @@ class TypeReader:
 
     Parameters
     ----------
-    given : type or pydantic.TypeAdapter
-        Any type that pydantic knows.
+    given : type, pydantic.TypeAdapter or callable
+        Any type that pydantic knows, or a function.
+    is_function : bool
+        Whether the values are the arguments of a function.
 
     Attributes
     ----------
     given : type or pydantic.TypeAdapter
-        As given.
+        The type of the values.
     adapter : pydantic.TypeAdapter
         Reader of the whole value.
 
     Raises
     ------
     SchemaError
-        Pydantic does not know the type.
+        Pydantic does not know the type, or the signature cannot be read.
     """
 
-    __slots__ = ("_annotation", "_shapes", "adapter", "given")
+    __slots__ = ("_annotation", "_function", "_shapes", "adapter", "given")
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, given: Any, is_function: bool = False) -> None:
+        self._function = given if is_function else None
+        self.given = given = arguments_of(given) if is_function else given
         if isinstance(given, pydantic.TypeAdapter):
             self._annotation, self.adapter = _UNKNOWN, given
         else:
@@ -87,14 +91,15 @@ class TypeReader:
         self._shapes: dict[int, _Shape] = {}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypeReader) and bool(self.given == other.given)
+        return isinstance(other, TypeReader) and bool(self.__reduce__() == other.__reduce__())
 
     def __hash__(self) -> int:
         # Why: not all types are hashable, and a schema has its own hash.
         return hash(TypeReader)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TypeReader, (self.given,)
+        # Why: the type made for a function cannot be pickled, so it is made again.
+        return TypeReader, ((self.given, False) if self._function is None else (self._function, True))
 
     def read(self, text: str | bytes) -> Any:
         """Return the value of a whole text.
