@@ -165,7 +165,7 @@ class Index:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of tables and masks, without the vocabulary and what indices share."""
-        return self.tables.n_bytes
+        return self.tables.n_bytes + sum(steps.n_bytes for steps in list(self._by_end_tokens.values()))
 
     @property
     def labels(self) -> Int32Array:

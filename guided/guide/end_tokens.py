@@ -4,7 +4,7 @@ End tokens belong to the request (a chat turn and a raw completion end with diff
 `EndTokens` wraps the index: states, masks of incomplete texts and bounds are unchanged; in the masks of complete texts the bits of the
 vocabulary's end tokens are replaced by those of the request.
 
-Complexity: one look-up in addition to the index's own; each distinct mask of complete texts is built once, within a bound.
+Complexity: one look-up in addition to the index's own; a few masks of complete texts are kept.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,9 @@ from guided.guide.guide import Steps
 
 __all__ = ["EndTokens"]
 
-# Masks cached for one set of end tokens.
-_KEPT_MASKS = 4096
+# States kept for one set of end tokens, some with masks.
+_KEPT_STATES = 256
+_UNKNOWN = np.zeros(0, np.int32)
 
 
 class EndTokens:
@@ -41,18 +42,27 @@ class EndTokens:
         self._steps, self._ends = steps, frozenset(ends)
         self._closed = frozenset(own) - self._ends
         self._keep, self._add = ~_words(own, size), _words(ends, size)
-        self._masks: dict[int, Int32Array] = {}
+        # By state; None for the mask of the index, which bounds the memory of its own.
+        self._masks: dict[int, Int32Array | None] = {}
         self.initial, self.final, self.vocabulary = steps.initial, steps.final, steps.vocabulary
 
     def mask(self, state: int) -> Int32Array:
         """Return the shared, read-only mask of a state."""
-        found = self._masks.get(state)
+        found = self._masks.get(state, _UNKNOWN)
         if found is None:
-            found = self._replaced(state, self._steps.mask(state))
-            if len(self._masks) >= _KEPT_MASKS:
+            return self._steps.mask(state)
+        if found is _UNKNOWN:
+            mask = self._steps.mask(state)
+            found = self._replaced(state, mask)
+            if len(self._masks) >= _KEPT_STATES:
                 self._masks.clear()
-            self._masks[state] = found
+            self._masks[state] = None if found is mask else found
         return found
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the masks that are kept."""
+        return sum(mask.nbytes for mask in list(self._masks.values()) if mask is not None)
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """Return the mask of the tokens after which at most ``budget - 1`` more complete the text."""

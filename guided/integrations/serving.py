@@ -9,9 +9,9 @@ supported is refused instead of being ignored.
 Some engines pass nothing but a text to their compile. `Options.packed` puts the options of a request before its text, where `Indices` reads
 them. `FrontEnd` never does: a text of a stranger that begins like packed options is not JSON, and refused.
 
-The front end compiles over a small vocabulary with the same texts as the model's: the single bytes that the model has as tokens, and the
-tokens that hold a byte without one. Any other token is a sequence of these, so a constraint that the model's tokens cannot spell is refused
-before it reaches the engine. The engine's compile can then only fail at a budget, which the front end's stricter ones make unlikely.
+The front end computes what the engine will: the index over the model's vocabulary, and the first mask. Its budgets are stricter, so what
+passes compiles in the engine. The size of a text is asked before it is parsed: Python's own functions of that kind hold the lock of the
+interpreter for as long as they run.
 
 Independent of any serving engine; `guided.integrations.vllm` and `guided.integrations.sglang` adapt it.
 """
@@ -27,21 +27,25 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from guided.arrays import Int32Array
 from guided.engine.compile import compile as compile_index
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.engine.structural_tags import StructuralTag
-from guided.errors import GrammarError, GuidedError, SchemaError
+from guided.errors import GrammarError, GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
+from guided.schema.formula.memo import bytes_of
 from guided.schema.frontend.json_values import parse_json
+from guided.vocabulary.files import kind_of_file
+from guided.vocabulary.roundtrip import prove_round_trip
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "ENGINE_LIMITS", "FRONT_END_LIMITS", "JSON_KINDS", "KINDS", "WHITESPACE_NAMES", "FrontEnd", "Indices", "Kind", "Options", "Shared",
-    "spec_of",
+    "spec_of", "vocabulary_of",
 ]  # fmt: skip
 
 _Value = TypeVar("_Value")
@@ -68,20 +72,23 @@ FRONT_END_LIMITS = Limits(
     schema_parts=200_000,
     digits=1_000,
     names=5_000,
+    file_bytes=1 << 20,
 )  # fmt: skip
 
 # A rule of GBNF or another EBNF at the start of a line.
 _EBNF_RULE = re.compile(r"^\s*<?[\w-]+>?\s*::=", re.MULTILINE)
 # MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
-# Refusals kept by a front end, of some hundred bytes each.
-_KEPT_REFUSALS = 4096
+# Refusals kept by a front end, and their longest text.
+_KEPT_REFUSALS, _LONGEST_REFUSAL = 4096, 1000
 # Values that `Shared` weighs again at each call, besides the one that is asked for.
 _WEIGHED_AGAIN = 4
 # Beginning of a text with options.
 _HEAD = "guided"
 # Kinds whose texts may contain JSON, to which `Options` apply.
 JSON_KINDS: Final[frozenset[str]] = frozenset({"JSON", "JSON_OBJECT", "STRUCTURAL_TAG"})
+# Kinds whose texts are JSON.
+_WRITTEN_IN_JSON: Final[frozenset[str]] = frozenset({"JSON", "CHOICE", "STRUCTURAL_TAG"})
 # Values of `Options.whitespace` that are names instead of regular expressions.
 WHITESPACE_NAMES: Final[frozenset[str]] = frozenset({"flexible", "compact"})
 
@@ -313,7 +320,7 @@ class Indices:
     ) -> None:
         self.vocabulary, self._options, self._limits = vocabulary, options or Options(), limits
         most = _index_cache_bytes() if max_bytes is None else max_bytes
-        self._indices = Shared[Index](most, lambda index: index.n_bytes)
+        self._indices = Shared[_Kept](most, lambda kept: kept.index.n_bytes + kept.source_bytes)
 
     def __len__(self) -> int:
         return len(self._indices)
@@ -326,19 +333,36 @@ class Indices:
         GuidedError
             As `spec_of` and `compile`.
         """
-        options = self._options
-        if kind in JSON_KINDS:
-            options, text = options.unpacked(text)
-        return self._indices.get(_key(kind, text, options), lambda: self._compiled(kind, text, options))
+        options, text = self._unpacked(kind, text)
+        kept, known = self._indices.get(_key(kind, text, options), lambda: self._compiled(kind, text, options))
+        return kept.index, known
+
+    def known(self, kind: str, text: str) -> Index | None:
+        """Return what `index` would, if that is known; never waits for a compile."""
+        options, text = self._unpacked(kind, text)
+        kept = self._indices.known(_key(kind, text, options))
+        return None if kept is None else kept.index
 
     def clear(self) -> None:
         """Drop all indices; guides keep theirs."""
         self._indices.clear()
 
-    def _compiled(self, kind: str, text: str, options: Options) -> Index:
+    def _unpacked(self, kind: str, text: str) -> tuple[Options, str]:
+        return self._options.unpacked(text) if kind in JSON_KINDS else (self._options, text)
+
+    def _compiled(self, kind: str, text: str, options: Options) -> "_Kept":
         index = compile_index(spec_of(kind, text, options), self.vocabulary, self._limits)
         index.mask(index.initial)
-        return index
+        source = index.origin.spec if index.origin is not None else index.summary
+        return _Kept(index, bytes_of((source, index.notes, index.unenforced)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """An index, and the bytes of what it keeps besides its tables: descriptions and unused definitions, too."""
+
+    index: Index
+    source_bytes: int
 
 
 class FrontEnd:
@@ -351,41 +375,117 @@ class FrontEnd:
     options : Options, optional
         As the engine's.
     limits : Limits, optional
-        Budgets of a check.
+        Budgets of a check. ``file_bytes`` bounds the text and the options of a request together, in characters; ``schema_parts`` the
+        values in JSON.
     """
 
     def __init__(
         self, vocabulary: Vocabulary, options: Options | None = None, limits: Limits = FRONT_END_LIMITS
     ) -> None:
-        self.options, self._limits = options or Options(), limits
-        self._vocabulary = byte_vocabulary(vocabulary)
+        self.options, self.limits = options or Options(), limits
+        self._vocabulary = vocabulary
         self._refusals = Shared[str](_KEPT_REFUSALS)
 
-    def refusal(self, kind: str, text: str, options: Options | None = None) -> tuple[str, bool]:
+    def refusal(
+        self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
+    ) -> tuple[str, bool]:
         """Return why a request cannot be served, empty if it can, and whether that was known. Raises nothing.
 
-        ``options``: those of the request, if they are not the engine's.
+        ``options``: those of the request, if they are not the engine's. ``allowed``: mask of the only tokens that the request allows.
         """
         options = options or self.options
         try:
-            return self._refusals.get(_key(kind, text, options), lambda: self._checked(kind, text, options))
+            self.check_size(kind, text, options)
+            key = _key(kind, text, options, allowed)
+            return self._refusals.get(key, lambda: self._checked(kind, text, options, allowed))
+        except LimitError as error:
+            return f"LimitError: {error}", False
         except Exception as error:  # Why all: whatever is wrong with one request, the others are served
             _logger.exception("a check of a request failed")
-            return f"the constraint cannot be checked ({type(error).__name__}: {error})", False
+            return f"the constraint cannot be checked ({type(error).__name__}: {error})"[:_LONGEST_REFUSAL], False
 
-    def known(self, kind: str, text: str, options: Options | None = None) -> str | None:
+    def known(
+        self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
+    ) -> str | None:
         """Return what `refusal` would, if that is known; None if it is not."""
-        return self._refusals.known(_key(kind, text, options or self.options))
+        return self._refusals.known(_key(kind, text, options or self.options, allowed))
 
-    def _checked(self, kind: str, text: str, options: Options) -> str:
+    def check_size(self, kind: str, text: str, options: Options) -> None:
+        """Check the size of a request without parsing it.
+
+        Raises
+        ------
+        LimitError
+            ``file_bytes`` or ``schema_parts`` is exceeded.
+        """
+        n_characters, limits = len(text) + len(options.whitespace), self.limits
+        if n_characters > limits.file_bytes:
+            raise LimitError("file_bytes", n_characters, limits.file_bytes, "the constraint of a request is too long")
+        n_values = sum(map(text.count, ",[{")) if kind in _WRITTEN_IN_JSON else 0
+        if n_values > limits.schema_parts:
+            raise LimitError(
+                "schema_parts", n_values, limits.schema_parts, "the constraint of a request has too many values"
+            )
+
+    def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None) -> str:
         try:
-            index = compile_index(spec_of(kind, text, options), self._vocabulary, self._limits)
-            index.mask(index.initial)
+            index = compile_index(spec_of(kind, text, options), self._vocabulary, self.limits)
+            mask = index.mask(index.initial)
         except (GuidedError, ValueError, TypeError) as error:
-            return f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)
+            refusal = f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)
+            return refusal if len(refusal) <= _LONGEST_REFUSAL else f"{refusal[: _LONGEST_REFUSAL - 3]}..."
         except RecursionError:
             return "LimitError: it nests too deeply"
+        if allowed is not None and not (mask & allowed).any():
+            return "allowed_token_ids leaves no token with which a text of the constraint can begin"
         return ""
+
+
+def vocabulary_of(tokenizer: Any, size: int, eos: Sequence[int] | None) -> Vocabulary:
+    """Return the vocabulary of a server's tokenizer: a fast one, or one made from a file that can be read.
+
+    Parameters
+    ----------
+    tokenizer : object
+        A fast tokenizer; one of mistral-common, alone or wrapped (tekken.json, SentencePiece); another one with a ``vocab_file``
+        (SentencePiece, tiktoken ranks).
+    size : int
+        Width of the model's logits.
+    eos : sequence of int, optional
+        Ids that end a sequence.
+
+    Raises
+    ------
+    VocabularyError
+        The tokenizer's format is not supported, or its file does not spell what it encodes.
+    TypeError
+        It is neither fast nor made from a known file.
+    """
+    fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(fast, "to_str"):
+        return Vocabulary.from_tokenizer(fast, size, eos=eos)
+    path = next(filter(None, (_attribute(tokenizer, names) for names in _FILES)), None)
+    if path is None:
+        raise TypeError(
+            f"the vocabulary of a {type(tokenizer).__name__} cannot be read: serve the model with a fast tokenizer (a folder with "
+            "tokenizer.json), or with tekken.json, a SentencePiece model or tiktoken ranks"
+        )
+    more: dict[str, int] = {} if kind_of_file(path) == "tekken.json" else getattr(tokenizer, "get_added_vocab", dict)()
+    n_tokens = len(Vocabulary.from_file(path, eos=()))
+    special = {name: token for name, token in more.items() if token >= n_tokens}
+    found = Vocabulary.from_file(path, size, eos=eos, special=special)
+    prove_round_trip(found.tokens, tokenizer.encode, tokenizer.decode, dummy_prefix=True)
+    return found
+
+
+# Attributes that lead from a tokenizer to its file.
+_FILES = ("tokenizer.file_path", "tokenizer.instruct_tokenizer.tokenizer.file_path", "vocab_file")
+
+
+def _attribute(holder: Any, names: str) -> Any:
+    for name in names.split("."):
+        holder = getattr(holder, name, None)
+    return holder
 
 
 def _index_cache_bytes() -> int:
@@ -395,17 +495,12 @@ def _index_cache_bytes() -> int:
     return int(given) << 20
 
 
-def byte_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
-    """Return a small vocabulary that spells the same texts: single bytes, and the tokens that hold a byte without a token of its own."""
-    missing = frozenset(vocabulary.missing_bytes)
-    alone = [bytes([byte]) for byte in range(256) if byte not in missing]
-    longer: Sequence[bytes] = (
-        [token for token in vocabulary.tokens if token and not missing.isdisjoint(token)] if missing else []
-    )
-    tokens: list[bytes | None] = [*alone, *longer]
-    return Vocabulary([*tokens, None], eos=[len(tokens)])
-
-
-def _key(kind: str, text: str, options: Options) -> Hashable:
-    # Why a digest: texts have up to megabytes.
-    return kind, options, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+def _key(kind: str, text: str, options: Options, allowed: Int32Array | None = None) -> Hashable:
+    # Why a digest: texts and options have up to megabytes.
+    parts = repr(options), text
+    data = hashlib.sha256(b"" if allowed is None else allowed.tobytes())
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        data.update(b"%d:" % len(encoded))
+        data.update(encoded)
+    return kind, data.digest()

@@ -24,7 +24,7 @@ from guided.engine.index import Index
 from guided.errors import TokenRejected
 from guided.guide.batch import fill_masks
 from guided.integrations.masking import mask_store
-from guided.integrations.serving import FrontEnd, Indices, Options
+from guided.integrations.serving import FrontEnd, Indices, Options, vocabulary_of
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["GuidedGrammarBackend", "GuidedGrammarObject", "create"]
@@ -228,7 +228,7 @@ def create(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Ite
     del server_args
     serving = get_serving()
     eos = sorted(eos_token_ids) if eos_token_ids else [tokenizer.eos_token_id]
-    vocabulary = Vocabulary.from_tokenizer(getattr(tokenizer, "backend_tokenizer", tokenizer), vocab_size, eos=eos)
+    vocabulary = vocabulary_of(tokenizer, vocab_size, eos)
     pattern = serving.constrained_json_whitespace_pattern
     is_compact = serving.constrained_json_disable_any_whitespace
     backend = GuidedGrammarBackend(vocabulary, Options(pattern or ("compact" if is_compact else "flexible")))

@@ -1,12 +1,13 @@
 """The structured-output backend ``guided`` of vLLM: ``vllm serve MODEL --structured-outputs-config '{"backend": "guided"}'``.
 
 vLLM has no registry of backends. It calls `register` by the entry point ``vllm.general_plugins`` in every process (front end, engine,
-workers), and `register` changes vLLM in four places, once, with effect only where the configuration names this backend:
+workers), and `register` changes vLLM in these places, once, with effect only where the configuration names this backend:
 
 1. ``StructuredOutputsConfig.backend``, a Literal that pydantic checks, alone and in ``VllmConfig``: it gains the name, and both options
    about JSON are allowed with it.
 2. ``SamplingParams._validate_structured_outputs``, in the front end: checks the request, and raises what vLLM answers with HTTP 400.
-3. ``StructuredOutputManager.__init__``, in the engine: sets the backend, so that a model that cannot be served fails at start.
+3. ``StructuredOutputManager``, in the engine: ``__init__`` sets the backend, so that a model that cannot be served fails at start;
+   ``grammar_init`` serves a constraint whose index is known at once, instead of by the pool of threads that compiles the others.
 4. ``AsyncLLM``, in the front end: ``__init__`` prepares the checks, which takes a second, and ``add_request`` runs each on a thread first,
    because place 2 is called in the event loop.
 
@@ -219,13 +220,13 @@ def _wrap_validation(params: Any, error: Any) -> None:
 
 
 def _wrap_manager(places: SimpleNamespace) -> None:
-    """Place 3: the engine has the backend from the start."""
+    """Place 3: the engine has the backend from the start, and waits for no compile of what is known."""
     manager = places.StructuredOutputManager
-    usual = manager.__init__
+    usual_init, usual = manager.__init__, manager.grammar_init
 
-    @functools.wraps(usual)
+    @functools.wraps(usual_init)
     def initialize(self: Any, vllm_config: Any) -> None:
-        usual(self, vllm_config)
+        usual_init(self, vllm_config)
         tokenizer = getattr(self, "tokenizer", None)
         if vllm_config.structured_outputs_config.backend != NAME or tokenizer is None:
             return
@@ -235,7 +236,17 @@ def _wrap_manager(places: SimpleNamespace) -> None:
         places.StructuredOutputGrammar.register(Grammar)
         self.backend = Backend(vllm_config, tokenizer, vllm_config.model_config.get_vocab_size())
 
-    manager.__init__ = initialize
+    @functools.wraps(usual)
+    def grammar_init(self: Any, request: Any) -> None:
+        asked, known_grammar = request.structured_output_request, getattr(self.backend, "known_grammar", None)
+        if asked is not None and known_grammar is not None:
+            known = known_grammar(*asked.structured_output_key, request.sampling_params.all_stop_token_ids)
+            if known is not None:
+                asked.grammar = known
+                return
+        usual(self, request)
+
+    manager.__init__, manager.grammar_init = initialize, grammar_init
 
 
 def _wrap_async(engine: Any, http_error: Any) -> None:

@@ -11,6 +11,7 @@ Ordinary tokens in ``stop_token_ids``: like end tokens, they are allowed exactly
 cannot continue without such a token, the request ends with an error.
 """
 
+import asyncio
 import functools
 import logging
 import secrets
@@ -19,13 +20,16 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from guided.arrays import Int32Array
 from guided.engine.index import Index
-from guided.errors import GuidedError
+from guided.errors import GuidedError, LimitError
 from guided.integrations.check_queue import CheckQueue
-from guided.integrations.serving import JSON_KINDS, WHITESPACE_NAMES, FrontEnd, Indices, Options, Shared
+from guided.integrations.serving import JSON_KINDS, WHITESPACE_NAMES, FrontEnd, Indices, Options, Shared, vocabulary_of
 from guided.vocabulary.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -38,8 +42,30 @@ _logger = logging.getLogger("vllm.guided")
 _COUNTED_TOGETHER = 64
 
 
-# What `RequestChecks.ahead` found for a request of this task: its constraint, and why it is refused.
-_ahead: ContextVar[tuple[Any, str] | None] = ContextVar("guided_ahead", default=None)
+# Constraints of at most this size become text in the event loop, so that those that are known wait for no thread.
+_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a request asks for.
+
+    Attributes
+    ----------
+    kind, text : str
+    options : Options
+    allowed : ndarray[int32], optional
+        Mask of the only tokens that the request allows.
+    """
+
+    kind: str
+    text: str
+    options: Options
+    allowed: Int32Array | None
+
+
+# What `RequestChecks.ahead` found for a request of this task: its params, what they ask for, and why it is refused.
+_ahead: ContextVar[tuple[Any, _Asked | None, str] | None] = ContextVar("guided_ahead", default=None)
 
 
 class RequestChecks:
@@ -83,19 +109,17 @@ class RequestChecks:
         try:
             refusal = self._setting_refused(params, outputs, model_config)
             if not refusal:
-                kind, text, options = self._request(outputs)
                 found = _ahead.get()
                 if found is not None and found[0] is outputs:
-                    refusal = found[1]
+                    _, asked, refusal = found
                 else:
-                    refusal, _ = self._refusal(kind, text, options)
-                if not refusal and options != self._front_end.options:
-                    self._put_options(outputs, kind, text, options)
-        except RecursionError:
-            refusal = "LimitError: the schema nests too deeply"
+                    asked, refusal = self._read(params)
+                    if asked is not None:
+                        refusal = self._refusal(asked)
+                if asked is not None and not refusal:
+                    self._put(outputs, asked)
         except Exception as error:  # Why all: it must end this request only, and with a reason
-            _logger.exception("guided: the check of a request failed")
-            refusal = f"the constraint cannot be checked ({type(error).__name__}: {error})"
+            refusal = _unexpected(error)
         if refusal:
             metrics().refusals.inc()
         else:
@@ -110,32 +134,54 @@ class RequestChecks:
         TimeoutError
             Too many checks are waiting.
         """
-        outputs = params.structured_outputs
-        try:
-            kind, text, options = self._request(outputs)
-        except Exception:  # Why all: `refusal` comes next, meets the same error, and knows whom to tell
-            return
-        refusal = self._front_end.known(kind, text, options)
-        if refusal is None:
-            refusal, _ = await self.queue.run(len(text), lambda: self._refusal(kind, text, options))
-        _ahead.set((outputs, refusal or ""))
+        if _size(_parts_of(params), _AT_ONCE) > _AT_ONCE:
+            asked, refusal = await asyncio.to_thread(self._read, params)
+        else:
+            asked, refusal = self._read(params)
+        if asked is not None:
+            one = asked
+            known = self._front_end.known(one.kind, one.text, one.options, one.allowed)
+            refusal = await self.queue.run(len(one.text), lambda: self._refusal(one)) if known is None else known
+        _ahead.set((params.structured_outputs, asked, refusal))
 
-    def _refusal(self, kind: str, text: str, options: Options) -> tuple[str, bool]:
+    def _read(self, params: Any) -> tuple[_Asked | None, str]:
+        """Return what a request asks for, or None and why that cannot be read."""
+        try:
+            return self._asked(params), ""
+        except LimitError as error:
+            return None, f"LimitError: {error}"
+        except RecursionError:
+            return None, "LimitError: the schema nests too deeply"
+        except Exception as error:  # Why all: it must end this request only, and with a reason
+            return None, _unexpected(error)
+
+    def _refusal(self, asked: _Asked) -> str:
         begin = time.perf_counter()
-        refusal, known = self._front_end.refusal(kind, text, options)
+        refusal, known = self._front_end.refusal(asked.kind, asked.text, asked.options, asked.allowed)
         if not known:
             metrics().check_seconds.observe(time.perf_counter() - begin)
-        return refusal, known
+        return refusal
 
-    def _request(self, outputs: Any) -> tuple[str, str, Options]:
-        """Return kind, text and options of a constraint. Params that were checked before may carry their options in their text."""
+    def _asked(self, params: Any) -> _Asked:
+        """Return what a request asks for. Params that were checked before may carry their options in their text.
+
+        Raises
+        ------
+        LimitError
+            It is too large to be written as text.
+        """
         from vllm.v1.structured_output.request import get_structured_output_key
 
+        outputs, most = params.structured_outputs, self._front_end.limits.file_bytes
+        size = _size(_parts_of(params), most)
+        if size > most:
+            raise LimitError("file_bytes", size, most, "the constraint of a request is too long")
         option, text = get_structured_output_key(outputs)
         options = self._front_end.options
         if option.name in JSON_KINDS:
             options, text = self._options_of(outputs).unpacked(text, self._seal)
-        return option.name, text, options
+        allowed = params.allowed_token_ids
+        return _Asked(option.name, text, options, None if allowed is None else _mask_of(allowed, self._vocabulary.size))
 
     def _options_of(self, outputs: Any) -> Options:
         """Return the options of a request: those of the server, and what the request itself says."""
@@ -145,13 +191,17 @@ class RequestChecks:
             whitespace = outputs.whitespace_pattern
         return Options(whitespace, usual.additional_properties and not outputs.disable_additional_properties)
 
-    def _put_options(self, outputs: Any, kind: str, text: str, options: Options) -> None:
-        """Write the options of a request into its constraint, since the engine's compile gets nothing else."""
-        if kind == "STRUCTURAL_TAG":
-            outputs.structural_tag = options.packed(text, self._seal)
-            return
-        outputs.json = options.packed(text if kind == "JSON" else '{"type": "object"}', self._seal)
-        outputs.json_object = None
+    def _put(self, outputs: Any, asked: _Asked) -> None:
+        """Write a constraint as text into its params, with the options of the request, since the engine's compile gets nothing else."""
+        text, is_own = asked.text, asked.options != self._front_end.options
+        if asked.kind == "JSON_OBJECT" and is_own:
+            text, outputs.json_object = '{"type": "object"}', None
+        if is_own:
+            text = asked.options.packed(text, self._seal)
+        if asked.kind == "STRUCTURAL_TAG":
+            outputs.structural_tag = text
+        elif asked.kind == "JSON" or (asked.kind == "JSON_OBJECT" and is_own):
+            outputs.json = text
 
     def _setting_refused(self, params: Any, outputs: Any, model_config: Any) -> str:
         if getattr(model_config, "is_diffusion", False):
@@ -164,7 +214,7 @@ class RequestChecks:
             return "SchemaError: the schema is empty"
         if params.ignore_eos:
             return "ignore_eos continues the text after its end, where no constraint holds: leave it out"
-        return self._options_refused(outputs) or self._stops_refused(params)
+        return self._options_refused(outputs) or self._tokens_refused(params)
 
     def _options_refused(self, outputs: Any) -> str:
         is_json = outputs.json is not None or outputs.json_object or outputs.structural_tag is not None
@@ -185,12 +235,61 @@ class RequestChecks:
                 return "this server writes JSON without whitespace: leave whitespace_pattern out"
         return ""
 
-    def _stops_refused(self, params: Any) -> str:
-        """Return why the stop tokens of a request cannot end its text."""
-        for token in params.stop_token_ids or ():
-            if not 0 <= token < self._vocabulary.size:
-                return f"stop_token_ids: {token} is not a token, ids run from 0 to {self._vocabulary.size - 1}"
+    def _tokens_refused(self, params: Any) -> str:
+        """Return why the stop tokens of a request cannot end its text, or why it cannot end with the tokens that are allowed."""
+        size, stops, allowed = self._vocabulary.size, params.stop_token_ids or (), params.allowed_token_ids
+        for name, tokens in (("stop_token_ids", stops), ("allowed_token_ids", allowed or ())):
+            odd = set(map(type, tokens)) - {int}
+            if odd:
+                return f"{name} must be whole numbers, not {odd.pop().__name__}"
+            for token in (min(tokens, default=0), max(tokens, default=0)):
+                if not 0 <= token < size:
+                    return f"{name}: {token} is not a token, ids run from 0 to {size - 1}"
+        ends = {*self._vocabulary.eos, *stops}
+        if allowed is not None and ends.isdisjoint(allowed):
+            return f"allowed_token_ids has no token that ends the text: add {min(ends)}"
         return ""
+
+
+def _unexpected(error: Exception) -> str:
+    """Log the current exception, and return it as the reason of a refusal."""
+    _logger.exception("guided: the check of a request failed")
+    return f"the constraint cannot be checked ({type(error).__name__}: {error})"
+
+
+def _parts_of(params: Any) -> list[Any]:
+    """Return what the text of a constraint is made of, and what belongs to it."""
+    outputs = params.structured_outputs
+    return [
+        outputs.json, outputs.choice, outputs.regex, outputs.grammar, outputs.structural_tag, outputs.whitespace_pattern,
+        params.allowed_token_ids,
+    ]  # fmt: skip
+
+
+def _size(value: Any, most: int) -> int:
+    """Return about how many characters a JSON value takes as text; counting stops above ``most``."""
+    total, todo = 0, [value]
+    while todo and total <= most:
+        each = todo.pop()
+        total += 2
+        if isinstance(each, str):
+            total += len(each)
+        elif isinstance(each, int):
+            total += each.bit_length() >> 2
+        elif isinstance(each, dict | list | tuple):
+            # Why before: a list is copied at once.
+            total += len(each)
+            if total <= most:
+                todo += each
+                todo += each.values() if isinstance(each, dict) else ()
+    return total
+
+
+def _mask_of(tokens: Sequence[int], size: int) -> Int32Array:
+    """Return the mask of some tokens."""
+    bits = np.zeros((size + 31) // 32 * 32, np.uint8)
+    bits[np.fromiter(tokens, np.int64, len(tokens))] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)
 
 
 # The checks of one tokenizer: a process serves one model.
@@ -213,8 +312,11 @@ class Grammar:
         ordinary = {token for token in stops if 0 <= token < len(spelled) and (spelled[token] or reads(token))}
         ends = sorted(set(stops) - ordinary)
         self._guide = index.guide(end_tokens=ends or None)
-        # Ordinary tokens that end the text, and whether one of them did.
-        self._stops = sorted(ordinary)
+        # Ordinary tokens that end the text, their words and bits in a mask, and whether one of them did.
+        self._stops = frozenset(ordinary)
+        mask = _mask_of(tuple(ordinary), index.vocabulary.size).view(np.uint32)
+        self._stop_words = np.flatnonzero(mask)
+        self._stop_bits = mask[self._stop_words]
         self._has_stopped = False
         self._has_failed = False
 
@@ -276,13 +378,13 @@ class Grammar:
 
     def _write_stops(self, row: Int32Array) -> None:
         """Allow the ordinary tokens that end the text exactly where it is complete."""
-        words, may_end = row.view("uint32"), self._guide.is_accepting
-        for token in self._stops:
-            bit = 1 << (token & 31)
-            word = int(words[token >> 5])
-            words[token >> 5] = word | bit if may_end else word & ~bit
+        words = row.view(np.uint32)
+        if self._guide.is_accepting:
+            words[self._stop_words] |= self._stop_bits
+        else:
+            words[self._stop_words] &= ~self._stop_bits
         if not words.any():
-            raise GuidedError(f"the text cannot continue without a token of stop_token_ids: {self._stops}")
+            raise GuidedError("the text cannot continue without a token of stop_token_ids")
 
     def is_terminated(self) -> bool:
         """Return whether the text has ended."""
@@ -362,6 +464,19 @@ class Backend:
             metrics().compile_seconds.observe(time.perf_counter() - begin)
         return Grammar(index, stop_token_ids or self._vocabulary.eos)
 
+    def known_grammar(
+        self, request_type: Any, grammar_spec: str, stop_token_ids: Iterable[int] | None
+    ) -> Grammar | None:
+        """Return the grammar of a request whose index is known, and None for another. Raises nothing."""
+        try:
+            index = self._indices.known(request_type.name, grammar_spec)
+            if index is None:
+                return None
+            metrics().hits.inc()
+            return Grammar(index, stop_token_ids or self._vocabulary.eos)
+        except Exception:  # Why all: `compile_grammar` comes next, meets the same error, and may raise it
+            return None
+
     def allocate_token_bitmask(self, max_num_seqs: int) -> "torch.Tensor":
         """Return a bitmask that allows all tokens."""
         import torch
@@ -422,7 +537,7 @@ def metrics() -> Metrics:
 
 
 def _vocabulary(tokenizer: Any, size: int) -> Vocabulary:
-    return Vocabulary.from_tokenizer(getattr(tokenizer, "backend_tokenizer", tokenizer), size, eos=_ends(tokenizer))
+    return vocabulary_of(tokenizer, size, _ends(tokenizer))
 
 
 def _ends(tokenizer: Any) -> list[int] | None:

@@ -1,5 +1,6 @@
 """Requests of serving engines: each kind becomes its spec, or is refused with a reason."""
 
+import base64
 import json
 import re
 import threading
@@ -7,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,9 +22,10 @@ from guided.integrations.serving import (
     Indices,
     Options,
     Shared,
-    byte_vocabulary,
     spec_of,
+    vocabulary_of,
 )
+from guided.schema.formula.memo import bytes_of
 
 BYTES = guided.Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256])
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
@@ -250,15 +253,109 @@ words = st.binary(min_size=1, max_size=3).map(lambda data: bytes(97 + byte % 4 f
 @given(tokens=st.sets(words, max_size=8), texts=st.lists(words, min_size=1, max_size=3, unique=True))
 def test_checks_refuse_exactly_the_texts_that_tokens_cannot_spell(tokens: set[bytes], texts: list[bytes]) -> None:
     vocabulary = guided.Vocabulary([*sorted(tokens), None], eos=[len(tokens)])
-    small = byte_vocabulary(vocabulary)
-    assert set(small.tokens) <= set(vocabulary.tokens)
     choice = json.dumps([text.decode() for text in texts])
-    try:
-        guided.compile(spec_of("CHOICE", choice), vocabulary)
-    except guided.VocabularyError:
-        assert "spell" in FrontEnd(vocabulary).refusal("CHOICE", choice)[0]
-    else:
+    spelled = re.compile(b"(%s)*" % b"|".join(tokens) if tokens else b"")
+    if any(spelled.fullmatch(text) for text in texts):
         assert FrontEnd(vocabulary).refusal("CHOICE", choice)[0] == ""
+        assert Indices(vocabulary).index("CHOICE", choice)
+    else:
+        assert "spell" in FrontEnd(vocabulary).refusal("CHOICE", choice)[0]
+
+
+def cycle(n: int) -> str:
+    """Each name needs the next one: the formulas of an object are as large as the schema, after each name another one."""
+    names = [f"k{i}" for i in range(n)]
+    return json.dumps({
+        "properties": {name: {} for name in names},
+        "dependentRequired": {name: [names[(i + 1) % n]] for i, name in enumerate(names)},
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [20, 300])
+def test_what_passes_the_check_compiles_in_the_engine(n: int) -> None:
+    """A token of the model may read far beyond the first byte, which is all that single bytes need."""
+    vocabulary = guided.Vocabulary([*(bytes([value]) for value in range(256)), b'{"k0":1,"k1":1', None], eos=[257])
+    refusal, _ = FrontEnd(vocabulary).refusal("JSON", cycle(n))
+    if n == 20:
+        assert refusal == ""
+        Indices(vocabulary).index("JSON", cycle(n))
+    else:
+        assert "call_steps" in refusal
+
+
+def test_the_only_tokens_that_a_request_allows_must_be_able_to_begin_a_text() -> None:
+    front = FrontEnd(BYTES)
+    for letters, reason in [("xyz", "allowed_token_ids"), ("axy", "")]:
+        mask = np.packbits([chr(value) in letters for value in range(288)], bitorder="little").view(np.int32)
+        for is_known in (False, True):
+            refusal, known = front.refusal("CHOICE", '["ab", "c"]', allowed=mask)
+            assert refusal.startswith(reason)
+            assert bool(refusal) == bool(reason)
+            assert known == is_known
+    assert front.refusal("CHOICE", '["ab", "c"]') == ("", False)
+
+
+LARGE = FRONT_END_LIMITS.file_bytes + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "options", "limit"),
+    [
+        ("JSON", json.dumps({"description": "x" * LARGE}), None, "file_bytes"),
+        ("JSON", "{}", Options(" " * LARGE), "file_bytes"),
+        ("JSON", "[" * 300_000, None, "schema_parts"),
+        ("CHOICE", json.dumps(["ab"] * 250_000)[:-1], None, "file_bytes"),
+        ("CHOICE", json.dumps(list(range(210_000)), separators=(",", ":")), None, "file_bytes"),
+        ("STRUCTURAL_TAG", '{"format": [' + "0," * 210_000 + "0]}", None, "schema_parts"),
+        ("REGEX", "a" * LARGE, None, "file_bytes"),
+        ("GRAMMAR", 'start: "a"\n' + "// comment\n" * 100_000, None, "file_bytes"),
+    ],
+)  # fmt: skip
+def test_sizes_are_asked_before_anything_is_read(
+    kind: str, text: str, options: Options | None, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's readers and digests hold the lock of the interpreter as long as they run."""
+    front = FrontEnd(BYTES)
+    monkeypatch.delattr(serving, "spec_of")
+    monkeypatch.delattr(serving, "_key")
+    refusal, known = front.refusal(kind, text, options)
+    assert refusal.startswith(f"LimitError: {limit}: ")
+    assert not known
+    assert len(front._refusals) == 0
+
+
+def test_what_a_front_end_keeps_does_not_grow_with_requests() -> None:
+    """Neither texts, nor options, nor reasons."""
+    front = FrontEnd(BYTES)
+    long = "n" * 100_000
+    for kind, text, options in [
+        ("JSON", json.dumps({"type": "object", "description": long}), None),
+        ("JSON", json.dumps({"properties": {long: {"type": "text"}}}), None),
+        ("JSON", json.dumps({"$ref": f"#/{long}"}), None),
+        ("JSON", "{}", Options(long)),
+        ("JSON", "{}", Options(" ?" * 400)),
+        ("REGEX", f"({long}", None),
+        ("CHOICE", json.dumps([long]), None),
+        ("GRAMMAR", f"start: {long}", None),
+        (long, "", None),
+    ]:
+        front.refusal(kind, text, options)
+    assert len(front._refusals) == 9
+    reasons = [future.result() for future in front._refusals._values.values()]
+    assert max(map(len, reasons)) <= 1000
+    assert bytes_of([key for key in front._refusals._values if key[0] != long]) < 2_000  # type: ignore[index]
+
+
+@pytest.mark.parametrize("pattern", [
+    "(?=[ ]{0,300})(?=[ ]*)" * 30 + "[ ]{0,300}", "(?=(?=(?= *) *) *) *", "( |\t)*\t( |\t){20}", " ?" * 2000, " {0,400000}",
+])  # fmt: skip
+def test_a_pattern_of_whitespace_has_budgets_of_its_own(pattern: str) -> None:
+    """It is read when the spec is made, before the budgets of a compile are known, and strangers choose it."""
+    with pytest.raises(guided.LimitError) as caught:
+        spec_of("JSON", "{}", Options(pattern))
+    assert caught.value.limit <= FRONT_END_LIMITS.pattern_length * 10
+    assert caught.value.limit < getattr(guided.Limits(), caught.value.what)
+    assert FrontEnd(BYTES).refusal("JSON", "{}", Options(pattern))[0].startswith("LimitError: ")
 
 
 def test_refusals_are_known_the_second_time() -> None:
@@ -290,6 +387,27 @@ def test_the_memory_of_indices_is_bounded() -> None:
     assert indices.index("CHOICE", '["0000"]')[1]
 
 
+@pytest.mark.parametrize("kept", [
+    {"description": "x" * 100_000},
+    {"$defs": {f"d{i}": {"const": i} for i in range(1_000)}},
+    {f"propertie{i}": 1 for i in range(900)},
+    {"properties": {"a": {"requred": ["x" * 50_000]}}},
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["JSON", "STRUCTURAL_TAG"])
+def test_an_index_weighs_what_it_keeps_of_its_source(kind: str, kept: dict[str, Any]) -> None:
+    """Descriptions and unused definitions take memory as tables do."""
+    indices = Indices(BYTES, max_bytes=600_000)
+    weights = []
+    for number in range(8):
+        schema = {"type": "integer", "minimum": number, **kept}
+        text = schema if kind == "JSON" else {"format": {"type": "json_schema", "json_schema": schema}}
+        indices.index(kind, json.dumps(text))
+        weights.append(indices._indices._total)
+    assert len(indices) < 6
+    plain, _ = indices.index("JSON", json.dumps({"type": "integer", "minimum": 0}))
+    assert weights[0] > plain.n_bytes + 50_000
+
+
 def test_the_bound_of_indices_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUIDED_INDEX_CACHE_MB", "0")
     indices = Indices(BYTES)
@@ -316,6 +434,22 @@ def test_memory_grows_with_masks() -> None:
             guide.advance(token)
         guide.mask()
         assert index.n_bytes > before > 0
+
+
+def test_masks_of_other_end_tokens_are_counted_and_few() -> None:
+    vocabulary = guided.Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256], size=320_000)
+    index = guided.compile(guided.Regex("a*(b|c{0,600})"), vocabulary)
+    before, guide = index.n_bytes, index.guide(end_tokens=[300_000])
+    own = index.guide()
+    for letter in b"a" + b"c" * 600:
+        own.mask()
+        own.advance(letter)
+    own_bytes = index.n_bytes - before
+    for letter in b"a" + b"c" * 600:
+        assert guide.mask()[300_000 >> 5] == 1
+        guide.advance(letter)
+    more = index.n_bytes - before - own_bytes
+    assert 50 * 40_000 < more < 300 * 40_000
 
 
 def test_threads_compute_a_value_once() -> None:
@@ -426,6 +560,38 @@ def test_values_are_kept_as_by_weighing_all_of_them(calls: list[tuple[int, int, 
             del kept[next(iter(kept))]
         assert len(shared) == len(kept)
         assert shared._total == sum(weights[one] for one in kept)
+
+
+class OfAFile:
+    """A tokenizer that is not a fast one, made from a file."""
+
+    def __init__(self, path: Path, tokens: list[bytes]) -> None:
+        self.vocab_file, self._tokens = str(path), tokens
+
+    def get_added_vocab(self) -> dict[str, int]:
+        return {"<end>": 256}
+
+    def encode(self, text: str) -> list[int]:
+        return [self._tokens.index(bytes([value])) for value in text.encode()]
+
+    def decode(self, ids: list[int]) -> str:
+        return b"".join(self._tokens[token] for token in ids).decode()
+
+
+def test_a_tokenizer_that_is_not_fast_is_read_from_its_file(tmp_path: Path) -> None:
+    tokens = [bytes([value]) for value in range(256)]
+    path = tmp_path / "ranks.tiktoken"
+    path.write_bytes(b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens)))
+    found = vocabulary_of(OfAFile(path, tokens), 300, [256])
+    assert found.tokens[:256] == tuple(tokens)
+    assert (found.size, found.eos, found.special) == (300, (256,), {"<end>": 256})
+    with pytest.raises(guided.VocabularyError, match="do not spell"):
+        vocabulary_of(OfAFile(path, tokens[::-1]), 300, [256])
+
+
+def test_a_tokenizer_without_a_known_file_is_refused_with_advice() -> None:
+    with pytest.raises(TypeError, match=r"the vocabulary of a object cannot be read.*tokenizer\.json"):
+        vocabulary_of(object(), 300, [256])
 
 
 def test_a_pattern_means_ascii() -> None:

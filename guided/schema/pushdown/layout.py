@@ -25,6 +25,7 @@ from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, Pus
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.kernels import frames as kernel
 from guided.keywords import closest
+from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.memo import Memo
@@ -106,6 +107,10 @@ class Spaces:
 
 
 _patterns: Memo[Automaton] = Memo(16, 1 << 20)
+# Budgets of every pattern of whitespace, whatever those of the compile are: it is read when a spec is made, also a stranger's.
+_PATTERN = Limits(
+    pattern_length=1_000, intervals=10_000, nfa_states=500_000, states=200_000, transitions=2_000_000, steps=1_000_000, assertion_depth=2
+)  # fmt: skip
 
 
 def whitespace_pattern(source: str) -> Automaton:
@@ -117,11 +122,13 @@ def whitespace_pattern(source: str) -> Automaton:
         It is malformed.
     SchemaError
         It matches nothing, or something other than JSON whitespace.
+    LimitError
+        It is longer or more difficult than any pattern of whitespace needs to be.
     """
     known = _patterns.get(source)
     if known is not None:
         return known
-    spaces = from_tree(parse(source))
+    spaces = from_tree(parse(source, limits=_PATTERN), _PATTERN)
     if spaces.is_empty():
         raise SchemaError(f"the pattern {shown(source)} matches no text", "", "whitespace")
     other = _other_than_blanks(spaces)
