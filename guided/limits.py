@@ -52,7 +52,8 @@ class Limits:
         default takes 1 to 3 s of CPU time. The formulas of a whole schema, or its finite automaton (``eager``), may take eight times
         as many.
     file_bytes : int
-        Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file.
+        Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file; characters of a request's
+        constraint and its options.
     assertion_depth : int
         Nesting of lookaheads and lookbehinds in a pattern. At most 50.
     schema_depth : int

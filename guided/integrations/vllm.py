@@ -238,11 +238,11 @@ def _wrap_manager(places: SimpleNamespace) -> None:
 
     @functools.wraps(usual)
     def grammar_init(self: Any, request: Any) -> None:
-        asked, known_grammar = request.structured_output_request, getattr(self.backend, "known_grammar", None)
-        if asked is not None and known_grammar is not None:
-            known = known_grammar(*asked.structured_output_key, request.sampling_params.all_stop_token_ids)
+        constraint, known_grammar = request.structured_output_request, getattr(self.backend, "known_grammar", None)
+        if constraint is not None and known_grammar is not None:
+            known = known_grammar(*constraint.structured_output_key, request.sampling_params.all_stop_token_ids)
             if known is not None:
-                asked.grammar = known
+                constraint.grammar = known
                 return
         usual(self, request)
 

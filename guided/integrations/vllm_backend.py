@@ -47,7 +47,7 @@ _AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Constraint:
     """What a request asks for.
 
     Attributes
@@ -65,7 +65,7 @@ class _Asked:
 
 
 # What `RequestChecks.ahead` found for a request of this task: its params, what they ask for, and why it is refused.
-_ahead: ContextVar[tuple[Any, _Asked | None, str] | None] = ContextVar("guided_ahead", default=None)
+_ahead: ContextVar[tuple[Any, _Constraint | None, str] | None] = ContextVar("guided_ahead", default=None)
 
 
 class RequestChecks:
@@ -111,13 +111,13 @@ class RequestChecks:
             if not refusal:
                 found = _ahead.get()
                 if found is not None and found[0] is outputs:
-                    _, asked, refusal = found
+                    _, constraint, refusal = found
                 else:
-                    asked, refusal = self._read(params)
-                    if asked is not None:
-                        refusal = self._refusal(asked)
-                if asked is not None and not refusal:
-                    self._put(outputs, asked)
+                    constraint, refusal = self._read(params)
+                    if constraint is not None:
+                        refusal = self._refusal(constraint)
+                if constraint is not None and not refusal:
+                    self._put(outputs, constraint)
         except Exception as error:  # Why all: it must end this request only, and with a reason
             refusal = _unexpected(error)
         if refusal:
@@ -135,19 +135,19 @@ class RequestChecks:
             Too many checks are waiting.
         """
         if _size(_parts_of(params), _AT_ONCE) > _AT_ONCE:
-            asked, refusal = await asyncio.to_thread(self._read, params)
+            constraint, refusal = await asyncio.to_thread(self._read, params)
         else:
-            asked, refusal = self._read(params)
-        if asked is not None:
-            one = asked
+            constraint, refusal = self._read(params)
+        if constraint is not None:
+            one = constraint
             known = self._front_end.known(one.kind, one.text, one.options, one.allowed)
             refusal = await self.queue.run(len(one.text), lambda: self._refusal(one)) if known is None else known
-        _ahead.set((params.structured_outputs, asked, refusal))
+        _ahead.set((params.structured_outputs, constraint, refusal))
 
-    def _read(self, params: Any) -> tuple[_Asked | None, str]:
+    def _read(self, params: Any) -> tuple[_Constraint | None, str]:
         """Return what a request asks for, or None and why that cannot be read."""
         try:
-            return self._asked(params), ""
+            return self._constraint_of(params), ""
         except LimitError as error:
             return None, f"LimitError: {error}"
         except RecursionError:
@@ -155,14 +155,16 @@ class RequestChecks:
         except Exception as error:  # Why all: it must end this request only, and with a reason
             return None, _unexpected(error)
 
-    def _refusal(self, asked: _Asked) -> str:
+    def _refusal(self, constraint: _Constraint) -> str:
         begin = time.perf_counter()
-        refusal, known = self._front_end.refusal(asked.kind, asked.text, asked.options, asked.allowed)
+        refusal, known = self._front_end.refusal(
+            constraint.kind, constraint.text, constraint.options, constraint.allowed
+        )
         if not known:
             metrics().check_seconds.observe(time.perf_counter() - begin)
         return refusal
 
-    def _asked(self, params: Any) -> _Asked:
+    def _constraint_of(self, params: Any) -> _Constraint:
         """Return what a request asks for. Params that were checked before may carry their options in their text.
 
         Raises
@@ -181,7 +183,9 @@ class RequestChecks:
         if option.name in JSON_KINDS:
             options, text = self._options_of(outputs).unpacked(text, self._seal)
         allowed = params.allowed_token_ids
-        return _Asked(option.name, text, options, None if allowed is None else _mask_of(allowed, self._vocabulary.size))
+        return _Constraint(
+            option.name, text, options, None if allowed is None else _mask_of(allowed, self._vocabulary.size)
+        )
 
     def _options_of(self, outputs: Any) -> Options:
         """Return the options of a request: those of the server, and what the request itself says."""
@@ -191,16 +195,16 @@ class RequestChecks:
             whitespace = outputs.whitespace_pattern
         return Options(whitespace, usual.additional_properties and not outputs.disable_additional_properties)
 
-    def _put(self, outputs: Any, asked: _Asked) -> None:
+    def _put(self, outputs: Any, constraint: _Constraint) -> None:
         """Write a constraint as text into its params, with the options of the request, since the engine's compile gets nothing else."""
-        text, is_own = asked.text, asked.options != self._front_end.options
-        if asked.kind == "JSON_OBJECT" and is_own:
+        text, is_own = constraint.text, constraint.options != self._front_end.options
+        if constraint.kind == "JSON_OBJECT" and is_own:
             text, outputs.json_object = '{"type": "object"}', None
         if is_own:
-            text = asked.options.packed(text, self._seal)
-        if asked.kind == "STRUCTURAL_TAG":
+            text = constraint.options.packed(text, self._seal)
+        if constraint.kind == "STRUCTURAL_TAG":
             outputs.structural_tag = text
-        elif asked.kind == "JSON" or (asked.kind == "JSON_OBJECT" and is_own):
+        elif constraint.kind == "JSON" or (constraint.kind == "JSON_OBJECT" and is_own):
             outputs.json = text
 
     def _setting_refused(self, params: Any, outputs: Any, model_config: Any) -> str:
