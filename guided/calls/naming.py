@@ -18,7 +18,7 @@ from guided.errors import SchemaError, shown
 __all__ = ["PROMPT", "as_named", "distinct", "inventory", "renamed"]
 
 _OTHERS = re.compile(r"[^\w.\-/:]+")
-_NUMBERED = re.compile(r"\s*(?:\d+[.)]|[-*])\s+")
+_NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+")
 # Prompt for the model. ``{tools}`` is replaced by the tools, one per line.
 PROMPT = """Give each of these tools a name that says what it does. A name begins with what the tool is about, then says what it does \
 with it, in lower case with underscores, such as movie_credits_get. No two names are the same. Answer with one name on each line, in the \

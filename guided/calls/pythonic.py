@@ -27,8 +27,9 @@ from guided.schema.strings.spelling import CANONICAL, lifted
 __all__ = ["as_json", "as_python", "pythonic"]
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
-_TOKENS = re.compile(r"""("(?:[^"\\]|\\.)*")|('(?:[^'\\]|\\.)*')|(True|False|None)""", re.DOTALL)
-_JSON = re.compile(r"""("(?:[^"\\]|\\.)*")|(true|false|null)""", re.DOTALL)
+# Why the closing quotes are optional: otherwise each unmatched quote would scan the rest of a malformed text.
+_TOKENS = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|('(?:[^'\\]|\\.)*+'?)|(True|False|None)""", re.DOTALL)
+_JSON = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|(true|false|null)""", re.DOTALL)
 # Escapes of surrogate pairs: one character in JSON, two in Python.
 _WITH_SURROGATES = parse(r"(?:[^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7])*\\u[dD][89a-fA-F][\s\S]*")
 _WITH_WORDS = parse(r"""(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*(?:true|false|null)(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*""")

@@ -46,7 +46,7 @@ _PROBED = ("probe_tool", "probe_argument", "probe_value", "probe_result")
 # Arguments rendered as a Python dict, or as a JSON string of JSON.
 _MISWRITTEN = ("'probe_argument'", '\\"probe_argument', "\\u0022probe_argument")
 # Template statements and comments that write no output.
-_TESTS = re.compile(r"\{%-?\s*(?!set\b).*?%\}|\{#.*?#\}", re.DOTALL)
+_TESTS = re.compile(r"\{%-?\s*(?!set\b)(?:[^%]|%(?!\}))*+(?:%\})?|\{#(?:[^#]|#(?!\}))*+(?:#\})?")
 _PROBE_DEFINITIONS = [
     {
         "type": "function",

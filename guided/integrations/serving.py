@@ -76,7 +76,7 @@ FRONT_END_LIMITS = Limits(
 )  # fmt: skip
 
 # A rule of GBNF or another EBNF at the start of a line.
-_EBNF_RULE = re.compile(r"^\s*<?[\w-]+>?\s*::=", re.MULTILINE)
+_EBNF_RULE = re.compile(r"^[^\S\n]*+<?[\w-]++>?\s*+::=", re.MULTILINE)
 # MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, and their longest text.

@@ -36,8 +36,8 @@ __all__ = ["ecma_tree", "parse_ecma"]
 _ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
 _COUNTS = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-# Capturing groups; escapes and classes are skipped.
-_CAPTURES = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|(\((?!\?)|\(\?P?<(?![=!]))", re.DOTALL)
+# Capturing groups; escapes and classes are skipped, also a class without an end.
+_CAPTURES = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|(\((?!\?)|\(\?P?<(?![=!]))", re.DOTALL)
 _FIRST_OF_LINE = Look(Chars(~TERMINATORS), behind=True, negative=True)
 _LAST_OF_LINE = Look(Chars(~TERMINATORS), behind=False, negative=True)
 _DOT = ~TERMINATORS
