@@ -13,8 +13,8 @@
         ├── StateEvicted        a state number that an index has evicted; guides recover their state themselves
         ├── IndexFormatError    an index file that is damaged, foreign, or made for another vocabulary
         ├── CallError           text that is not a valid tool call: class name, argument or syntax
-        ├── CallRefused         the error of a call that ``confirm`` refused; not raised
-        ├── IncompleteError     the value of a text that a stop string truncated
+        ├── CallRefused         the error of a call that ``confirm`` refused or the budget steered; not raised
+        ├── IncompleteError     the value of a text that a stop string or the token budget cut
         └── ModelError          a model that is missing, cannot be loaded or fetched, or gives no logits
 
 Wrong argument *types* raise ``TypeError``. An error's message says what is wrong, where, and what to do; its attributes
@@ -127,11 +127,11 @@ class SchemaError(GuidedError):
         JSON Pointer to the error; for signatures ``/tool/parameter``.
     keyword : str
         The refused keyword or annotation.
-    attempts : tuple of (str, SchemaError)
+    attempts : tuple of (str, SchemaError or IncompleteError)
         For a generation with ``retries`` that failed: all texts whose values were refused, each with its error. Otherwise empty.
     """
 
-    attempts: tuple[tuple[str, "SchemaError"], ...] = ()
+    attempts: tuple[tuple[str, "SchemaError | IncompleteError"], ...] = ()
 
     def __init__(self, reason: str, pointer: str, keyword: str) -> None:
         self.reason, self.pointer, self.keyword = reason, pointer, keyword
@@ -265,11 +265,24 @@ class CallError(GuidedError):
 
 
 class CallRefused(GuidedError, PermissionError):
-    """``confirm`` refused a call, so it was not run; the message gives the reason. It is the ``error`` of the call and is not raised."""
+    """A call that was not run: ``confirm`` refused it, or the budget steered it; the message gives the reason.
+
+    It is the ``error`` of the call and is not raised.
+    """
 
 
 class IncompleteError(GuidedError):
-    """The value of a generated text that a stop string truncated."""
+    """The value of a generated text that a stop string or the token budget cut.
+
+    Attributes
+    ----------
+    text : str
+        The text so far, with the part of a call that was cut.
+    """
+
+    def __init__(self, reason: str, text: str = "") -> None:
+        self.text = text
+        super().__init__(reason)
 
 
 class ModelError(GuidedError):

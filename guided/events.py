@@ -12,7 +12,11 @@ Match a stream by the classes of its events::
                 print(result.finish_reason)
 
 All generators yield `Text` and `Done`; those of compositions also `Captured`; those of JSON also `ValueCompleted`; those of tools also
-`ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, those of compositions and JSON also yield `Refused`.
+`ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, all but those of tools also yield `Refused`.
+
+A text is *steered* from the first token that the budget chose instead of the model: the model's choice among the tokens that the constraint
+allows did not leave enough of ``max_tokens`` to complete the text, or the budget ended a text that could go on. What a steered text says is
+no longer what the model wanted to say.
 """
 
 import math
@@ -22,7 +26,7 @@ from itertools import islice
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from guided.calls.reads import Call
-from guided.errors import GuidedError, SchemaError, brief, shown
+from guided.errors import GuidedError, IncompleteError, SchemaError, brief, shown
 from guided.notebook import card, shaded, text_cell
 
 __all__ = [
@@ -120,6 +124,8 @@ class Sample:
         Log-probabilities of the tokens.
     finish_reason : {"stop", "length", "stop_string"}
         As in `Result`.
+    steered : int or None
+        As in `Result`.
     """
 
     text: str
@@ -127,6 +133,7 @@ class Sample:
     weight: float
     scores: Scores
     finish_reason: FinishReason
+    steered: int | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -143,14 +150,14 @@ class Result(Generic[T_co]):
         The generated tokens, without the end of sequence. A stop string may begin within the last ones.
     finish_reason : {"stop", "length", "stop_string", "tool_calls"}
         ``"stop"``: the model ended the text, or nothing could follow. ``"length"``: ``max_tokens`` (or the model's
-        context) was used up; the text is still complete, because the last tokens are steered to an end.
+        context) steered the text (see ``steered``), whatever ended it.
         ``"stop_string"``: a stop string occurred. ``"tool_calls"``: the text ended as with ``"stop"``, and its calls
         were not run (``execute=False``, or a tool without a function): they await external results.
     forward_passes : int
         Number of calls of the model: forced tokens need none of their own.
     error : GuidedError or None
-        Reason for a missing value: `IncompleteError` if a stop string truncated the text, `SchemaError` if the type's validators rejected
-        it. None if there is a value.
+        Reason for a missing value: `IncompleteError` if a stop string or the budget cut the text, `SchemaError` if the type's validators
+        rejected it. None if there is a value.
     captures : Mapping of str to Any
         Values of the named parts of a composition (`guided.captures`); empty for other specs.
     scores : Scores or None
@@ -164,8 +171,11 @@ class Result(Generic[T_co]):
     logprobs : tuple of Logprob
         One for each of ``tokens``, with ``logprobs=k``; otherwise empty.
     refused : tuple of Refused
-        The texts before this one whose values validators of the type refused, with ``retries``. ``tokens``, ``scores`` and the like are of
-        this text only; ``forward_passes`` counts those of all.
+        With ``retries``, the texts before this one that were steered, or whose values validators of the type refused. ``tokens``,
+        ``scores`` and the like are of this text only; ``forward_passes`` counts those of all.
+    steered : int or None
+        Index in ``tokens`` of the first token that the budget chose instead of the model; ``len(tokens)`` if the model chose all of them
+        and the budget ended the text where it could go on. None if the budget changed nothing. May be 0: test ``is not None``.
     """
 
     text: str
@@ -180,6 +190,7 @@ class Result(Generic[T_co]):
     log_z: float | None = None
     logprobs: tuple[Logprob, ...] = ()
     refused: tuple["Refused", ...] = ()
+    steered: int | None = None
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -196,7 +207,7 @@ class Result(Generic[T_co]):
         Raises
         ------
         IncompleteError
-            A stop string truncated the text.
+            A stop string or the budget cut the text.
         SchemaError
             Validators of the type refused the value.
         """
@@ -208,7 +219,7 @@ class Result(Generic[T_co]):
         value = f"error={shown(self.error)}" if self.error is not None else f"value={shown(self.value_or_none)}"
         return (
             f"{type(self).__name__}(text={shown(self.text)}, {value}, {len(self.tokens)} tokens, "
-            f"finish_reason={self.finish_reason!r})"
+            f"finish_reason={self.finish_reason!r}{'' if self.steered is None else f', steered={self.steered}'})"
         )
 
     def _repr_html_(self) -> str:
@@ -226,6 +237,7 @@ class Result(Generic[T_co]):
             "value": text_cell(brief(self.value_or_none, 1_000)) if self.error is None else "",
             "error": text_cell(self.error or ""),
             "tokens": text_cell(f"{len(self.tokens):,}, finish reason {self.finish_reason!r}"),
+            "steered by the budget": text_cell("" if self.steered is None else f"from token {self.steered:,}"),
             "forward passes": text_cell(f"{self.forward_passes:,}"),
             "probabilities of tokens": tokens,
             "probabilities of texts": text_cell(
@@ -264,7 +276,16 @@ R_co = TypeVar("R_co", bound=Result[Any], covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Base of all events."""
+    """Base of all events.
+
+    Attributes
+    ----------
+    steered : bool
+        Whether the budget steered the text by the time of this event, so that what it reports may not be the model's choice. Text that
+        follows the result of a call is the model's own again.
+    """
+
+    steered: bool = field(default=False, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +303,7 @@ class Text(Event):
 
 @dataclass(frozen=True, slots=True)
 class Refused(Event):
-    """Validators of the type refused the value of a complete text; the model reads the error.
+    """A text failed: the budget steered it, or validators of the type refused its value; the model reads the error.
 
     The events that follow are of its next text.
 
@@ -290,12 +311,12 @@ class Refused(Event):
     ----------
     text : str
         The refused text.
-    error : SchemaError
+    error : SchemaError or IncompleteError
         What was refused, and why.
     """
 
     text: str
-    error: SchemaError
+    error: SchemaError | IncompleteError
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ class CallParser(CallScanner):
         Start of the current call; None outside calls.
     has_name : bool
         Whether the name of the current call is complete.
+    can_end : bool
+        Whether the text may end here.
 
     Notes
     -----
@@ -55,7 +57,7 @@ class CallParser(CallScanner):
         super().__init__(spec)
         self._count, self._reasoning = spec.count, spec.reasoning
         self._is_running = spec.is_running_text
-        self._can_end = self._is_finished = False
+        self.can_end = self._is_finished = False
         # Text not yet reported, and the length of its suffix that may begin a trigger or a delimiter.
         self._unreported, self._held = bytearray(), 0
         self._is_reasoning = False
@@ -107,7 +109,7 @@ class CallParser(CallScanner):
         CallError
             The text ends inside a call.
         """
-        if not self._can_end:
+        if not self.can_end:
             raise CallError("the text ends inside a call", "syntax", self.position)
         self._release(0)
         reads, self._reads = self._reads, []
@@ -121,7 +123,7 @@ class CallParser(CallScanner):
 
     def _reasoned(self, begin: str, end: str) -> Step[None]:
         """Reasoning, if the text begins with its delimiter."""
-        self._can_end = self._is_running
+        self.can_end = self._is_running
         for byte in begin.strip(BLANKS).encode():
             if (yield from self.peek()) != byte:
                 data = bytes(self._unreported)
@@ -131,7 +133,7 @@ class CallParser(CallScanner):
                 return
             self._unreported.append((yield from self.take()))
             self._held = len(self._unreported)
-        self._can_end, self._held, self._is_reasoning = False, 0, True
+        self.can_end, self._held, self._is_reasoning = False, 0, True
         yield from self._until(Triggers([Trigger(end.strip(BLANKS).encode())]), may_hold=False)
         self._release(0)
         self._is_reasoning = False
@@ -153,10 +155,10 @@ class CallParser(CallScanner):
         form, n_calls = self._form, 0
         fewest, most = self._count.in_text(form)
         while True:
-            self._can_end = n_calls == 0 or n_calls >= fewest
+            self.can_end = n_calls == 0 or n_calls >= fewest
             begin = self.position
             fired = yield from self._until(self._triggers, may_hold=True)
-            self._can_end = False
+            self.can_end = False
             if not self._argument_lists or n_calls == most:
                 reason = "no tool may be called" if not n_calls else "no further call is allowed"
                 raise CallError(reason, "syntax", self.position - 1)
@@ -186,9 +188,9 @@ class CallParser(CallScanner):
             n_calls = 0
             while n_calls != count.most:
                 if n_calls:
-                    self._can_end = n_calls >= count.fewest
+                    self.can_end = n_calls >= count.fewest
                     yield from self.peek()
-                    self._can_end = False
+                    self.can_end = False
                     yield from self.scan(part(between), f"expected {between!r}", "syntax")
                 yield from self._tagged()
                 n_calls += 1
@@ -206,7 +208,7 @@ class CallParser(CallScanner):
                     break
                 yield from self._tagged()
                 n_calls += 1
-        self._can_end = True
+        self.can_end = True
 
     def _tagged(self) -> Step[None]:
         """A call outside a list, with its tags if the format has tags."""

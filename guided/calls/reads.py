@@ -31,6 +31,8 @@ class Call:
         With ``select="probability"``: of each name that could be called here, the probability that the model writes it, given the text
         before it and that it writes one of them; the most probable first. Names may be missing that hold at most 0.001 together. Empty
         otherwise, and for a name that the caller or the call's trigger determined.
+    steered : bool
+        Whether the budget chose some of its tokens, or of the text before it since the last result, instead of the model.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Call:
     id: str | None = None
     original: str = field(default="", compare=False)
     probabilities: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
+    steered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

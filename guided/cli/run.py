@@ -38,6 +38,7 @@ from guided.progress import progress
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
     from guided.events import Event, Result
+    from guided.generate.decoding import OnBudget
     from guided.generate.generator import Method, Options, Resampling, Tokenization
 
 __all__ = ["run"]
@@ -115,8 +116,18 @@ def run(
     ] = None,
     retries: Annotated[
         int,
-        typer.Option("--retries", help="How often to generate again if a validator of the type refuses the value."),
+        typer.Option(
+            "--retries",
+            help="How often to generate again if --max-tokens steers the text or a validator refuses the value.",
+        ),
     ] = 0,
+    on_budget: Annotated[
+        str,
+        typer.Option(
+            "--on-budget",
+            help="If --max-tokens is too small for the text: complete it otherwise, raise an error, or truncate it.",
+        ),
+    ] = "complete",
     tokenization: Annotated[
         str,
         typer.Option("--tokenization", help="any, or canonical: only tokens to which the tokenizer encodes the text."),
@@ -176,6 +187,7 @@ def run(
         "repetition_penalty": repetition_penalty,
         "logprobs": logprobs,
         "retries": retries,
+        "on_budget": cast("OnBudget", on_budget),
     }
     _check_options(options)
     # Why now: errors must be reported before the model is loaded.
@@ -186,7 +198,7 @@ def run(
     with progress(COMPILING):
         generate = generator(loaded, what.index(loaded.vocabulary) if what.spec is None else what.spec)
     events = generate.stream([{"role": "user", "content": text}] if chat else text, **options)
-    _write(events, stream=stream, as_json=as_json)
+    _write(events, stream=stream, as_json=as_json, on_budget=on_budget)
     return ACCEPTED
 
 
@@ -213,10 +225,10 @@ def _check_options(options: "Options") -> None:
 
 
 # Fields of a result that few generations have.
-_IF_ANY = ("captures", "samples", "scores", "log_z", "logprobs", "refused")
+_IF_ANY = ("captures", "samples", "scores", "log_z", "logprobs", "refused", "steered")
 
 
-def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
+def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget: str) -> None:
     from guided.calls.rendering import render_result
     from guided.events import Done, Refused, Text, ToolCall, ToolResult
 
@@ -226,7 +238,8 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
         if isinstance(event, ToolResult) and not event.text:
             results.append(f"{event.call.name} -> {render_result(event.call)}")
         if as_json and stream:
-            print_json({"event": type(event).__name__.lower(), **_plain(event)})
+            named = {name: item for name, item in _plain(event).items() if name != "steered" or item}
+            print_json({"event": type(event).__name__.lower(), **named})
         elif as_json and isinstance(event, Done):
             print_json(_result(event.result))
         elif stream and isinstance(event, Text | ToolCall | ToolResult):
@@ -237,14 +250,23 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool) -> None:
         elif isinstance(event, Done) and not as_json:
             print("" if stream else event.result.text)
             print("".join(f"{result}\n" for result in results), end="")
-        if isinstance(event, Done) and isinstance(event.result.error, SchemaError):
-            raise event.result.error
+        if isinstance(event, Done):
+            _report(event.result, is_error=on_budget == "raise")
+
+
+def _report(result: "Result[Any]", *, is_error: bool) -> None:
+    """Raise the error of a text that failed; say on stderr that the budget steered it."""
+    if result.error is not None and (isinstance(result.error, SchemaError) or (is_error and result.steered is not None)):
+        raise result.error
+    if result.steered is not None:
+        own = f"{result.steered:,} of {len(result.tokens):,} tokens are the model's choice"
+        print(f"note: --max-tokens is too small for what the model wanted to write; {own}", file=sys.stderr)
 
 
 def _result(result: "Result[Any]") -> dict[str, Any]:
     """Return a result as plain data, without the fields that few generations have and it lacks."""
     found: dict[str, Any] = _plain(result)
-    return {name: item for name, item in found.items() if item or name not in _IF_ANY}
+    return {name: item for name, item in found.items() if name not in _IF_ANY or item not in (None, [], {})}
 
 
 def _plain(value: Any) -> Any:

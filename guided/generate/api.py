@@ -43,6 +43,7 @@ def tools(
     select: Literal["greedy", "score", "probability"] = "greedy",
     timeout: float | None = None,
     confirm: Confirm | None = None,
+    run_steered: bool = False,
     show_tools: ShowTools = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
@@ -64,7 +65,7 @@ def tools(
         A separate prompt for calls, injected when a call begins and removed when it is complete; a callable receives the text so far.
     until : str, optional
         A tool, such as a planner's ``Finish``. Calls follow each other, each answered, until this tool is called without an error; the
-        text ends there. The end of the token budget is reserved for that call.
+        text ends there. The end of the token budget is reserved for that call, which may be steered.
     errors : {"show", "raise"}
         Whether to show the model an exception of a tool (including a timeout) as the result, or to raise it. StopIteration and
         StopAsyncIteration are raised as a `CallError` from them, because they would end the caller's loop.
@@ -78,6 +79,10 @@ def tools(
     confirm : callable, optional
         Receives each `Call` before it runs and returns True, False, or a text with the reason for the refusal. The model sees the
         refusal as the call's result. May be a coroutine function; its exceptions propagate.
+    run_steered : bool
+        Whether to run calls that the budget steered (``call.steered``): near the end of ``max_tokens``, their names and arguments may be
+        others than the model wanted. If not, the model sees the refusal as the call's result. If so, ``confirm`` still decides on each.
+        The call of ``until`` runs in either case.
     show_tools : {"auto", "template", "prompt", "never"}
         How a prompt of messages presents the tools to the model. ``"template"``: the chat template receives their definitions
         (`Tool.to_openai`). ``"prompt"``: a system prompt lists them and shows how to write a call. ``"auto"``: the template if it takes
@@ -117,6 +122,7 @@ def tools(
         select=select,
         timeout=timeout,
         confirm=confirm,
+        run_steered=run_steered,
         show_tools=show_tools,
         limits=limits,
     )

@@ -26,7 +26,7 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.errors import GuidedError, LimitError, VocabularyError
-from guided.generate.steering import Steering, token_mask
+from guided.generate.steering import ENDLESS, Steering, token_mask
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -64,7 +64,7 @@ class _Found:
     completions : dict
         A completion.
     failed : dict
-        The largest budget for which there is none.
+        The largest budget for which there is none; `ENDLESS` if there is none of any length.
     """
 
     completions: dict[tuple[int, int, int], _Completion] = field(default_factory=dict)
@@ -250,7 +250,7 @@ class Canonical:
             return known, True
         failed = self._found.failed.get(key, -1)
         if failed >= budget:
-            return None, failed == _ENDLESS
+            return None, failed == ENDLESS
         if budget < max(needed, 1):
             return None, False
         allowed = self._segmentation.mask(at, last) & self._text_words
@@ -272,12 +272,8 @@ class Canonical:
                 self._found.completions[key] = _Completion(token, found, found.n_tokens + 1)
                 return self._found.completions[key], True
             is_all &= is_everything
-        self._found.failed[key] = _ENDLESS if is_all else budget
+        self._found.failed[key] = ENDLESS if is_all else budget
         return None, is_all
-
-
-# In place of a budget: no completion of any length exists.
-_ENDLESS = 1 << 40
 
 
 def _tokens(words: Int32Array) -> Iterator[int]:

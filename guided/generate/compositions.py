@@ -154,11 +154,11 @@ class CompositionGenerator(Generator[str]):
         reader, values, data = self._captures.reader(), _Values(self.spec), bytearray()
         error: GuidedError | None = None
 
-        def captured(found: list[Capture]) -> Iterator[Event]:
+        def captured(found: list[Capture], is_steered: bool) -> Iterator[Event]:
             nonlocal error
             for capture in found:
                 try:
-                    yield Captured(capture.part.name, values.add(capture, bytes(data)))
+                    yield Captured(capture.part.name, values.add(capture, bytes(data)), steered=is_steered)
                 except GuidedError as refused:
                     error = error or refused
 
@@ -168,11 +168,12 @@ class CompositionGenerator(Generator[str]):
             if isinstance(item, Done):
                 result = item.result
                 if result.error is None:
-                    yield from captured(reader.close() or [])
-                yield Done(replace(result, captures=dict(values.found), error=result.error or error))
+                    yield from captured(reader.close() or [], item.steered)
+                result = replace(result, captures=dict(values.found), error=result.error or error)
+                yield replace(item, result=result)
                 return
             answer = yield item
             if isinstance(item, TextEvent):
                 piece = item.text.encode()
                 data += piece
-                yield from captured(reader.feed(piece))
+                yield from captured(reader.feed(piece), item.steered)

@@ -103,7 +103,7 @@ class Conversation(Generic[T]):
         if isinstance(self.generator, ToolsGenerator):
             for event in self.generator.stream(turn.messages, **turn.options):
                 turn.record(event)
-            return cast("Result[T]", turn.result)
+            return cast("Result[T]", turn.outcome())
         result = self.generator(turn.messages, **turn.options)
         turn.record(Done(result))
         return result
@@ -119,7 +119,7 @@ class Conversation(Generic[T]):
         if isinstance(self.generator, ToolsGenerator):
             async for event in self.generator.stream_async(turn.messages, **turn.options):
                 turn.record(event)
-            return cast("Result[T]", turn.result)
+            return cast("Result[T]", turn.outcome())
         result = await self.generator.generate_async(turn.messages, **turn.options)
         turn.record(Done(result))
         return result
@@ -222,7 +222,22 @@ class _Turn:
                     self._text = event.result.text
                 self._end_message()
                 self.result = event.result
+                if self._is_failed:
+                    return
                 self._conversation.messages.extend([*self._new, *self._answers])
+
+    @property
+    def _is_failed(self) -> bool:
+        """Whether the budget steered the text, and ``on_budget="raise"`` makes that an error."""
+        result = self.result
+        return result is not None and result.steered is not None and self.options.get("on_budget") == "raise"
+
+    def outcome(self) -> Any:
+        """Return the result; raise its error if the turn failed."""
+        assert self.result is not None, "the last event has the result"
+        if self._is_failed and self.result.error is not None:
+            raise self.result.error
+        return self.result
 
     def _end_message(self) -> None:
         """Append the assistant message and the messages of the results."""

@@ -9,7 +9,9 @@ Invariants:
 
 - only allowed tokens are chosen, with the model's own probabilities renormalized over the allowed tokens;
 - with n tokens of budget left, only tokens from which n - 1 more reach an accepted text are chosen, so the text is complete when the
-  budget ends; this set is computed only if the token drawn from the full mask is not in it;
+  budget ends. A token is first drawn as without a budget. If it does not fit, the text is *steered* from there, which is recorded, and
+  another one is drawn from the tokens that fit. A text that the budget ends where it could go on is steered at its end: the model is not
+  asked whether it would end there, too;
 - a forced token costs no forward pass, unless its probability is asked for: the model reads it together with the next one. If only the
   end of sequence is possible, the text ends without a call of the model.
 
@@ -21,7 +23,7 @@ Ref: Zhang, Chen, Li, Wang, "Syntax Error-Free and Generalizable Tool Use for LL
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -30,9 +32,9 @@ from guided.errors import LimitError
 from guided.events import Event, FinishReason, Logprob, Scores
 from guided.generate.canonical import Canonical
 from guided.generate.likelihood import Step, logprob_of, step_of
-from guided.generate.model import Logits, check_context
+from guided.generate.model import Logits, check_context, common_prefix
 from guided.generate.sampler import Sampler
-from guided.generate.steering import Steering, token_mask
+from guided.generate.steering import ENDLESS, Steering, token_mask
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -41,12 +43,16 @@ __all__ = [
     "Feed",
     "Found",
     "FoundText",
+    "OnBudget",
     "Rows",
     "Search",
     "Start",
     "TextCoroutine",
     "Work",
 ]
+
+
+OnBudget: TypeAlias = Literal["complete", "raise", "truncate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,10 @@ class Start:
         Of the model.
     stops : tuple of str
         Strings that end a text.
+    free : Steering, optional
+        As in `Decoding.turn`.
+    is_cut : bool
+        Whether texts are not completed, but cut where ``left`` tokens are used up.
     """
 
     guide: Steering
@@ -125,6 +135,8 @@ class Start:
     left: int
     vocabulary: Vocabulary
     stops: tuple[str, ...]
+    free: Steering | None = None
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +147,7 @@ class FoundText:
     weight: float
     scores: Scores
     finish_reason: FinishReason
+    steered: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +203,18 @@ class Decoding:
         them. None: any tokens that spell the text.
     n_top : int, optional
         Compute ``logprobs`` with so many alternatives, without a search; every token then costs a forward pass. None: do not.
+    on_budget : {"complete", "raise", "truncate"}
+        What happens where the token chosen does not fit: another one is chosen; the text ends before it; or the text goes on, and ends when
+        the budget is used up.
 
     Attributes
     ----------
-    guide, sampler
+    guide, sampler, on_budget
         As given.
+    free : Steering or None
+        As in `turn`, up to the first steered token.
+    steered : int or None
+        Number of tokens before the first steered one, as in `Result`.
     reserve : int
         Part of the budget kept for later segments.
     tokens : list of int
@@ -231,12 +251,18 @@ class Decoding:
         has_scores: bool = False,
         canonical: Limits | None = None,
         n_top: int | None = None,
+        on_budget: OnBudget = "complete",
     ) -> None:
         if not prompt:
             raise ValueError("a prompt needs at least one token")
         check_context(len(prompt), context_length)
         self._canonical, self._vocabulary = canonical, vocabulary
         self.guide = self._restricted(guide)
+        self.on_budget = on_budget
+        self.free: Steering | None = None
+        self.steered: int | None = None
+        # Number of tokens before the last steered one, and before the current segment.
+        self._last_steered, self._begin = -1, 0
         self.reserve = 0
         self.tokens: list[int] = []
         self.pending = list(prompt)
@@ -247,6 +273,8 @@ class Decoding:
         self._search, self._stops = search, stops
         # The tokens of the text that the last search chose and that have not been taken; None if the next one needs another search.
         self._ahead: deque[int] | None = None
+        # Number of tokens before the first of these that was steered.
+        self._ahead_steered: int | None = None
         self.sampler = sampler
         self._eos = frozenset(vocabulary.eos)
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
@@ -266,6 +294,24 @@ class Decoding:
         room = self._max_tokens if self._room is None else min(self._max_tokens, self._room)
         return room - len(self.tokens) - self.reserve
 
+    @property
+    def is_steered(self) -> bool:
+        """Whether the current segment was steered."""
+        return self._last_steered >= self._begin
+
+    def steer(self, wanted: Sequence[int] = (), chosen: Sequence[int] = ()) -> bool:
+        """Record that the budget chooses the next token, or the first one in which ``chosen`` differs from what the model wanted.
+
+        Returns whether the text goes on.
+        """
+        n_own = len(self.tokens) + (0 if self.on_budget == "raise" else common_prefix(wanted, chosen))
+        self._last_steered, self.free = n_own, None
+        if self.steered is None:
+            self.steered = n_own
+        if self.on_budget == "raise":
+            self.finish_reason = "length"
+        return self.finish_reason is None
+
     def insert(self, tokens: Sequence[int]) -> None:
         """Append tokens to the model's input that it did not choose; the guide does not see them."""
         self._discard()
@@ -284,10 +330,27 @@ class Decoding:
         """Length of the context before the next token: tokens that the model has read or will read with its next request."""
         return len(self.context) + len(self.pending)
 
-    def turn(self, guide: Steering, reserve: int) -> None:
-        """Continue with another guide; raises LimitError if the remaining budget is too small for it."""
+    def turn(self, guide: Steering, reserve: int, free: Steering | None = None) -> None:
+        """Begin a segment.
+
+        Parameters
+        ----------
+        guide : Steering
+            Allows the texts of the segment.
+        reserve : int
+            Part of the budget to keep for later segments.
+        free : Steering, optional
+            Allows the texts that the segment could have with a larger budget. None: those of the guide.
+
+        Raises
+        ------
+        LimitError
+            The remaining budget is too small for the guide.
+        """
         self._discard()
-        self.guide, self.reserve = self._restricted(guide), reserve
+        self._begin = len(self.tokens)
+        self.guide, self.reserve = self._restricted(guide), 0 if self.on_budget == "truncate" else reserve
+        self.free = None if free is None else self._restricted(free)
         self._check_budget()
 
     def _restricted(self, guide: Steering) -> Steering:
@@ -345,6 +408,8 @@ class Decoding:
 
     def _take(self, token: int) -> None:
         self.guide.advance(token)
+        if self.free is not None:
+            self.free.advance(token)
         self.tokens.append(token)
         self.pending.append(token)
 
@@ -354,13 +419,14 @@ class Decoding:
             return None
         if self._search is not None:
             return (yield from self._follow(self._search))
-        left = self.left
-        mask = self.guide.mask() if left > 0 else None
+        left, free = self.left, self.free or self.guide
+        mask = free.mask() if left > 0 else None
         if mask is None or not (mask & self._text_words).any():
-            self.finish_reason = "length" if (self.guide.mask() & self._text_words).any() else "stop"
+            self._end(bool((free.mask() & self._text_words).any()))
             return None
         token = _only(mask)
-        if token is None or self._scores is not None or self.logprobs is not None:
+        is_forced = token is not None and (self.free is None or self._fits(token, left))
+        if not is_forced or self._scores is not None or self.logprobs is not None:
             logits = yield from self.read()
             penalized = self.sampler.penalized(logits, self.context)
             step = None if self._scores is None else self._step(logits, left)
@@ -368,22 +434,24 @@ class Decoding:
                 token = self.sampler.sample(penalized, mask)
             # A second draw from the tokens that fit gives each its probability renormalized over these tokens.
             refused: Int32Array | None = None
-            while not self.guide.fits(token, left):
-                mask = self.guide.mask_within(left)
-                if refused is not None:
-                    # Only a `Canonical` guide has tokens in this mask that do not fit.
-                    refused[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
-                    mask = mask & ~refused
-                else:
-                    refused = np.zeros_like(mask)
+            while not self._fits(token, left):
+                refused = np.zeros_like(mask) if refused is None else refused
+                refused[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+                if not self._is_dead_end(token):
+                    if not self.steer():
+                        return None
+                    mask = self.guide.mask_within(left)
+                # Only a `Canonical` guide has tokens in these masks that do not fit.
+                mask = mask & ~refused
                 if not (mask & self._text_words).any():
-                    self.finish_reason = "length"
+                    self._end(self.is_steered)
                     return None
                 token = self.sampler.sample(penalized, mask)
             if self._scores is not None and step is not None:
                 self._scores += step.scores_of(self._vocabulary.eos[0] if token in self._eos else token)
             if self.logprobs is not None and token not in self._eos:
                 self.logprobs.append(logprob_of(token, logits, self._n_top, self._vocabulary))
+        assert token is not None
         if token in self._eos:
             self.guide.advance(token)
             self.finish_reason = "stop"
@@ -391,9 +459,27 @@ class Decoding:
         self._take(token)
         return token
 
+    def _end(self, is_steered: bool) -> None:
+        """End the text; `is_steered`: because of the budget."""
+        if is_steered:
+            self.steer()
+        self.finish_reason = "length" if is_steered else "stop"
+
+    def _fits(self, token: int, left: int) -> bool:
+        """Whether a token that is allowed without a budget may be chosen with `left` tokens of it."""
+        if self.on_budget == "truncate":
+            return not self._is_dead_end(token)
+        if self.free is not None and not self.guide.mask()[token >> 5] >> (token & 31) & 1:
+            return False
+        return self.guide.fits(token, left)
+
+    def _is_dead_end(self, token: int) -> bool:
+        """Whether an allowed token does not fit any budget."""
+        return self._canonical is not None and not (self.free or self.guide).fits(token, ENDLESS)
+
     def _step(self, logits: Logits, left: int) -> Step | None:
         """The tokens to choose from; None if no further token fits the budget, and the text ends without a choice."""
-        mask = self.guide.mask_within(left)
+        mask = self.guide.mask() if self.on_budget == "truncate" else self.guide.mask_within(left)
         return step_of(logits, mask, self._vocabulary.eos) if (mask & self._text_words).any() else None
 
     def _follow(self, search: Search) -> Generator[Feed | Rows, Any, int | None]:
@@ -401,12 +487,18 @@ class Decoding:
         if self._ahead is None:
             # The model has read nothing for this decoding, so these are all tokens before the text.
             context = tuple(self.pending)
-            found = yield from search(Start(self.guide, context, self.left, self._vocabulary, self._stops))
+            is_cut = self.on_budget == "truncate"
+            start = Start(self.guide, context, self.left, self._vocabulary, self._stops, self.free, is_cut)
+            found = yield from search(start)
             self.found.append(found)
             self.forward_passes += found.forward_passes
+            place = found.chosen.steered
+            self._ahead_steered = None if place is None else len(self.tokens) + place
             if self._scores is not None:
                 self._scores += found.chosen.scores
             self._ahead = deque(found.chosen.tokens)
+        if len(self.tokens) == self._ahead_steered and not self.steer():
+            return None
         if not self._ahead:
             self.finish_reason = self.found[-1].chosen.finish_reason
             return None

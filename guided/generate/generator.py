@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from guided.engine.index import Index
-from guided.errors import IncompleteError, shown
+from guided.errors import GuidedError, IncompleteError, shown
 from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
-from guided.generate.decoding import Decoding, Search, TextCoroutine
+from guided.generate.decoding import Decoding, OnBudget, Search, TextCoroutine
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
-from guided.generate.retries import prompt_with_error, with_retries
+from guided.generate.retries import budget_error, prompt_with_error, with_retries
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
 from guided.generate.steering import FreeGuide, Steering
@@ -66,6 +66,7 @@ class Options(TypedDict, total=False):
     repetition_penalty: float | None
     logprobs: int | None
     retries: int
+    on_budget: OnBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Settings:
     Attributes
     ----------
     max_tokens, temperature, top_k, top_p, min_p, seed, stop, method, particles, attempts, resample, scores, tokenization, \
-    repetition_penalty, logprobs, retries
+    repetition_penalty, logprobs, retries, on_budget
         As in `Generator.__call__`.
     stops : tuple of str
         The stop strings as a tuple.
@@ -97,6 +98,7 @@ class Settings:
     repetition_penalty: float | None = None
     logprobs: int | None = None
     retries: int = 0
+    on_budget: OnBudget = "complete"
     stops: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +111,8 @@ class Settings:
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
         self._check_method()
+        if self.on_budget not in get_args(OnBudget):
+            raise ValueError(f"on_budget must be 'complete', 'raise' or 'truncate', not {shown(self.on_budget)}")
         if self.tokenization not in get_args(Tokenization):
             raise ValueError(f"tokenization must be 'any' or 'canonical', not {shown(self.tokenization)}")
 
@@ -241,6 +245,7 @@ class Generator(Generic[T_co]):
         repetition_penalty: float | None = None,
         logprobs: int | None = None,
         retries: int = 0,
+        on_budget: OnBudget = "complete",
     ) -> Result[T_co]:
         """Generate one text.
 
@@ -250,7 +255,7 @@ class Generator(Generic[T_co]):
             A str is completed as is. Messages in the format of OpenAI's API (dicts with ``role`` and ``content``, including tool calls
             and results) are rendered by the model's chat template.
         max_tokens : int
-            Maximum number of tokens to generate. The text is complete anyway: the last tokens are chosen so that it ends in time.
+            Maximum number of tokens to generate; ``on_budget`` says what happens if the model wants more.
         temperature : float, optional
             With ``method="mask"``: 0, the default, takes the best allowed token at each step; 1 samples each token from the model's own
             distribution, renormalized over the allowed tokens. The other methods take 1 only.
@@ -284,17 +289,26 @@ class Generator(Generic[T_co]):
             ``logprobs`` of the result has the log-probability of each token under the model, and this number of most probable tokens in its
             place; 0: none of them. Each token then costs a forward pass, forced ones too. For ``method="mask"`` only.
         retries : int
-            How often to generate again, each time with ``max_tokens``, if validators of the type refuse the value of a complete text. The
-            model reads the refused text and the error, as two messages or appended to a str prompt.
+            How often to generate again, each time with ``max_tokens``, if the budget steered the text or validators of the type refuse the
+            value of a complete text. The model reads the refused text and the error, as two messages or appended to a str prompt.
+        on_budget : {"complete", "raise", "truncate"}
+            What happens at the first token that the model chooses and that leaves too few tokens to complete the text. ``"complete"``: the
+            budget chooses from here. The text is complete, but its values may be others than the model's: ``steered`` is the place of this
+            token, and ``finish_reason`` is ``"length"``. ``"raise"``: the text ends, with an `IncompleteError`. ``"truncate"``: the model
+            goes on, and the text ends when ``max_tokens`` are used up, most likely with an `IncompleteError` in ``error``.
 
         Returns
         -------
         Result
-            ``text``, ``value``, ``tokens``, ``finish_reason`` and ``forward_passes``; with a search also ``scores``, ``samples`` and
-            ``log_z``. If a stop string truncates the text before it is complete, ``error`` is set and ``value`` raises it.
+            ``text``, ``value``, ``tokens``, ``finish_reason``, ``steered`` and ``forward_passes``; with a search also ``scores``,
+            ``samples`` and ``log_z``. If a stop string or the budget cuts the text before it is complete, ``error`` is set and ``value``
+            raises it.
 
         Raises
         ------
+        IncompleteError
+            With ``on_budget="raise"``, the text does not fit ``max_tokens``, or the budget ended it; ``text`` has the text so far. Streams
+            and batches have the error in ``error`` of the result.
         SchemaError
             Validators of the type refuse the value; ``attempts`` has all texts if there were ``retries``.
         LimitError
@@ -325,8 +339,9 @@ class Generator(Generic[T_co]):
             repetition_penalty=repetition_penalty,
             logprobs=logprobs,
             retries=retries,
+            on_budget=on_budget,
         )
-        return self._returned(_result(list(events)))
+        return self._returned(_result(list(events)), on_budget)
 
     @suggest_keywords(Options)
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Iterator[StreamEvent[T_co]]:
@@ -362,7 +377,8 @@ class Generator(Generic[T_co]):
 
     async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> Result[T_co]:
         """Generate one text without blocking the running event loop; otherwise like `__call__`."""
-        return self._returned(_result([event async for event in self.stream_async(prompt, **options)]))
+        result = _result([event async for event in self.stream_async(prompt, **options)])
+        return self._returned(result, options.get("on_budget"))
 
     @suggest_keywords(Options)
     def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[Result[T_co]]:
@@ -445,9 +461,9 @@ class Generator(Generic[T_co]):
         if not settings.retries:
             return first[1]
 
-        def again(result: Result[Any]) -> tuple[Decoding, TextCoroutine]:
+        def again(result: Result[Any], error: GuidedError) -> tuple[Decoding, TextCoroutine]:
             nonlocal prompt, tokens
-            prompt, tokens = prompt_with_error(self.model, prompt, tokens, result, self.prompt_tokens)
+            prompt, tokens = prompt_with_error(self.model, prompt, tokens, result, error, self.prompt_tokens)
             return self._attempt(tokens, settings, sampler)
 
         return with_retries(first, again, settings.retries)
@@ -477,11 +493,13 @@ class Generator(Generic[T_co]):
             settings.scores,
             self._limits if settings.is_canonical else None,
             settings.logprobs,
+            settings.on_budget,
         )
 
-    def _returned(self, result: Result[T_co]) -> Result[T_co]:
-        """Return the result of a single text; raise its error unless it is an `IncompleteError`, which ``value`` raises."""
-        if result.error is not None and not isinstance(result.error, IncompleteError):
+    def _returned(self, result: Result[T_co], on_budget: OnBudget | None) -> Result[T_co]:
+        """Return the result of a single text or raise its error; ``value`` raises an `IncompleteError` that nobody asked for."""
+        is_asked_for = on_budget == "raise" and result.steered is not None
+        if result.error is not None and (is_asked_for or not isinstance(result.error, IncompleteError)):
             raise result.error
         return result
 
@@ -489,23 +507,26 @@ class Generator(Generic[T_co]):
         vocabulary = self._spelling
         while not stream.stopped and (token := (yield from decoding.next())) is not None:
             if piece := stream.push(vocabulary[token] or b""):
-                yield Text(piece)
+                yield Text(piece, steered=decoding.is_steered)
         if rest := stream.close():
-            yield Text(rest)
-        finish_reason = decoding.finish_reason or "stop_string"
-        result = self._result(stream, tuple(decoding.tokens), finish_reason, decoding.forward_passes)
-        yield Done(with_search(result, decoding, vocabulary, stream.stops))
+            yield Text(rest, steered=decoding.is_steered)
+        result = with_search(self._result(stream, decoding), decoding, vocabulary, stream.stops)
+        yield Done(result, steered=result.steered is not None)
 
-    def _result(
-        self, stream: TextStream, tokens: tuple[int, ...], finish_reason: FinishReason, forward_passes: int
-    ) -> Result[T_co]:
-        """The result of a text; an error replaces the value if a stop string truncated the text."""
-        error = value = None
-        if stream.stopped and self.index is not None and not self.index.accepts(stream.text):
-            error = IncompleteError("the text has no value: a stop string cut it before it was complete")
-        else:
+    def _result(self, stream: TextStream, decoding: Decoding) -> Result[T_co]:
+        """The result of a text; an error replaces the value if a stop string or the budget cut the text."""
+        is_steered = decoding.steered is not None
+        finish_reason: FinishReason = "length" if is_steered else decoding.finish_reason or "stop_string"
+        is_cut = stream.stopped or (is_steered and decoding.on_budget != "complete")
+        error = budget_error(decoding, stream.text) if decoding.on_budget == "raise" else None
+        value = None
+        if error is None and is_cut and self.index is not None and not self.index.accepts(stream.text):
+            cut = "a stop string" if stream.stopped else "the end of max_tokens"
+            error = IncompleteError(f"the text has no value: {cut} cut it before it was complete", stream.text)
+        if error is None:
             value = self._value(stream.text)
-        return Result(stream.text, value, tokens, finish_reason, forward_passes, error)
+        tokens, n_passes, steered = tuple(decoding.tokens), decoding.forward_passes, decoding.steered
+        return Result(stream.text, value, tokens, finish_reason, n_passes, error, steered=steered)
 
     def __repr__(self) -> str:
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
@@ -538,7 +559,14 @@ def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tu
         (found,) = decoding.found
         log_z = found.log_z
         samples = tuple(
-            Sample(_text(text.tokens, vocabulary, stops), text.tokens, text.weight, text.scores, text.finish_reason)
+            Sample(
+                _text(text.tokens, vocabulary, stops),
+                text.tokens,
+                text.weight,
+                text.scores,
+                text.finish_reason,
+                text.steered,
+            )
             for text in found.texts
         )
     logprobs = tuple(decoding.logprobs or ())

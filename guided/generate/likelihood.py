@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,19 @@ class Step:
         Their log-probabilities under the model, not renormalized.
     log_mass : float
         Logarithm of the sum of their probabilities; minus infinity if there is no token.
+    refused : ndarray[float64]
+        Log-probabilities of the tokens that only the budget excludes.
     """
 
     tokens: Int64Array
     logs: npt.NDArray[np.float64]
     log_mass: float
+    refused: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def log_refused(self) -> float:
+        """Logarithm of the sum of the probabilities of the tokens that only the budget excludes."""
+        return float(np.logaddexp.reduce(self.refused, initial=-np.inf))
 
     def shares(self) -> npt.NDArray[np.float64]:
         """The distribution that masking samples from, up to a factor."""
@@ -41,7 +49,7 @@ class Step:
 
     def without(self, places: Sequence[int]) -> "Step":
         """The step without the tokens at some indices; ``log_mass`` stays, so the rest are drawn in proportion to it."""
-        return Step(np.delete(self.tokens, places), np.delete(self.logs, places), self.log_mass)
+        return replace(self, tokens=np.delete(self.tokens, places), logs=np.delete(self.logs, places))
 
     @property
     def log_left(self) -> float:
@@ -61,7 +69,7 @@ class Step:
         return self.scores(place) if is_here else Scores(-np.inf, -np.inf)
 
 
-def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int]) -> Step:
+def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int], free: Int32Array | None = None) -> Step:
     """Return the step with these logits and this mask. O(size).
 
     Parameters
@@ -71,6 +79,8 @@ def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int]) -> S
         The allowed tokens; either all or none of ``eos``.
     eos : sequence of int
         The vocabulary's end-of-sequence tokens.
+    free : ndarray[int32], optional
+        The tokens that would be allowed with a larger budget. None: the same.
 
     Raises
     ------
@@ -83,12 +93,13 @@ def step_of(logits: npt.NDArray[Any], mask: Int32Array, eos: Sequence[int]) -> S
         logs[eos[0]] = np.logaddexp.reduce(logs[list(eos)])
         allowed[list(eos[1:])] = False
     tokens = np.flatnonzero(allowed & (logs > -np.inf))
+    refused = np.zeros(0) if free is None else logs[unpack(free & ~mask, len(logs))]
     logs = logs[tokens]
     if not len(logs):
-        return Step(tokens, logs, -math.inf)
+        return Step(tokens, logs, -math.inf, refused)
     shares, log_scale = scaled(logs)
     # Why min: rounding must not give a mass above 1.
-    return Step(tokens, logs, min(log_scale + math.log(shares.sum()), 0.0))
+    return Step(tokens, logs, min(log_scale + math.log(shares.sum()), 0.0), refused)
 
 
 def logprob_of(token: int, logits: npt.NDArray[Any], n_top: int, vocabulary: Vocabulary) -> Logprob:

@@ -1,7 +1,7 @@
-"""Retries: generate again, with the error in view, while validators of a type refuse the value of a complete text.
+"""Retries: generate again, with the error in view, while the budget steers the text or validators of a type refuse its value.
 
-A schema's constraints hold in every text, but a validator is code: it can refuse a value that the schema allows. The model then reads its
-text and the error, and generates another text with a budget of its own:
+A schema's constraints hold in every text, but a validator is code: it can refuse a value that the schema allows. And the budget may have
+chosen what a text says. The model then reads its text and the error, and generates another text with a budget of its own:
 
 - after a prompt of messages, the text is an assistant message, and the error a user message;
 - after a str, both are appended to it.
@@ -13,18 +13,18 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from guided.errors import SchemaError
+from guided.errors import GuidedError, IncompleteError, SchemaError
 from guided.events import Done, Event, Refused, Result
 from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.messages import text_of
 from guided.generate.model import LanguageModel, Prompt, common_prefix
 
-__all__ = ["prompt_with_error", "with_retries"]
+__all__ = ["budget_error", "prompt_with_error", "with_retries"]
 
 Attempt = tuple[Decoding, TextCoroutine]
 
 
-def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retries: int) -> TextCoroutine:
+def with_retries(first: Attempt, again: Callable[[Result[Any], GuidedError], Attempt], retries: int) -> TextCoroutine:
     """Return the coroutine of a text that is generated anew while its value is refused.
 
     Parameters
@@ -32,9 +32,10 @@ def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retrie
     first : (Decoding, TextCoroutine)
         The first attempt.
     again : callable
-        Returns the next attempt after a refused result.
+        Returns the next attempt after a refused result and its error.
     retries : int
-        Maximum number of further attempts. If the last one fails too, ``error`` of the result has all ``attempts``.
+        Maximum number of further attempts. If validators refuse the last one too, ``error`` of the result has all ``attempts``; if the
+        budget steered it, it is the result.
     """
     refused = list[Refused]()
     n_passes = 0
@@ -44,18 +45,21 @@ def with_retries(first: Attempt, again: Callable[[Result[Any]], Attempt], retrie
         decoding, coroutine = attempt
         result = yield from _forwarded(coroutine, read)
         n_passes += result.forward_passes
-        if not isinstance(result.error, SchemaError):
+        error = result.error if isinstance(result.error, SchemaError) else budget_error(decoding, result.text)
+        if error is None:
             break
-        refusal = Refused(result.text, result.error)
+        refusal = Refused(result.text, error, steered=result.steered is not None)
         if len(refused) == retries:
-            result = replace(result, error=_final([*refused, refusal]))
+            if isinstance(error, SchemaError):
+                result = replace(result, error=_final(error, [*refused, refusal]))
             break
         refused.append(refusal)
         yield refusal
         # A search reads its texts in other rows, or from the beginning.
         read = decoding.context
-        attempt = again(result)
-    yield Done(replace(result, refused=tuple(refused), forward_passes=n_passes))
+        attempt = again(result, error)
+    result = replace(result, refused=tuple(refused), forward_passes=n_passes)
+    yield Done(result, steered=result.steered is not None)
 
 
 def _forwarded(coroutine: TextCoroutine, read: Sequence[int]) -> Generator[Any, Any, Result[Any]]:
@@ -74,9 +78,19 @@ def _forwarded(coroutine: TextCoroutine, read: Sequence[int]) -> Generator[Any, 
         answer = yield item
 
 
-def _final(refused: Sequence[Refused]) -> SchemaError:
+def budget_error(decoding: Decoding, text: str) -> IncompleteError | None:
+    """The error of a text that the budget steered; None if it did not."""
+    if decoding.steered is None:
+        return None
+    return IncompleteError(
+        f"the text does not fit max_tokens (or the model's context): the model chose {decoding.steered:,} tokens, and too few were "
+        "left to go on as it wanted; a larger max_tokens gives it room",
+        text,
+    )
+
+
+def _final(last: SchemaError, refused: Sequence[Refused]) -> SchemaError:
     """The error of the last text, with all of them."""
-    last = refused[-1].error
     error = SchemaError(last.reason, last.pointer, last.keyword)
     error.attempts = tuple((one.text, one.error) for one in refused)
     error.__cause__ = last
@@ -89,6 +103,7 @@ def prompt_with_error(
     prompt: Prompt,
     tokens: Sequence[int],
     result: Result[Any],
+    error: GuidedError,
     tokens_of: Callable[[Prompt], list[int]],
 ) -> tuple[Prompt, list[int]]:
     """Return the prompt after a refused text, and its tokens; a str stays as it is, only its tokens grow.
@@ -101,17 +116,19 @@ def prompt_with_error(
     tokens : sequence of int
         Its tokens.
     result : Result
-        The refused text with its error.
+        The refused text.
+    error : GuidedError
+        Why it was refused.
     tokens_of : callable
         Returns the tokens of a prompt of messages.
     """
     if isinstance(prompt, str):
-        return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nError: {result.error}\nCorrected:\n")]
+        return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nError: {error}\nCorrected:\n")]
     messages = [dict(message) for message in prompt]
     text = result.text
     if messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:
         # The text continues this message.
         text = text_of(messages.pop()) + text
-    error = f"Error: {result.error}\nAnswer again, corrected."
-    longer = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": error}]
+    reason = f"Error: {error}\nAnswer again, corrected."
+    longer = [*messages, {"role": "assistant", "content": text}, {"role": "user", "content": reason}]
     return longer, tokens_of(longer)

@@ -18,13 +18,14 @@ import numpy as np
 from guided.engine.index import Index
 from guided.engine.specs import Choice
 from guided.errors import LimitError
-from guided.events import Done, FinishReason, Text
+from guided.events import Done, Text
 from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.generator import Generator, Settings, T_co
 from guided.generate.likelihood import log_softmax
 from guided.generate.model import LanguageModel, Logits, Prompt, common_prefix
 from guided.generate.sampler import Sampler
 from guided.generate.search import enumeration
+from guided.generate.steering import ENDLESS
 from guided.generate.stops import TextStream
 from guided.limits import Limits
 
@@ -95,21 +96,32 @@ class ScoredChoice(Generator[T_co]):
         return super().coroutine(prompt, settings, sampler)
 
     def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
-        fitting = [candidate for candidate in self._candidates if len(candidate) <= decoding.left]
-        if not fitting:
+        if not any(len(candidate) <= decoding.left for candidate in self._candidates):
             needed = min(map(len, self._candidates))
             raise LimitError("context", needed, decoding.left, "the shortest option is longer")
-        found = yield from scores(decoding, fitting)
-        chosen = fitting[int(np.argmax(found))]
+        # The model never reads the last token of an option.
+        most = self.model.context_length
+        room = ENDLESS if most is None else most - decoding.place + 1
+        readable = [candidate for candidate in self._candidates if len(candidate) <= room]
+        found = yield from scores(decoding, readable)
+        wanted = chosen = readable[int(np.argmax(found))]
+        if len(chosen) > decoding.left or len(readable) < len(self._candidates):
+            if decoding.on_budget == "truncate":
+                chosen = chosen[: decoding.left]
+            else:
+                fitting = [place for place, candidate in enumerate(readable) if len(candidate) <= decoding.left]
+                chosen = readable[max(fitting, key=found.__getitem__)]
+                chosen = chosen if decoding.steer(wanted, chosen) else ()
         for token in chosen:
             yield from decoding.take(token)
-        option = self.model.vocabulary.decode(chosen).decode()
-        stream.push(option.encode())
+        if chosen not in self._candidates:
+            decoding.steer()
+        stream.push(self.model.vocabulary.decode(chosen))
         stream.close()
         if stream.text:
-            yield Text(stream.text)
-        finish_reason: FinishReason = "stop_string" if stream.stopped else "stop"
-        yield Done(self._result(stream, chosen, finish_reason, decoding.forward_passes))
+            yield Text(stream.text, steered=decoding.is_steered)
+        decoding.finish_reason = "stop_string" if stream.stopped else "stop"
+        yield Done(self._result(stream, decoding), steered=decoding.steered is not None)
 
 
 class WeighedChoice(Generator[T_co]):

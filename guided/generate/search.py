@@ -17,6 +17,11 @@ the model's output begins with the tokens of w, sums to ``Z <= 1`` over all text
 - `beam` finds texts with high ``p(w)``.
 - `enumeration` computes the target up to a bound, for constraints with few texts.
 
+Steered texts. The budget is a part of the target, so it may change which text is found. `smc` and `rejection` draw as if there were no
+budget; if a token is drawn that only the budget excludes, the texts found are steered from where they leave the prefix before it. `beam`
+calls a text steered if the budget excluded a more probable prefix, and `enumeration` if what it excluded may have more than ``tolerance``
+of the probability.
+
 Allowed tokens are those of `Guide.mask_within`: for JSON Schema and Lark grammars it may omit tokens whose completions are too expensive to
 find, which the target then excludes.
 
@@ -32,8 +37,8 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -46,7 +51,7 @@ from guided.generate.canonical import Canonical
 from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
 from guided.generate.likelihood import Step, scaled, step_of
 from guided.generate.model import Logits, common_prefix
-from guided.generate.steering import Steering, token_mask
+from guided.generate.steering import ENDLESS, Steering, token_mask
 
 __all__ = ["Node", "Texts", "beam", "best_first", "enumeration", "pick", "rejection", "smc"]
 
@@ -73,6 +78,10 @@ class Node:
         The tokens that may follow; None if the text ends here.
     finish_reason : {"stop", "length", "stop_string"}
         Why the text ends here, if it does.
+    free : Steering or None
+        As in `Start`, after the prefix.
+    free_mask : ndarray[int32] or None
+        The tokens that might follow with a larger budget, if they are others.
     """
 
     guide: Steering
@@ -81,6 +90,8 @@ class Node:
     tail: bytes
     mask: Int32Array | None
     finish_reason: FinishReason = "stop"
+    free: Steering | None = None
+    free_mask: Int32Array | None = None
 
 
 class Texts:
@@ -88,17 +99,17 @@ class Texts:
 
     def __init__(self, start: Start) -> None:
         self._vocabulary, self._left = start.vocabulary, start.left
-        self._has_dead_ends = isinstance(start.guide, Canonical)
+        self._has_dead_ends, self._is_cut = isinstance(start.guide, Canonical), start.is_cut
         self._eos = frozenset(start.vocabulary.eos)
         self._text_words = ~token_mask(start.vocabulary.eos, start.vocabulary.size)
         self._stops = tuple(stop.encode() for stop in start.stops)
         self._longest = max(map(len, self._stops), default=1) - 1
-        self.root = self._node(start.guide.fork(), (), Scores(), b"")
+        self.root = self._node(Node(start.guide.fork(), (), Scores(), b"", None, free=start.free and start.free.fork()))
 
     def step(self, node: Node, logits: Logits) -> Step:
         """The tokens that may follow a prefix."""
         assert node.mask is not None
-        return step_of(logits, node.mask, self._vocabulary.eos)
+        return step_of(logits, node.mask, self._vocabulary.eos, node.free_mask)
 
     def child(self, node: Node, step: Step, place: int) -> Node | None:
         """The prefix extended by the token at index ``place`` of a step; None if no text of the target begins with it."""
@@ -109,10 +120,15 @@ class Texts:
         guide.advance(token)
         if token in self._eos:
             return Node(guide, node.tokens, scores, b"", None)
+        free = None
+        if node.free is not None and node.free.mask()[token >> 5] >> (token & 31) & 1:
+            free = node.free.fork()
+            free.advance(token)
         data = node.tail + (self._vocabulary[token] or b"") if self._stops else b""
+        tokens = (*node.tokens, token)
         if any(stop in data for stop in self._stops):
-            return Node(guide, (*node.tokens, token), scores, b"", None, "stop_string")
-        return self._node(guide, (*node.tokens, token), scores, data[max(len(data) - self._longest, 0) :])
+            return Node(guide, tokens, scores, b"", None, "stop_string")
+        return self._node(Node(guide, tokens, scores, data[max(len(data) - self._longest, 0) :], None, free=free))
 
     def ends_segment(self, node: Node) -> bool:
         """Whether a text ends with a prefix, or its last token ends with a space or punctuation."""
@@ -123,17 +139,19 @@ class Texts:
 
     def is_live(self, node: Node, step: Step, place: int) -> bool:
         """Whether some text of the target begins with the prefix extended by a token of a step."""
-        left = self._left - len(node.tokens)
+        left = ENDLESS if self._is_cut else self._left - len(node.tokens)
         return not self._has_dead_ends or node.guide.fits(int(step.tokens[place]), left)
 
-    def _node(self, guide: Steering, tokens: tuple[int, ...], scores: Scores, tail: bytes) -> Node:
-        """The prefix, which ends here if the budget is used up or no further token fits it."""
-        left = self._left - len(tokens)
-        mask = guide.mask_within(left) if left > 0 else None
-        if mask is not None and (mask & self._text_words).any():
-            return Node(guide, tokens, scores, tail, mask)
-        can_continue = bool((guide.mask() & self._text_words).any())
-        return Node(guide, tokens, scores, tail, None, "length" if can_continue else "stop")
+    def _node(self, node: Node) -> Node:
+        """The prefix with its masks; it ends here if the budget is used up or no further token fits it."""
+        left, free = self._left - len(node.tokens), (node.free or node.guide).mask()
+        if left > 0:
+            mask = free if self._is_cut else node.guide.mask_within(left)
+            if (mask & self._text_words).any():
+                return replace(node, mask=mask, free_mask=None if np.array_equal(mask, free) else free)
+        if not (free & self._text_words).any():
+            return node
+        return replace(node, finish_reason="length")
 
 
 @dataclass(slots=True)
@@ -182,6 +200,8 @@ def smc(
     """
     texts = Texts(start)
     groups = [_Group(texts.root, particles, 0.0, 0.0)]
+    # The prefix after which a particle drew a token that only the budget excludes.
+    lost: tuple[int, ...] | None = None
     n_passes = 0
     while live := [group for group in groups if group.node.mask is not None]:
         answers = yield _request(start, [(group.parent, group.node) for group in live])
@@ -189,6 +209,8 @@ def smc(
         for row, (group, logits) in enumerate(zip(live, answers, strict=True)):
             group.step, group.parent = texts.step(group.node, logits), row
             group.log_weight += group.step.log_mass
+            if lost is None and any(_is_refused(group.step, random) for _ in range(group.count)):
+                lost = group.node.tokens
         for group in groups:
             if not by_segment or texts.ends_segment(group.node) or group.log_weight == -np.inf:
                 group.log_compared = group.log_weight
@@ -204,7 +226,7 @@ def smc(
     weights, log_mean = _weights([group.log_weight for group in groups], groups, particles)
     shares = weights / weights.sum()
     chosen = int(_systematic(shares, 1, random).argmax())
-    return _found([group.node for group in groups], shares, chosen, log_mean, n_passes)
+    return _found([group.node for group in groups], shares, chosen, log_mean, n_passes, [lost] * len(groups))
 
 
 def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
@@ -231,6 +253,8 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
     texts = Texts(start)
     # Prefixes, each with the row of its parent.
     kept = [(0, texts.root)]
+    # The most probable prefix after which the budget excludes a token, and the logarithm of the probability with this token.
+    lost, log_lost = tuple[int, ...](), -np.inf
     n_passes = 0
     while live := [(parent, node) for parent, node in kept if node.mask is not None]:
         answers = yield _request(start, live)
@@ -244,6 +268,8 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
                 continue
             row, logits = next(answer)
             step = texts.step(node, logits)
+            if (log := before + float(step.refused.max(initial=-np.inf))) > log_lost:
+                lost, log_lost = node.tokens, log
             best = np.argsort(-step.logs, kind="stable").tolist()
             for place in itertools.islice((place for place in best if texts.is_live(node, step, place)), width):
                 candidates.append(_Candidate(before + float(step.logs[place]), node, row, step, place))
@@ -258,7 +284,8 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
             raise _no_particle()
     nodes = [node for _, node in kept]
     masses, log_scale = scaled(np.array([node.scores.log_probability for node in nodes]))
-    return _found(nodes, masses / masses.sum(), 0, log_scale + math.log(masses.sum()), n_passes)
+    losses = [lost if node.scores.log_probability < log_lost else None for node in nodes]
+    return _found(nodes, masses / masses.sum(), 0, log_scale + math.log(masses.sum()), n_passes, losses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +331,9 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
     """
     texts, read = Texts(start), _Reader(start)
     root = _Branch(texts.root)
-    accepted = list[Node]()
+    accepted, losses = list[Node](), list[tuple[int, ...] | None]()
+    # The prefix after which the model drew a token that only the budget excludes.
+    lost: tuple[int, ...] | None = None
     n_remembered = 0
     for _ in range(attempts):
         if root.log_bound == -np.inf:
@@ -319,6 +348,7 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
             # In a known one, the weights sum to its bound.
             place = branch.draw(random)
             if place is None:
+                lost = branch.node.tokens if lost is None and branch.has_refused(random) else lost
                 break
             if place not in branch.children:
                 child = texts.child(branch.node, branch.step, place)
@@ -328,6 +358,7 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
                 break
         else:
             accepted.append(branch.node)
+            losses.append(lost)
         for known in reversed(path):
             if not known.is_known:
                 assert known.step is not None
@@ -347,9 +378,10 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
             f"{len(accepted)} of {samples} samples were accepted; method='smc' needs no attempts",
         )
     counts = Counter(node.tokens for node in accepted)
-    distinct = {node.tokens: node for node in accepted}
+    distinct = {node.tokens: (node, lost) for node, lost in zip(accepted, losses, strict=True)}
+    nodes, last_losses = zip(*distinct.values(), strict=True)
     weights = np.array([counts[tokens] / samples for tokens in distinct])
-    return _found(list(distinct.values()), weights, 0, None, read.n_passes)
+    return _found(nodes, weights, 0, None, read.n_passes, last_losses)
 
 
 def enumeration(
@@ -380,7 +412,7 @@ def enumeration(
         The model gives every text of the constraint a probability of 0.
     """
     texts, read = Texts(start), _Reader(start)
-    nodes = yield from best_first(texts, read, lambda node: node.mask is None, tolerance, prefixes)
+    nodes, lost = yield from best_first(texts, read, lambda node: node.mask is None, tolerance, prefixes)
     masses, log_scale = scaled(np.array([node.scores.log_probability for node in nodes]))
     shares, spelled = dict[bytes, float](), dict[bytes, int]()
     for place, node in enumerate(nodes):
@@ -389,7 +421,8 @@ def enumeration(
         if data not in spelled or masses[place] > masses[spelled[data]]:
             spelled[data] = place
     chosen = spelled[pick(shares, random)]
-    return _found(nodes, masses / masses.sum(), chosen, log_scale + math.log(masses.sum()), read.n_passes)
+    losses = [lost] * len(nodes)
+    return _found(nodes, masses / masses.sum(), chosen, log_scale + math.log(masses.sum()), read.n_passes, losses)
 
 
 def best_first(
@@ -398,7 +431,7 @@ def best_first(
     is_end: Callable[[Node], bool],
     tolerance: float,
     prefixes: int,
-) -> Generator[Feed, Logits, list[Node]]:
+) -> Generator[Feed, Logits, tuple[list[Node], tuple[int, ...] | None]]:
     """Find prefixes that hold nearly all of the probability of the target, expanding the most probable prefix first.
 
     The probability of a prefix is an upper bound of what its extensions add. So once the prefixes that have not been expanded hold at most
@@ -417,6 +450,12 @@ def best_first(
     prefixes : int
         Maximum number of prefixes expanded.
 
+    Returns
+    -------
+    list of Node, tuple of int or None
+        The prefixes found; and if what the budget excludes may hold more than ``tolerance`` times their probability, the prefix after
+        which it excludes most.
+
     Raises
     ------
     LimitError
@@ -425,8 +464,9 @@ def best_first(
         The model gives every text of the constraint a probability of 0.
     """
     found, heap, number = list[Node](), list[tuple[float, int, Node]](), itertools.count()
-    # Logarithm of the probability of what was found.
-    log_found = -np.inf
+    # Logarithms of the probabilities of what was found, of what the budget excludes, and of the most that it excludes after one prefix.
+    log_found = log_refused = log_lost = -np.inf
+    lost: tuple[int, ...] | None = None
     # Number of expansions before which what is left cannot be little enough.
     due = 0
 
@@ -454,13 +494,18 @@ def best_first(
             raise LimitError("prefixes", prefixes + 1, prefixes, "too many spellings have to be compared")
         _, _, node = heapq.heappop(heap)
         step = texts.step(node, (yield from read(node.tokens)))
+        log_here = node.scores.log_probability + step.log_refused
+        log_refused = float(np.logaddexp(log_refused, log_here))
+        if log_here > log_lost:
+            lost, log_lost = node.tokens, log_here
         for place in range(len(step.tokens)):
             child = texts.child(node, step, place)
             if child is not None:
                 add(child)
     if not found:
         raise _no_text()
-    return found
+    is_steered = log_refused > log_found + (math.log(tolerance) if tolerance else -np.inf)
+    return found, lost if is_steered else None
 
 
 def pick(shares: Mapping[K, float], random: np.random.Generator | None) -> K:
@@ -530,6 +575,12 @@ class _Branch:
         place = int(np.searchsorted(cumulative, random.random() * total, side="right"))
         return place if place < len(cumulative) else None
 
+    def has_refused(self, random: np.random.Generator) -> bool:
+        """Draw whether a token that is not allowed is one that only the budget excludes."""
+        assert self.step is not None
+        log_others = math.log(max(-math.expm1(self.step.log_mass), 1e-300))
+        return bool(len(self.step.refused)) and random.random() < math.exp(min(self.step.log_refused - log_others, 0))
+
     def _weights(self) -> tuple[npt.NDArray[np.float64], float]:
         """The weights up to a factor, the largest 1, and the logarithm of that factor."""
         assert self.step is not None
@@ -576,6 +627,13 @@ def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -
             group.step = group.step.without(dead)
 
 
+def _is_refused(step: Step, random: np.random.Generator) -> bool:
+    """Draw from the tokens of the constraint; return whether the budget excludes the token drawn."""
+    if not len(step.refused):
+        return False
+    return random.random() < math.exp(step.log_refused - float(np.logaddexp(step.log_mass, step.log_refused)))
+
+
 def _resampled(groups: list[_Group], particles: int, random: np.random.Generator) -> list[_Group]:
     """The groups with new counts and equal compared weights, if the effective number of particles is below half of their number."""
     weights, log_mean = _weights([group.log_compared for group in groups], groups, particles)
@@ -602,12 +660,21 @@ def _systematic(probabilities: npt.NDArray[np.float64], count: int, random: np.r
 
 
 def _found(
-    nodes: list[Node], weights: npt.NDArray[np.float64], chosen: int, log_z: float | None, n_passes: int
+    nodes: Sequence[Node],
+    weights: npt.NDArray[np.float64],
+    chosen: int,
+    log_z: float | None,
+    n_passes: int,
+    losses: Sequence[tuple[int, ...] | None],
 ) -> Found:
-    texts = [
-        FoundText(node.tokens, float(weight), node.scores, node.finish_reason)
-        for node, weight in zip(nodes, weights, strict=True)
-    ]
+    """The texts of nodes; `losses`: for each, the prefix after which the budget excluded what might have been found instead."""
+    texts = list[FoundText]()
+    for node, weight, lost in zip(nodes, weights, losses, strict=True):
+        steered = len(node.tokens) if node.finish_reason == "length" else None
+        if lost is not None:
+            steered = common_prefix(node.tokens, lost)
+        reason = node.finish_reason if steered is None else "length"
+        texts.append(FoundText(node.tokens, float(weight), node.scores, reason, steered))
     order = np.argsort(-weights, kind="stable")
     return Found(texts[chosen], tuple(texts[place] for place in order), log_z, n_passes)
 

@@ -8,9 +8,10 @@ of a segment depends on the number of segments before it:
 - if a text lasts *until* a tool is called, each segment ends with a call, and the last segment with a call of that tool.
 
 Invariant: each segment leaves the minimum number of tokens that the following segments need (``reserve``), so the budget always suffices.
+Near its end, a text may contain fewer calls, or only the last one; ``free`` is what it might contain otherwise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from guided.automata.automaton import Automaton
 from guided.calls.modes import ended_by_calls
@@ -41,11 +42,14 @@ class Segment:
         Index of the segment's texts.
     reserve : int
         Minimum number of tokens the following segments need.
+    free : Segment or None
+        The segment that a larger budget would allow, of other calls.
     """
 
     spec: Tools
     index: Index
     reserve: int = 0
+    free: "Segment | None" = None
 
     @property
     def least(self) -> int:
@@ -129,8 +133,10 @@ class Segments:
             if n_before:
                 calling, last = self._later_calling, self._later_last
             reserve = self._later_last.least
-            has_room = left >= calling.least + reserve and (self._most is None or n_before + 1 < self._most)
-            return Segment(calling.spec, calling.index, reserve) if has_room else last
+            if self._most is not None and n_before + 1 >= self._most:
+                return last
+            has_room = left >= calling.least + reserve
+            return replace(calling, reserve=reserve) if has_room else replace(last, free=calling)
         usual = self._later if n_before else self._first
         if self._most is not None and n_before >= self._most:
             return self._later_silent
@@ -138,10 +144,10 @@ class Segments:
             return usual
         each = self._calling.least
         if n_before:
-            return Segment(self._calling.spec, self._calling.index, (self._fewest - n_before - 1) * each)
+            return replace(self._calling, reserve=(self._fewest - n_before - 1) * each)
         # Why silent: once a call begins, the required number must follow, and they do not fit.
         has_room = left >= self._fewest * each + usual.least
-        return Segment(usual.spec, usual.index, (self._fewest - 1) * each) if has_room else self._silent
+        return replace(usual, reserve=(self._fewest - 1) * each) if has_room else replace(self._silent, free=usual)
 
     def least(self, n_before: int) -> int:
         """Return the minimum number of tokens that a text needs after `n_before` segments."""

@@ -8,7 +8,10 @@ import numpy as np
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FreeGuide", "Steering", "token_mask"]
+__all__ = ["ENDLESS", "FreeGuide", "Steering", "token_mask"]
+
+# In place of a budget: more tokens than any text has.
+ENDLESS = 1 << 40
 
 
 class Steering(Protocol):

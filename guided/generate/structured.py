@@ -70,12 +70,12 @@ class JsonGenerator(Generator[T_co]):
             item = inner.send(answer)
             if isinstance(item, Done):
                 if item.result.error is None:
-                    yield from values.close()
-                yield Done(values.result(item.result))
+                    yield from values.close(item.steered)
+                yield replace(item, result=values.result(item.result))
                 return
             answer = yield item
             if isinstance(item, Text):
-                yield from values.feed(item.text)
+                yield from values.feed(item)
 
     def __repr__(self) -> str:
         return f"<JsonGenerator of {self.index!r}>"
@@ -91,19 +91,19 @@ class _Values:
         self._whole: Any = None
         self._error: SchemaError | None = None
 
-    def feed(self, piece: str) -> Iterator[Event]:
-        self._text.write(piece)
-        yield from self._completed(self._reader.feed(piece))
+    def feed(self, piece: Text) -> Iterator[Event]:
+        self._text.write(piece.text)
+        yield from self._completed(self._reader.feed(piece.text), piece.steered)
 
-    def close(self) -> Iterator[Event]:
-        yield from self._completed(self._reader.close())
+    def close(self, is_steered: bool) -> Iterator[Event]:
+        yield from self._completed(self._reader.close(), is_steered)
 
     def result(self, result: Result[Any]) -> Result[Any]:
         """The result with the value of the whole text, or with the error if the type rejects it."""
         error = result.error or self._error
         return replace(result, value_or_none=self._whole if error is None else None, error=error)
 
-    def _completed(self, found: list[Completed]) -> Iterator[Event]:
+    def _completed(self, found: list[Completed], is_steered: bool) -> Iterator[Event]:
         for item in found:
             self._text.seek(item.begin)
             text = self._text.read(item.end - item.begin)
@@ -117,7 +117,7 @@ class _Values:
                 continue
             if not path:
                 self._whole, self._error = value, None
-            yield ValueCompleted("".join(f"/{_escaped(step)}" for step in path), value)
+            yield ValueCompleted("".join(f"/{_escaped(step)}" for step in path), value, steered=is_steered)
 
 
 def _escaped(step: str | int) -> str:

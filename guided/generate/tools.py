@@ -3,7 +3,8 @@
 `guided.generate.writing` generates a single text; this module holds the state that all texts of the same tools share.
 
 Tokens that the model chooses count towards ``max_tokens``; inserted ones do not. Every call that begins is completed: near the end of the
-budget only calls that fit can begin. Stop strings apply to free text, never within a call.
+budget only calls that fit can begin. But a call whose tokens the budget chose does not run, unless it is that of ``until``. Stop strings
+apply to free text, never within a call.
 
 With ``select="score"`` a tool is chosen by its whole name (`guided.generate.scoring`): choosing token by token is greedy, so a model that
 wants a missing name may pick the wrong tool because of a shared prefix. Arguments are always chosen token by token.
@@ -28,7 +29,7 @@ from guided.calls.waiting import seconds
 from guided.engine.index import Index
 from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
-from guided.generate.decoding import TextCoroutine
+from guided.generate.decoding import OnBudget, TextCoroutine
 from guided.generate.drivers import alone, alone_async
 from guided.generate.generator import Generator, Method, Options, Resampling, Settings, Tokenization, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
@@ -72,6 +73,8 @@ class ToolsGenerator(Generator[list[Call]]):
         Seconds that a call may take; None and ``math.inf`` mean no limit.
     confirm : callable, optional
         Decides whether a call may run (`guided.calls.running`).
+    run_steered : bool
+        Whether to run calls that the budget steered, as in `guided.tools`.
     show_tools : {"auto", "template", "prompt", "never"}
         How a prompt of messages presents the tools to the model, as in `guided.tools`.
     limits : Limits, optional
@@ -102,6 +105,7 @@ class ToolsGenerator(Generator[list[Call]]):
         select: Literal["greedy", "score", "probability"] = "greedy",
         timeout: float | None = None,
         confirm: Confirm | None = None,
+        run_steered: bool = False,
         show_tools: ShowTools = "auto",
         limits: Limits | None = None,
     ) -> None:
@@ -113,6 +117,8 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(f"errors must be 'show' or 'raise', not {shown(errors)}")
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
+        if not isinstance(run_steered, bool):
+            raise TypeError(f"run_steered must be a bool, not {type(run_steered).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         segments = Segments(model, spec, has_segments, index, until, limits)
         # The values come from `Writing`.
@@ -133,6 +139,7 @@ class ToolsGenerator(Generator[list[Call]]):
             select=select,
             timeout=seconds(timeout),
             confirm=confirm,
+            run_steered=run_steered,
             prefixes=self._limits.prefixes,
         )
 
@@ -160,6 +167,7 @@ class ToolsGenerator(Generator[list[Call]]):
         repetition_penalty: float | None = None,
         logprobs: int | None = None,
         retries: int = 0,
+        on_budget: OnBudget = "complete",
     ) -> ToolsResult:
         """Generate one text like `Generator.__call__`. The result also has ``calls``.
 
@@ -167,6 +175,9 @@ class ToolsGenerator(Generator[list[Call]]):
         then reads. Stop strings end the text that was chosen, but not the texts of the search.
 
         ``retries`` must be 0: the model reads the error of a call in its result.
+
+        A call that the budget steered does not run (see ``run_steered``). A call that ``on_budget="raise"`` or ``"truncate"`` cuts is in
+        ``error.text``, but neither in ``text`` nor in ``calls``.
         """
         result = super().__call__(
             prompt,
@@ -186,6 +197,7 @@ class ToolsGenerator(Generator[list[Call]]):
             repetition_penalty=repetition_penalty,
             logprobs=logprobs,
             retries=retries,
+            on_budget=on_budget,
         )
         return cast("ToolsResult", result)
 

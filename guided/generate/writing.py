@@ -42,10 +42,12 @@ from guided.generate.generator import with_search
 from guided.generate.likelihood import scaled
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.pinned import Pinned
+from guided.generate.retries import budget_error
 from guided.generate.scoring import scores
 from guided.generate.search import Node, Texts, best_first, pick
 from guided.generate.segments import Segments
 from guided.generate.stops import TextStream
+from guided.guide.guide import Guide
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["CallPrompt", "ToolConfig", "Writing"]
@@ -53,6 +55,7 @@ __all__ = ["CallPrompt", "ToolConfig", "Writing"]
 CallPrompt: TypeAlias = str | Callable[[str], str]
 # Greatest error of the probability of a tool's name.
 _TOLERANCE = 1e-3
+_STEERED = "max_tokens was too small for what the model wanted to write: the budget chose tokens of this call, so it was not run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class ToolConfig:
         Whether each call ends a segment.
     segments : Segments
         Provides the segments.
-    until, call_prompt, errors, select, timeout, confirm
+    until, call_prompt, errors, select, timeout, confirm, run_steered
         As in `guided.tools`.
     prefixes : int
         As in `Limits`.
@@ -91,6 +94,7 @@ class ToolConfig:
     select: Literal["greedy", "score", "probability"]
     timeout: float | None
     confirm: Confirm | None
+    run_steered: bool
     prefixes: int
 
 
@@ -131,10 +135,15 @@ class Writing:
         """Start the next segment; raises LimitError if it does not fit into the budget."""
         self._decoding.reserve = 0
         segment = self._config.segments.segment(self._n_segments, self._decoding.left)
+        if self._decoding.on_budget == "truncate":
+            segment = segment.free or segment
         self._spec, self._guide, self._parser = segment.spec, segment.index.guide(), CallParser(segment.spec)
+        # What a larger budget would allow, until the first steered token: `Decoding.free`.
+        self._free = segment.free
+        self._free_guide = None if segment.free is None else segment.free.index.guide()
         self._data = bytearray()
         self._n_segments += 1
-        self._decoding.turn(self._guide, segment.reserve)
+        self._decoding.turn(self._guide, segment.reserve, self._free_guide)
 
     def enter(self, tool: str | None = None) -> None:
         """Start a call now, between two tokens.
@@ -169,7 +178,7 @@ class Writing:
 
     def coroutine(self) -> TextCoroutine:
         """Return the coroutine that generates the text."""
-        decoding = self._decoding
+        config, decoding = self._config, self._decoding
         yield from self._begun()
         while self._reason is None:
             if self._wanted is not None:
@@ -182,24 +191,39 @@ class Writing:
                     break
                 yield from self._read(self._config.spelling[chosen] or b"")
             yield from self._begun()
-        if self._reason != "stop_string":
+        if self._reason != "stop_string" and not self._is_in_call:
             for read in self._parser.close():
                 assert isinstance(read, TextRead)
                 yield from self._text_event(self._stream.push(read.data))
         yield from self._text_event(self._stream.close())
-        text = self._text if self._config.spec.is_running_text else self._data.decode()
+        is_running = config.spec.is_running_text
+        text = self._text if is_running else self._data.decode(errors="ignore")
+        error = None
+        if decoding.on_budget == "raise" or self._is_in_call:
+            begin = self._parser.call_start if is_running else len(self._data)
+            rest = b"" if begin is None else self._data[begin:]
+            error = budget_error(decoding, text + rest.decode(errors="ignore"))
         result = ToolsResult(
             text=text,
-            value_or_none=list(self._calls),
+            value_or_none=list(self._calls) if error is None else None,
             tokens=tuple(decoding.tokens),
             finish_reason=self._finish_reason(),
             forward_passes=decoding.forward_passes,
+            error=error,
             calls=tuple(self._calls),
+            steered=decoding.steered,
         )
-        yield Done(with_search(result, decoding, self._config.spelling, ()))
+        yield Done(with_search(result, decoding, config.spelling, ()), steered=decoding.steered is not None)
+
+    @property
+    def _is_in_call(self) -> bool:
+        """Whether the budget cut the text where it may not end."""
+        return self._decoding.on_budget != "complete" and self._decoding.is_steered and not self._parser.can_end
 
     def _finish_reason(self) -> FinishReason:
         """The finish reason; "tool_calls" if the text ended normally and calls without a tool to run wait for results."""
+        if self._decoding.steered is not None:
+            return "length"
         found = self._reason or self._decoding.finish_reason or "stop"
         is_waiting = any(call.name not in self._config.runnable for call in self._calls)
         return "tool_calls" if found == "stop" and is_waiting else found
@@ -218,7 +242,7 @@ class Writing:
         start = config.spec.format.start
         marker = config.model.vocabulary.special.get(start)
         has_marker = marker is not None and config.spelling[marker] == start.encode()
-        rest = self._opening(tool, start.encode())[0] if tool else ""
+        rest = self._opening(self._spec, tool, start.encode())[0] if tool else ""
         tokens = [marker] if has_marker and marker is not None else []
         if text := rest if has_marker else start + rest:
             tokens += config.model.encode(text)
@@ -241,32 +265,42 @@ class Writing:
         if self._config.select == "probability":
             yield from self._weighed()
             return
-        begun, candidates, ends = bytes(self._data[start:]), [], []
-        for name in self._spec.argument_lists:
-            rest, end = self._opening(name, begun)
+        decoding, begun = self._decoding, bytes(self._data[start:])
+        candidates, ends, fits = list[tuple[int, ...]](), list[bytes](), list[bool]()
+        spec, guide = self._free_calls()
+        for name in spec.argument_lists:
+            rest, end = self._opening(spec, name, begun)
             tokens = tuple(self._config.model.encode(rest)) if rest else ()
-            guide = self._guide.fork()
-            fits = guide.advance_many(tokens) == len(tokens) and guide.remaining <= self._decoding.left - len(tokens)
-            if tokens and fits:
+            if tokens and guide.fork().advance_many(tokens) == len(tokens):
+                after = self._guide.fork()
+                is_allowed = after.advance_many(tokens) == len(tokens)
                 candidates.append(tokens)
                 ends.append(rest.encode()[: end + 1])
-        if len(candidates) < 2:
+                fits.append(is_allowed and after.remaining <= decoding.left - len(tokens))
+        if decoding.on_budget == "truncate":
+            fits = [True] * len(fits)
+        if len(candidates) < 2 or not any(fits):
             return
-        found = yield from scores(self._decoding, candidates)
+        found = yield from scores(decoding, candidates)
         best = found.index(max(found))
+        if not fits[best]:
+            wanted, best = best, max((place for place, is_fit in enumerate(fits) if is_fit), key=found.__getitem__)
+            if not decoding.steer(candidates[wanted], candidates[best]):
+                return
         # The name is written in the tokens that were scored; the model chooses the token that contains the byte after the name.
         pinned = ends[best]
         for token in candidates[best]:
             data = self._config.spelling[token] or b""
-            if len(data) >= len(pinned):
+            if len(data) >= len(pinned) or not decoding.left:
                 break
             pinned = pinned[len(data) :]
             yield from self._take(token)
         while pinned:
-            own = self._decoding.guide
-            self._decoding.guide = Pinned(own, self._config.spelling, pinned)
-            chosen = yield from self._decoding.next()
-            self._decoding.guide = own
+            own, free = decoding.guide, decoding.free
+            decoding.guide = Pinned(own, self._config.spelling, pinned)
+            decoding.free = free and Pinned(free, self._config.spelling, pinned)
+            chosen = yield from decoding.next()
+            decoding.guide, decoding.free = own, decoding.free and free
             if chosen is None:
                 return
             data = self._config.spelling[chosen] or b""
@@ -275,7 +309,7 @@ class Writing:
 
     def _weighed(self) -> TextCoroutine:
         """Choose a tool by the probability of its name over all spellings, and write it in one of them."""
-        if len(self._spec.argument_lists) < 2:
+        if len(self._free_calls()[0].argument_lists) < 2:
             self._name_probabilities = dict.fromkeys(self._spec.argument_lists, 1.0)
             return
         decoding, spelling = self._decoding, self._config.spelling
@@ -306,9 +340,14 @@ class Writing:
         is_apart = spec.is_running_text and not spec.format.is_listed
         before = bytes(self._data[begin_of_call if is_apart else 0 :])
         n_before = len(started(before))
-        texts = Texts(Start(self._guide, (0,), decoding.left, spelling, ()))
-        nodes = yield from best_first(
-            texts, logits_after, lambda node: name_of(node) is not None, _TOLERANCE, self._config.prefixes
+        is_cut = decoding.on_budget == "truncate"
+        texts = Texts(Start(self._guide, (0,), decoding.left, spelling, (), decoding.free, is_cut))
+        nodes, lost = yield from best_first(
+            texts,
+            logits_after,
+            lambda node: node.mask is None or name_of(node) is not None,
+            _TOLERANCE,
+            self._config.prefixes,
         )
         decoding.forget(begin)
         masses, _ = scaled(np.array([node.scores.log_probability for node in nodes]))
@@ -318,12 +357,20 @@ class Writing:
         names = {name: sum(shares.values()) for name, shares in spellings.items()}
         self._name_probabilities = dict(sorted(names.items(), key=lambda item: -item[1]))
         chosen = pick(names, decoding.sampler.random if decoding.sampler.temperature else None)
-        for token in pick(spellings[chosen], None):
+        tokens = pick(spellings[chosen], None)
+        if lost is not None and not decoding.steer(lost, tokens):
+            return
+        for token in tokens:
             yield from self._take(token)
 
-    def _opening(self, name: str, begun: bytes) -> tuple[str, int]:
+    def _free_calls(self) -> tuple[Tools, Guide]:
+        """The calls that the segment might contain with a larger budget, and the guide of their texts."""
+        if self._decoding.free is None or self._free is None or self._free_guide is None:
+            return self._spec, self._guide
+        return self._free.spec, self._free_guide
+
+    def _opening(self, spec: Tools, name: str, begun: bytes) -> tuple[str, int]:
         """The rest of a call of a tool up to its arguments, and where the name ends in its bytes; empty if `begun` does not fit."""
-        spec = self._spec
         for text in openings(name, spec.argument_lists[name], spec.format, not spec.is_running_text):
             data = text.encode()
             if data.startswith(begun):
@@ -356,7 +403,7 @@ class Writing:
                     self._tool = read.name
                     self._probabilities_of_calls.append(self._name_probabilities)
                     self._name_probabilities = {}
-                    yield ToolCallStarted(read.name)
+                    yield ToolCallStarted(read.name, steered=self._decoding.is_steered)
                 case ArgumentRead():
                     yield self._argument(read)
                 case CallRead():
@@ -368,18 +415,19 @@ class Writing:
         for call, answer in zip(calls, answers, strict=True):
             self._text += answer
             if call.name in self._config.runnable:
-                yield ToolResult(call, answer)
+                yield ToolResult(call, answer, steered=call.steered)
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
         first, last = read.span
         further = self._spec.argument_lists[self._tool].variadic
         is_item = further is not None and further.label == read.name
-        return ToolArgument(read.name, read.value, self._data[first:last].decode(), is_item)
+        text = self._data[first:last].decode()
+        return ToolArgument(read.name, read.value, text, is_item, steered=self._decoding.is_steered)
 
     def _text_event(self, piece: str) -> Iterator[Event]:
         self._text += piece
         if piece:
-            yield Text(piece)
+            yield Text(piece, steered=self._decoding.is_steered)
 
     def _called(self, call: Call) -> TextCoroutine:
         """Run a complete call."""
@@ -387,10 +435,13 @@ class Writing:
         begin, end = call.span
         text = self._data[begin:end].decode()
         start = len(self._text) if config.spec.is_running_text else len(self._data[:begin].decode())
-        call = replace(call, span=(start, start + len(text)), probabilities=self._probabilities_of_calls.popleft())
+        probabilities, is_steered = self._probabilities_of_calls.popleft(), self._decoding.is_steered
+        call = replace(call, span=(start, start + len(text)), probabilities=probabilities, steered=is_steered)
         self._text += text
-        yield ToolCall(call, text)
+        yield ToolCall(call, text, steered=is_steered)
         tool = config.runnable.get(call.name)
+        if tool is not None and is_steered and not config.run_steered and call.name != config.until:
+            call = replace(call, error=call.error or CallRefused(_STEERED))
         if tool is not None and call.error is None:
             job = (call, tool, config.timeout, config.confirm)
             call = yield Work(partial(run, *job), partial(run_async, *job))
@@ -416,6 +467,7 @@ class Writing:
         length = place + len(written) + len(tokens) + max(needed - 1, 0)
         decoding.reserve = 0
         if needed > decoding.left or (model.context_length is not None and length > model.context_length):
+            decoding.steer()
             self._reason = "length"
             return [""] * len(calls)
         decoding.replace(place, [*written, *tokens])

@@ -4,6 +4,8 @@ A state of -1 is dead: the row contains a token that its mask excluded, as beam 
 in a dead row, only the end of sequence is allowed, because samplers need at least one token.
 """
 
+import numpy as np
+
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.engine.index import Index
 from guided.errors import LimitError
@@ -21,7 +23,7 @@ class Following:
     prefix : str
         The part of the text before the first token.
     budget : int, optional
-        Maximum number of tokens of a text, without its end; the last ones are chosen so that the text is complete.
+        Maximum number of tokens of a text, without its end; the last ones are restricted so that the text is complete.
 
     Raises
     ------
@@ -52,10 +54,12 @@ class Following:
         """Return the state after a token. After the end, padding does not change the state."""
         return state if state in (DEAD, self.index.final) else self.index.next(state, token)
 
-    def mask(self, state: int, spent: int) -> Int32Array:
-        """Return the mask of a state after ``spent`` tokens."""
+    def mask(self, state: int, spent: int) -> tuple[Int32Array, Int32Array | None]:
+        """Return the mask of a state after ``spent`` tokens, and the mask without the budget if it is another."""
         if state in (DEAD, self.index.final):
-            return self._end
+            return self._end, None
+        free = self.index.mask(state)
         if self._budget is None:
-            return self.index.mask(state)
-        return self.index.mask_within(state, max(self._budget - spent, self.index.remaining(state)))
+            return free, None
+        mask = self.index.mask_within(state, max(self._budget - spent, self.index.remaining(state)))
+        return mask, None if mask is free or np.array_equal(mask, free) else free

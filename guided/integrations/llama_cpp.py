@@ -128,7 +128,8 @@ class LlamaCpp(LanguageModel):
         prefix : str, optional
             The part of the answer that the prompt already contains at its end; the rest is generated.
         max_tokens : int, optional
-            The budget given to the call: the last tokens are chosen so that the text is complete within it.
+            The budget given to the call: the last tokens are restricted so that the text is complete within it. They may not be what the
+            model wanted to say: ``steered`` of the processor tells from where.
 
         Returns
         -------

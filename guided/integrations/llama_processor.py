@@ -39,6 +39,8 @@ class LlamaProcessor:
     ----------
     error : Exception or None
         The error of the current run, if there was one: its text was ended early.
+    steered : int or None
+        Place of the first generated token of the current run that the budget chose, as in `guided.LogitsProcessor`; None if there is none.
 
     Notes
     -----
@@ -53,6 +55,7 @@ class LlamaProcessor:
     def reset(self) -> None:
         """Forget the current run, so that the next call begins a new one whatever its tokens are."""
         self.error: Exception | None = None
+        self.steered: int | None = None
         self._tokens: npt.NDArray[np.intc] | None = None
         self._start, self._state = 0, self._text.initial
 
@@ -93,12 +96,18 @@ class LlamaProcessor:
         if after >= 0:
             self._state = after
         else:
-            self.error, self._start, self._state = None, len(input_ids), self._text.initial
+            self.error, self.steered = None, None
+            self._start, self._state = len(input_ids), self._text.initial
         # Why a copy: the binding passes its own array, and writes the next token into it.
         self._tokens = input_ids.copy()
-        masked: npt.NDArray[np.single] = mask_logits(
-            scores[None], [self._text.mask(self._state, len(input_ids) - self._start)]
-        )[0]
+        n_generated = len(input_ids) - self._start
+        mask, free = self._text.mask(self._state, n_generated)
+        masked: npt.NDArray[np.single] = mask_logits(scores[None], [mask])[0]
+        if free is not None and self.steered is None:
+            wanted = mask_logits(scores[None], [free])[0]
+            best = int(np.where(np.isfinite(wanted), wanted, -np.inf).argmax())
+            if masked[best] == -np.inf < wanted[best]:
+                self.steered = n_generated
         return masked
 
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from guided.arrays import DEAD
+from guided.arrays import DEAD, Int32Array
 from guided.engine.index import Index
 from guided.errors import ModelError
 from guided.integrations.callers import Caller, calling_list, draft_of
@@ -69,7 +69,8 @@ class LogitsProcessor:
     prefix : str, optional
         The part of the answer that every prompt already contains at its end; the rest is generated.
     max_new_tokens : int, optional
-        The budget given to ``generate``: the last tokens are chosen so that every answer is complete within it.
+        The budget given to ``generate``: the last tokens are restricted so that every answer is complete within it. They may not be what
+        the model wanted to say: `steered` tells from where.
 
     Raises
     ------
@@ -152,14 +153,42 @@ class LogitsProcessor:
             return scores
         group = self._rows_per_index(rows, width)
         followed = generation.history.follow(shown(input_ids), [row // group for row in range(rows)])
-        masks = [
-            self._texts[kind].mask(node.state, node.n_generated)
-            for kind, node in zip(followed.kinds, followed.nodes, strict=True)
-        ]
-        masked = self._store(scores).apply(scores, masks)
+        masks, free = list[Int32Array](), dict[int, Int32Array]()
+        for row, (kind, node) in enumerate(zip(followed.kinds, followed.nodes, strict=True)):
+            mask, wider = self._texts[kind].mask(node.state, node.n_generated)
+            masks.append(mask)
+            if wider is not None and node.steered is None:
+                free[row] = wider
+        store = self._store(scores)
+        masked = store.apply(scores, masks)
+        if free:
+            self._find_steered(followed, store.apply(scores[list(free)], list(free.values())), masked, list(free))
+        if not generation.is_draft:
+            self._of_thread.rows = followed
         if caller is not None and not generation.is_draft:
             self._check(caller, followed, masked)
         return masked
+
+    @property
+    def steered(self) -> tuple[int | None, ...]:
+        """For each row of this thread's last call, the place of the first token that the budget chose; None if it chose none.
+
+        With ``max_new_tokens``, a row is steered from the generated token (the first is 0) at which the budget excludes the token with the
+        highest score among those that the index allows. With greedy search this is the token that would have been chosen. Processors do
+        not see what is drawn: with sampling, a less probable token may have been drawn without the budget, too. Beam search may return
+        sequences that ended before the last call, and are not among its rows.
+        """
+        rows: Rows | None = getattr(self._of_thread, "rows", None)
+        return () if rows is None else tuple(node.steered for node in rows.nodes)
+
+    def _find_steered(self, followed: Rows, wanted: Any, masked: Any, rows: list[int]) -> None:
+        """Record which of some rows would go on with a token that only the budget excludes: ``wanted`` has their scores without it."""
+        infinity = float("inf")
+        best = wanted.nan_to_num(nan=-infinity, posinf=-infinity, neginf=-infinity).argmax(dim=1, keepdim=True)
+        is_steered = (masked[rows].gather(1, best) == -infinity) & (wanted.gather(1, best) > -infinity)
+        for row, one in zip(rows, is_steered[:, 0].tolist(), strict=True):
+            if one:
+                followed.nodes[row].steered = followed.nodes[row].n_generated
 
     def _history(self) -> History:
         return History([text.initial for text in self._texts], self._next)

@@ -50,7 +50,7 @@ def shown(input_ids: "torch.Tensor") -> Tokens:
 # PERF: not frozen: creating a frozen node takes three times as long, and each step creates one per row.
 @dataclass(slots=True, eq=False)
 class Node:
-    """The state after a generated token, or after the prompt. Never changed.
+    """The state after a generated token, or after the prompt. Never changed, but `steered` is set when its scores are masked.
 
     Attributes
     ----------
@@ -59,11 +59,14 @@ class Node:
         Number of tokens between the prompt and this node.
     before : Node, optional
         The node one token earlier; None after the prompt.
+    steered : int or None
+        Number of tokens between the prompt and the first token that the budget chose, up to the one after this node; None if there is none.
     """
 
     state: int
     n_generated: int = 0
     before: "Node | None" = None
+    steered: int | None = None
 
     def back(self, n_generated: int) -> "Node":
         """Return the node of this chain with ``n_generated`` generated tokens."""
@@ -177,7 +180,7 @@ class History:
             if unmoved is not None:
                 advance = self._advance
                 nodes = [
-                    Node(advance(kind, node.state, token), node.n_generated + 1, node)
+                    Node(advance(kind, node.state, token), node.n_generated + 1, node, node.steered)
                     for kind, node, token in zip(kinds, *unmoved, strict=True)
                 ]
                 new = Rows(tokens, kinds, nodes)
@@ -203,7 +206,7 @@ class History:
         for row, kind in enumerate(kinds):
             node, token, _ = found.get(row, (Node(self._initial[kind]), None, -1))
             if token is not None:
-                node = Node(self._advance(kind, node.state, token), node.n_generated + 1, node)
+                node = Node(self._advance(kind, node.state, token), node.n_generated + 1, node, node.steered)
             nodes.append(node)
         return self._keep(Rows(tokens, kinds, nodes), replaced)
 

@@ -86,7 +86,7 @@ Other = Annotated[int, AfterValidator(other)]
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.stderr
     refused = done.stderr.count("refused, generating again: the value is invalid: Value error, another\\x1b number")
-    assert 1 <= refused == done.stdout.count("\n") - 1
+    assert 1 <= refused <= done.stderr.count("refused, generating again: ") == done.stdout.count("\n") - 1
 
 
 @pytest.mark.model
@@ -160,3 +160,19 @@ def test_mistakes_are_found_before_the_model_is_loaded(monkeypatch: pytest.Monke
 
 def test_a_model_that_is_not_there() -> None:
     assert errors_of("run", PROMPT, "--regex", "a", "--model", "/none") == "Error: no such file or folder: /none\n"
+
+
+@pytest.mark.model
+def test_a_budget_that_is_too_small_is_told() -> None:
+    arguments = ["run", "--regex", " [A-Z][a-z]{2,20}( [a-z]+){9}", PROMPT, "--max-tokens", "14"]
+    done = call(*arguments)
+    assert done.exit_code == 0
+    assert "note: --max-tokens is too small for what the model wanted to write; " in done.stderr
+    found = json.loads(call(*arguments, "--json").stdout)
+    assert found["finish_reason"] == "length"
+    assert 0 <= found["steered"] <= len(found["tokens"])
+    refused = call(*arguments, "--on-budget", "raise")
+    assert refused.exit_code == 2
+    assert "the text does not fit max_tokens" in refused.stderr
+    cut = json.loads(call(*arguments, "--on-budget", "truncate", "--json").stdout)
+    assert cut["steered"] == len(cut["tokens"]) == 14

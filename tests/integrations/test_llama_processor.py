@@ -75,3 +75,18 @@ def test_an_error_ends_the_text() -> None:
     assert processor.error is caught.value
     assert allowed(processor, [9]) == [0]
     assert processor.error is None
+
+
+def test_it_says_from_where_the_budget_steered() -> None:
+    """For every budget, a greedy text is the model's own, or the processor says where it stops being so."""
+    made, script = index("(ab|b)*a"), [2, 1, 1, 0, 3]
+    for budget in range(1, 7):
+        processor, tokens = LlamaProcessor(made, max_tokens=budget), [9]
+        while tokens[-1] != 3:
+            logits = np.zeros(40, np.single)
+            logits[script[min(len(tokens) - 1, 4)]] = 1
+            tokens.append(int(processor(np.array(tokens, np.intc), logits).argmax()))
+        said = tokens[1:]
+        differing = [place for place, (one, own) in enumerate(zip(said, script, strict=False)) if one != own]
+        assert processor.steered == (differing[0] if differing else None)
+        assert (said == script) == (budget >= 4)

@@ -1,6 +1,7 @@
 """`LogitsProcessor` inside transformers' own ``generate``: every answer is a full match, however it is searched for."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,3 +183,26 @@ def test_wrong_arguments_are_refused() -> None:
         guided.LogitsProcessor([])
     with pytest.raises(guided.ModelError, match="the model's logits have 40 columns, the index's vocabulary 50"):
         guided.LogitsProcessor(fitting)(torch.tensor([[0]]), torch.zeros(1, 40))
+
+
+@pytest.mark.parametrize("spec", [guided.Regex("(ab|b)*a"), guided.Text(stop="b") + guided.Regex("(ab|b)*a")])
+def test_rows_say_from_where_the_budget_steered_them(spec: Any) -> None:
+    """For every budget, a greedy row is the model's own, or the processor says where it stops being so."""
+    vocabulary = guided.Vocabulary([b"a", b"b", b"ab", None], eos=[3], size=40)
+    made, scripts = guided.compile(spec, vocabulary), [[2, 1, 1, 0, 3], [1, 1, 0, 3, 3]]
+    for budget in range(4, 7):
+        processor = guided.LogitsProcessor(made, max_new_tokens=budget)
+        rows = [[9], [9]]
+        for step in range(budget):
+            scores = torch.zeros(2, 40)
+            for row, script in enumerate(scripts):
+                scores[row, script[min(step, 4)]] = 1
+            masked = processor(torch.tensor(rows), scores)
+            for row, best in zip(rows, masked.argmax(dim=1).tolist(), strict=True):
+                row.append(best)
+        for row, script, steered in zip(rows, scripts, processor.steered, strict=True):
+            differing = [place for place, (one, own) in enumerate(zip(row[1:], script, strict=False)) if one != own]
+            assert steered == (differing[0] if differing else None)
+        assert processor.steered[1] is None
+        assert (processor.steered[0] is None) == (budget >= 5)
+    assert guided.LogitsProcessor(made, max_new_tokens=9).steered == ()
