@@ -15,8 +15,8 @@ All generators yield `Text` and `Done`; those of compositions also `Captured`; t
 `ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, all but those of tools also yield `Refused`.
 
 A text is *steered* from the first token that the budget chose instead of the model: the model's choice among the tokens that the constraint
-allows did not leave enough of ``max_tokens`` to complete the text, or the budget ended a text that could go on. What a steered text says is
-no longer what the model wanted to say.
+allows did not leave enough of ``max_tokens`` to complete the text, or the budget ended a text that could continue. What a steered text says
+is no longer what the model wanted to say.
 """
 
 import math
@@ -175,7 +175,7 @@ class Result(Generic[T_co]):
         ``scores`` and the like are of this text only; ``forward_passes`` counts those of all.
     steered : int or None
         Index in ``tokens`` of the first token that the budget chose instead of the model; ``len(tokens)`` if the model chose all of them
-        and the budget ended the text where it could go on. None if the budget changed nothing. May be 0: test ``is not None``.
+        and the budget ended the text where it could continue. None if the budget changed nothing. May be 0: test ``is not None``.
     """
 
     text: str

@@ -1,12 +1,16 @@
-"""Misspelled keyword arguments: a TypeError that names the function and the closest argument. Renamed functions: a DeprecationWarning."""
+"""Arguments that would have no effect are refused: misspelled keywords, and options that a spec has of its own.
+
+A TypeError names the function and the closest argument, or the options. Renamed functions: a DeprecationWarning.
+"""
 
 import difflib
+import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
 
-__all__ = ["closest", "suggest_keywords", "suggest_keywords_of_class", "warn_renamed"]
+__all__ = ["closest", "refuse_options_of", "suggest_keywords", "suggest_keywords_of_class", "warn_renamed"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -39,6 +43,45 @@ def suggest_keywords(*options: type) -> Callable[[F], F]:
                 if name not in known:
                     advice = closest(name, known) or f"; arguments are {', '.join(sorted(known))}"
                     raise TypeError(f"{public}() got an unexpected keyword argument {name!r}{advice}")
+            return function(*args, **kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def refuse_options_of(kind: type, argument: str, *names: str) -> Callable[[F], F]:
+    """Decorate a function so that options which a spec has of its own are refused together with such a spec, whatever their values.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the spec.
+    argument : str
+        Argument that may be a spec.
+    *names : str
+        The options; none for all keywords that the function accepts as ``**kwargs``.
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        declared = frozenset(signature.parameters)
+
+        @wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            # Unknown keywords are left to `suggest_keywords`.
+            bound = signature.bind_partial(*args, **{name: kwargs[name] for name in declared & kwargs.keys()}).arguments
+            if isinstance(bound.get(argument), kind):
+                given = (
+                    [name for name in bound if name in names]
+                    if names
+                    else [name for name in kwargs if name not in declared]
+                )
+                if given:
+                    one = kind.__name__
+                    raise TypeError(
+                        f"a {one} has its own {', '.join(given)}: pass options to {one}(...), or the {one} alone"
+                    )
             return function(*args, **kwargs)
 
         return checked  # type: ignore[return-value]

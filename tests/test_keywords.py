@@ -1,6 +1,7 @@
 """Misspelled options, options of whitespace, options of choices, and texts as str or bytes: what users write is understood or refused."""
 
 import enum
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import guided
 from guided.calls.parse import CallParser
+from guided.engine.json_schema import SchemaOptions
 from guided.generate.drivers import alone
 from guided.generate.generator import Settings
 from tests.generate.models import ASCII, ascii_model, greedy_text_model
@@ -233,3 +235,70 @@ def test_names_of_earlier_releases_work_and_say_their_new_name() -> None:
     with pytest.warns(DeprecationWarning, match=r"Grammar\.standing is deprecated.*use Grammar\.prefix_position"):
         position = grammar.standing(b"[1")
     assert position == grammar.prefix_position(b"[1")
+
+
+# Factory, the spec that it takes, and such a spec; keywords that the factory passes on to the spec.
+FACTORIES: list[tuple[Callable[..., Any], Any, Any, frozenset[str]]] = [
+    (guided.regex, guided.Regex, guided.Regex("a"), frozenset()),
+    (guided.choice, guided.Choice, guided.Choice(["a", "b"]), frozenset()),
+    (guided.json, guided.JsonSchema, guided.JsonSchema(int), frozenset(SchemaOptions.__annotations__)),
+    (guided.grammar, guided.Grammar, guided.Grammar('start: "a"'), frozenset()),
+    (guided.tools, guided.Tools, guided.Tools([add]), frozenset()),
+    (guided.generator, guided.Tools, guided.Tools([add]), frozenset()),
+    (guided.generator, guided.JsonSchema, guided.JsonSchema(int), frozenset()),
+]
+
+
+@pytest.mark.parametrize(
+    ("factory", "kind", "spec", "passed_on"), FACTORIES, ids=lambda item: getattr(item, "__name__", "")
+)
+def test_a_factory_refuses_every_option_that_a_spec_has_of_its_own(
+    factory: Callable[..., Any], kind: Any, spec: Any, passed_on: frozenset[str]
+) -> None:
+    """Also if it is given the value that it has anyway: the spec may have another one."""
+    declared = inspect.signature(factory).parameters
+    first = list(declared)[1]
+    shared = (declared.keys() & inspect.signature(kind).parameters.keys()) - {first, "options", "limits"}
+    assert (shared | passed_on) or kind is guided.Choice or factory is guided.generator
+    for name in shared | passed_on:
+        for value in (declared[name].default if name in declared else None, True, "x"):
+            with pytest.raises(TypeError, match=f"a {kind.__name__} has its own {name}: pass options to"):
+                factory(MODEL, spec, **{name: value})
+            with pytest.raises(TypeError, match=f"a {kind.__name__} has its own {name}: pass options to"):
+                factory(model=MODEL, **{first: spec, name: value})
+    factory(MODEL, spec, limits=guided.Limits())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: guided.choice(MODEL, ["a", "b"], tolerance=0.1), "tolerance is for probabilities=True"),
+        (
+            lambda: guided.choice(MODEL, ["a", "b"], select="score", tolerance=0.1),
+            "tolerance is for probabilities=True",
+        ),
+        (lambda: guided.choice(MODEL, ["a", "b"], select="score", probabilities=True), "two ways to choose"),
+        (
+            lambda: guided.tools(MODEL, [add], execute=False, confirm=bool),
+            "execute=False runs no calls: leave out confirm",
+        ),
+        (
+            lambda: guided.tools(MODEL, [add], execute=False, timeout=1),
+            "execute=False runs no calls: leave out timeout",
+        ),
+        (
+            lambda: guided.tools(MODEL, [add], execute=False, run_steered=True),
+            "execute=False runs no calls: leave out run_steered",
+        ),
+    ],
+)
+def test_options_of_another_way_are_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_choices_with_probabilities_are_retried_too() -> None:
+    made = guided.choice(greedy_text_model("absent"), ["a", "absent"], probabilities=True)
+    result = made("p", max_tokens=1, retries=2)
+    assert len(result.refused) == 2
+    assert result.steered == 1

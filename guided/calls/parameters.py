@@ -22,6 +22,7 @@ from guided.calls.schema import SchemaType, known_type, type_of_annotation, type
 from guided.calls.types import AnnotationContext, type_of
 from guided.calls.values import ValueType
 from guided.errors import SchemaError
+from guided.schema.frontend.callables import parameters_of, unwrapped
 
 __all__ = [
     "Documentation",
@@ -126,9 +127,7 @@ class Documentation:
 
 def documentation_of(function: Any) -> Documentation:
     """Parse the docstring of a function in any common style; of a partial, that of its function."""
-    while isinstance(function, partial):
-        function = function.func
-    doc = inspect.getdoc(function) or ""
+    doc = inspect.getdoc(unwrapped(function)) or ""
     try:
         parsed = docstring_parser.parse(doc)
     except docstring_parser.ParseError:
@@ -140,7 +139,7 @@ def documentation_of(function: Any) -> Documentation:
 def of_signature(
     function: Callable[..., Any], tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps
 ) -> Lowered:
-    """Lower the parameters of a callable.
+    """Lower the parameters of a callable, without those that a partial binds.
 
     Parameters
     ----------
@@ -154,20 +153,20 @@ def of_signature(
     Raises
     ------
     SchemaError
-        The signature is unavailable, or a parameter cannot be lowered.
+        The signature is unavailable, the callable is a method without an instance, or a parameter cannot be lowered.
     PatternError
         A pattern is malformed.
     """
     if is_model(function):
         return _of_model(function, tool, overrides, described, caps)
     try:
-        signature = inspect.signature(function)
+        signature = {parameter.name: parameter for parameter in parameters_of(function, f"/{tool}")}
     except (ValueError, TypeError) as error:
         raise SchemaError(f"its signature cannot be read: {error}", f"/{tool}", "signature") from error
-    _known(overrides, signature.parameters, tool)
+    _known(overrides, signature, tool)
     hints = _hints(function, tool)
     lowered = Lowered()
-    for name, parameter in signature.parameters.items():
+    for name, parameter in signature.items():
         context = AnnotationContext(f"/{tool}/{name}", caps, never=lowered.never)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             raise SchemaError(

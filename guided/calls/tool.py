@@ -8,7 +8,7 @@ lowered. The parameters of an `Entry`, one of many tools of a document, are lowe
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from types import CodeType
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -18,6 +18,7 @@ from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
 from guided.errors import SchemaError, brief, shown
 from guided.keywords import suggest_keywords
+from guided.schema.frontend.callables import unwrapped
 from guided.schema.frontend.json_values import check_levels
 
 __all__ = [
@@ -358,9 +359,8 @@ def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
 
 
 def _own_name(function: Any) -> Any:
-    while isinstance(function, partial):
-        function = function.func
-    return getattr(function, "__name__", type(function).__name__)
+    inner = unwrapped(function)
+    return getattr(inner, "__name__", type(inner).__name__)
 
 
 def _checked_name(name: Any) -> str:

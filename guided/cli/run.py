@@ -256,7 +256,9 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget:
 
 def _report(result: "Result[Any]", *, is_error: bool) -> None:
     """Raise the error of a text that failed; say on stderr that the budget steered it."""
-    if result.error is not None and (isinstance(result.error, SchemaError) or (is_error and result.steered is not None)):
+    if result.error is not None and (
+        isinstance(result.error, SchemaError) or (is_error and result.steered is not None)
+    ):
         raise result.error
     if result.steered is not None:
         own = f"{result.steered:,} of {len(result.tokens):,} tokens are the model's choice"

@@ -18,7 +18,7 @@ from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator, JsonSpec
 from guided.generate.texts import index_of
 from guided.generate.tools import ToolsGenerator
-from guided.keywords import suggest_keywords
+from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
 __all__ = ["generator", "tools"]
@@ -26,6 +26,7 @@ __all__ = ["generator", "tools"]
 T = TypeVar("T")
 
 
+@refuse_options_of(Tools, "tools", "format", "tool_choice", "parallel_tool_calls", "strict", "reasoning")
 @suggest_keywords()
 def tools(
     model: LanguageModel,
@@ -55,7 +56,7 @@ def tools(
     model : guided.Model
         Source of the logits.
     tools : Tools, or iterable of callable, Mapping, Tool or MCP tool
-        Tools that can be called. A `Tools` spec has its own format, choice and strictness.
+        Tools that can be called. A `Tools` spec has its own format, choice and strictness, and these options are refused with it.
     format, tool_choice, parallel_tool_calls, strict, reasoning
         As in `Tools`; ``format="auto"`` takes the format from the model's chat template.
     execute : bool
@@ -104,6 +105,8 @@ def tools(
         A tool cannot be lowered, two tools have the same name, or the choice names no tool.
     PatternError, LimitError, VocabularyError, IndexFormatError
         As in `regex`.
+    TypeError, ValueError
+        An argument has the wrong type, or an option has no effect together with the others.
     """
     check_model(model)
     spec = tools

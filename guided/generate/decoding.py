@@ -10,7 +10,7 @@ Invariants:
 - only allowed tokens are chosen, with the model's own probabilities renormalized over the allowed tokens;
 - with n tokens of budget left, only tokens from which n - 1 more reach an accepted text are chosen, so the text is complete when the
   budget ends. A token is first drawn as without a budget. If it does not fit, the text is *steered* from there, which is recorded, and
-  another one is drawn from the tokens that fit. A text that the budget ends where it could go on is steered at its end: the model is not
+  another one is drawn from the tokens that fit. A text that the budget ends where it could continue is steered at its end: the model is not
   asked whether it would end there, too;
 - a forced token costs no forward pass, unless its probability is asked for: the model reads it together with the next one. If only the
   end of sequence is possible, the text ends without a call of the model.
@@ -204,8 +204,8 @@ class Decoding:
     n_top : int, optional
         Compute ``logprobs`` with so many alternatives, without a search; every token then costs a forward pass. None: do not.
     on_budget : {"complete", "raise", "truncate"}
-        What happens where the token chosen does not fit: another one is chosen; the text ends before it; or the text goes on, and ends when
-        the budget is used up.
+        What happens where the token chosen does not fit: another one is chosen; the text ends before it; or the text continues, and ends
+        when the budget is used up.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ class Decoding:
     def steer(self, wanted: Sequence[int] = (), chosen: Sequence[int] = ()) -> bool:
         """Record that the budget chooses the next token, or the first one in which ``chosen`` differs from what the model wanted.
 
-        Returns whether the text goes on.
+        Returns whether the text continues.
         """
         n_own = len(self.tokens) + (0 if self.on_budget == "raise" else common_prefix(wanted, chosen))
         self._last_steered, self.free = n_own, None

@@ -295,7 +295,7 @@ class Generator(Generic[T_co]):
             What happens at the first token that the model chooses and that leaves too few tokens to complete the text. ``"complete"``: the
             budget chooses from here. The text is complete, but its values may be others than the model's: ``steered`` is the place of this
             token, and ``finish_reason`` is ``"length"``. ``"raise"``: the text ends, with an `IncompleteError`. ``"truncate"``: the model
-            goes on, and the text ends when ``max_tokens`` are used up, most likely with an `IncompleteError` in ``error``.
+            continues, and the text ends when ``max_tokens`` are used up, most likely with an `IncompleteError` in ``error``.
 
         Returns
         -------

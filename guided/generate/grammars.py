@@ -9,7 +9,7 @@ from guided.engine.index import Index
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.texts import index_of
-from guided.keywords import suggest_keywords
+from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def grammar(
 ) -> Generator[Any]: ...
 
 
+@refuse_options_of(Grammar, "grammar", "start", "postlex", "lexer", "import_paths", "allow_files", "max_ignored")
 @suggest_keywords()
 def grammar(
     model: LanguageModel,
@@ -95,11 +96,7 @@ def grammar(
         An argument has the wrong type.
     """
     check_model(model)
-    if isinstance(grammar, Grammar):
-        spec = grammar
-        own = start, postlex, lexer, tuple(import_paths), allow_files, max_ignored
-        if own != ("start", None, "contextual", (), False, None):
-            raise TypeError("a Grammar has its own start, postlex, lexer, import_paths, allow_files and max_ignored")
-    else:
-        spec = Grammar(grammar, start, postlex, lexer, import_paths, allow_files=allow_files, max_ignored=max_ignored)
+    spec = grammar
+    if not isinstance(spec, Grammar):
+        spec = Grammar(spec, start, postlex, lexer, import_paths, allow_files=allow_files, max_ignored=max_ignored)
     return Generator(model, index_of(spec, model, index, limits), spec.parse, limits=limits)

@@ -84,7 +84,7 @@ def budget_error(decoding: Decoding, text: str) -> IncompleteError | None:
         return None
     return IncompleteError(
         f"the text does not fit max_tokens (or the model's context): the model chose {decoding.steered:,} tokens, and too few were "
-        "left to go on as it wanted; a larger max_tokens gives it room",
+        "left to continue as it wanted; a larger max_tokens gives it room",
         text,
     )
 

@@ -9,7 +9,7 @@ from guided.engine.json_schema import JsonSchema, SchemaOptions
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator
 from guided.generate.texts import index_of
-from guided.keywords import suggest_keywords
+from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def json(
 ) -> JsonGenerator[Any]: ...
 
 
+@refuse_options_of(JsonSchema, "schema")
 @suggest_keywords(SchemaOptions)
 def json(
     model: LanguageModel,
@@ -113,10 +114,5 @@ def json(
         An argument has the wrong type.
     """
     check_model(model)
-    if isinstance(schema, JsonSchema):
-        if options:
-            raise TypeError(f"a JsonSchema carries its own options; pass {', '.join(options)} to it")
-        spec = schema
-    else:
-        spec = JsonSchema(schema, **options)
+    spec = schema if isinstance(schema, JsonSchema) else JsonSchema(schema, **options)
     return JsonGenerator(model, index_of(spec, model, index, limits), spec, limits)

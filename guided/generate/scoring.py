@@ -160,10 +160,13 @@ class WeighedChoice(Generator[T_co]):
             raise ValueError(
                 f"probabilities=True takes the best option (temperature 0) or samples one (1), not {settings.temperature}"
             )
+        return super().coroutine(prompt, settings, sampler)
+
+    def _attempt(self, prompt: Sequence[int], settings: Settings, sampler: Sampler) -> tuple[Decoding, TextCoroutine]:
         random = sampler.random if settings.temperature else None
         search = partial(enumeration, tolerance=self._tolerance, prefixes=self._limits.prefixes, random=random)
-        decoding = self._decoding(self.prompt_tokens(prompt), settings, sampler, search)
-        return self._coroutine(decoding, TextStream(settings.stops))
+        decoding = self._decoding(prompt, settings, sampler, search)
+        return decoding, self._coroutine(decoding, TextStream(settings.stops))
 
 
 def _check_unused(settings: Settings, choosing: str) -> None:

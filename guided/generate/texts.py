@@ -14,7 +14,7 @@ from guided.errors import IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice, WeighedChoice
-from guided.keywords import suggest_keywords
+from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = ["choice", "index_of", "regex"]
 T = TypeVar("T")
 
 
+@refuse_options_of(Regex, "pattern", "ascii")
 @suggest_keywords()
 def regex(
     model: LanguageModel,
@@ -68,12 +69,7 @@ def regex(
         ``ascii`` is given together with a `Regex`.
     """
     check_model(model)
-    if isinstance(pattern, Regex):
-        if ascii:
-            raise TypeError("a Regex carries its own ascii option: pass Regex(pattern, ascii=True)")
-        spec = pattern
-    else:
-        spec = Regex(pattern, ascii=ascii)
+    spec = pattern if isinstance(pattern, Regex) else Regex(pattern, ascii=ascii)
     return Generator(model, index_of(spec, model, index, limits), limits=limits)
 
 
@@ -84,7 +80,7 @@ def choice(
     *,
     select: Literal["greedy", "score"] = "greedy",
     probabilities: bool = False,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[T]: ...
@@ -97,7 +93,7 @@ def choice(
     *,
     select: Literal["greedy", "score"] = "greedy",
     probabilities: bool = False,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[TextOrMember]: ...
@@ -110,7 +106,7 @@ def choice(
     *,
     select: Literal["greedy", "score"] = "greedy",
     probabilities: bool = False,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[T]: ...
@@ -123,7 +119,7 @@ def choice(
     *,
     select: Literal["greedy", "score"] = "greedy",
     probabilities: bool = False,
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
@@ -143,9 +139,9 @@ def choice(
         Compute the probability of each option under the model, given that it says one of them. ``probabilities`` of the result has them;
         its ``value`` is the most probable option, or with ``temperature=1`` one drawn by them. All spellings of an option in tokens count.
         Costs one forward pass for each prefix of an option that is likely enough to matter.
-    tolerance : float
-        Greatest error of a probability. Options that are less probable may be missing. 0 evaluates every spelling of every option, of
-        which long options have very many.
+    tolerance : float, optional
+        Greatest error of a probability, by default 1e-4; only with ``probabilities=True``. Options that are less probable may be missing. 0
+        evaluates every spelling of every option, of which long options have very many.
     index, limits
         As in `regex`.
 
@@ -168,7 +164,10 @@ def choice(
     if probabilities:
         if select != "greedy":
             raise ValueError("probabilities=True and select='score' are two ways to choose: pass one")
+        tolerance = 1e-4 if tolerance is None else tolerance
         return WeighedChoice(model, index_of(spec, model, index, limits), spec, tolerance, limits)
+    if tolerance is not None:
+        raise ValueError("tolerance is for probabilities=True")
     if select == "score":
         return ScoredChoice(model, index_of(spec, model, index, limits), spec)
     return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)

@@ -117,6 +117,10 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(f"errors must be 'show' or 'raise', not {shown(errors)}")
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
+        unused = {"timeout": timeout is not None, "confirm": confirm is not None, "run_steered": run_steered}
+        if not execute and any(unused.values()):
+            names = ", ".join(name for name, is_given in unused.items() if is_given)
+            raise ValueError(f"execute=False runs no calls: leave out {names}")
         if not isinstance(run_steered, bool):
             raise TypeError(f"run_steered must be a bool, not {type(run_steered).__name__}")
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)

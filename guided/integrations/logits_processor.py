@@ -182,7 +182,7 @@ class LogitsProcessor:
         return () if rows is None else tuple(node.steered for node in rows.nodes)
 
     def _find_steered(self, followed: Rows, wanted: Any, masked: Any, rows: list[int]) -> None:
-        """Record which of some rows would go on with a token that only the budget excludes: ``wanted`` has their scores without it."""
+        """Record which of some rows would continue with a token that only the budget excludes: ``wanted`` has their scores without it."""
         infinity = float("inf")
         best = wanted.nan_to_num(nan=-infinity, posinf=-infinity, neginf=-infinity).argmax(dim=1, keepdim=True)
         is_steered = (masked[rows].gather(1, best) == -infinity) & (wanted.gather(1, best) > -infinity)

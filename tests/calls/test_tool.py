@@ -9,11 +9,16 @@ import pydantic
 import pytest
 
 from guided.calls.naming import inventory
+from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.running import run
 from guided.calls.scalars import integer
+from guided.calls.spec import Tools
 from guided.calls.tool import Example, Tool
 from guided.calls.values import automaton_of
+from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
-from guided.errors import PatternError, SchemaError
+from guided.errors import CallError, PatternError, SchemaError
 from tests.identifiers import shown
 
 
@@ -71,7 +76,9 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
     (get_weather, 'get_weather(city: str, day: "today" | "tomorrow" = ...)'),
     (wrapped, 'get_weather(city: str, day: "today" | "tomorrow" = ...)'),
     (functools.partial(get_weather, "Oslo"), 'get_weather(day: "today" | "tomorrow" = ...)'),
-    (functools.partial(get_weather, day="today"), 'get_weather(city: str, day: "today" | "tomorrow" = ...)'),
+    (functools.partial(get_weather, day="today"), "get_weather(city: str)"),
+    (functools.partial(functools.partial(get_weather, day="today"), city="Oslo"), "get_weather()"),
+    (functools.partial(Service.method, Service(1), flag=True), "method(x: int, *rest: float)"),
     (Service(1).method, "method(x: int, *rest: float, flag: bool = ...)"),
     (Service.of_class, "of_class(y: str)"),
     (Service.static, "static(z: bool)"),
@@ -86,6 +93,44 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
 @pytest.mark.parametrize(("function", "signature"), CALLABLES, ids=shown)
 def test_a_tool_is_anything_that_can_be_called(function: Callable[..., Any], signature: str) -> None:
     assert Tool(function).signature == signature
+
+
+def pay(amount: int, *notes: str, user_id: int, currency: str = "EUR") -> tuple[int, tuple[str, ...], int, str]:
+    return amount, notes, user_id, currency
+
+
+PAYMENT = functools.partial(pay, user_id=7)
+
+
+@pytest.mark.parametrize("form", ["json", "tooldec", "hermes", "react", "pythonic"])
+def test_what_a_partial_binds_is_neither_offered_nor_replaced(form: str) -> None:
+    spec = Tools([PAYMENT], form, tool_choice="required")
+    tool = spec.tools[0]
+    assert "user_id" not in str(tool.to_openai())
+    assert "user_id" not in tool.signature
+    call = Call("pay", {"amount": 5, "currency": "USD"}, (0, 0))
+    assert run(call, tool).result == (5, (), 7, "USD")
+    assert run(Call("pay", {"amount": 5, "notes": ["a"]}, (0, 0)), tool).error is None
+    for text in ('{"name": "pay", "arguments": {"amount": 5, "user_id": 8}}', "pay(amount=5, user_id=8)"):
+        with pytest.raises(CallError):
+            parse_text(text, Tools([PAYMENT], "json" if text[0] == "{" else "pythonic", tool_choice="required"))
+    with pytest.raises(SchemaError, match="unknown parameter 'user_id'"):
+        Tool(PAYMENT, types={"user_id": int})
+    assert JsonSchema(PAYMENT).read('{"amount": 5, "user_id": 8}') == {"amount": 5}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [Service.method, functools.partial(Service.method, x=1), Service.__call__, Service.of_class.__func__],
+    ids=shown,
+)
+def test_methods_without_an_instance_are_refused(method: Any) -> None:
+    for make in (Tool, lambda one: Tools([one]), JsonSchema):
+        with pytest.raises(
+            SchemaError, match=r"is a method without its (self|cls): pass the method of an instance"
+        ) as error:
+            make(method)
+        assert error.value.keyword in ("self", "cls")
 
 
 def test_docstrings_describe_tools_and_parameters() -> None:

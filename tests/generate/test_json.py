@@ -187,7 +187,7 @@ def test_options_reach_the_schema() -> None:
     pretty = stdlib.dumps(stdlib.loads(ADA), indent=3)
     found = json(greedy_text_model(pretty), Person, whitespace="pretty(3)")("p")
     assert (found.text, found.value) == (pretty, PERSON)
-    with pytest.raises(TypeError, match="a JsonSchema carries its own options; pass whitespace to it"):
+    with pytest.raises(TypeError, match="a JsonSchema has its own whitespace: pass options to JsonSchema"):
         json(ascii_model(), JsonSchema(Person), whitespace="compact")
     with pytest.raises(ValueError, match="numbers must be"):
         json(ascii_model(), Person, numbers="many")  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
 """Function signatures: the arguments of a call as a TypedDict, with descriptions from the docstring.
 
-A parameter with a default is optional; ``*args`` is a list; a parameter without annotation takes any value.
+A parameter with a default is optional; ``*args`` is a list; a parameter without annotation takes any value. What a partial binds is no
+parameter.
 """
 
 import inspect
 import typing
-from functools import partial
 from typing import Any
 
 import docstring_parser
@@ -13,6 +13,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from guided.errors import SchemaError, without_addresses
+from guided.schema.frontend.callables import parameters_of, unwrapped
 from guided.schema.frontend.typed_dicts import fields_dict
 
 __all__ = ["arguments_of"]
@@ -26,23 +27,24 @@ def arguments_of(function: Any) -> Any:
     Raises
     ------
     SchemaError
-        There is no signature, an annotation cannot be resolved, or there is ``**kwargs``, which declares no names.
+        There is no signature, an annotation cannot be resolved, there is ``**kwargs``, which declares no names, or the function is a method
+        without an instance.
     """
-    inner = function
-    while isinstance(inner, partial):
-        inner = inner.func
+    inner = unwrapped(function)
     name = getattr(inner, "__name__", type(inner).__name__)
     try:
-        signature = inspect.signature(function)
+        parameters = parameters_of(function, "")
         # Why: a callable object has its annotations on __call__.
         described = inner if inspect.isroutine(inner) else type(inner).__call__
         hints = typing.get_type_hints(described, include_extras=True)
+    except SchemaError:
+        raise
     except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
         reason = without_addresses(str(error))
         raise SchemaError(f"its signature cannot be read: {reason}", "", name) from error
     descriptions = _descriptions(inner)
     fields: dict[str, Any] = {}
-    for parameter in signature.parameters.values():
+    for parameter in parameters:
         pointer = f"/{parameter.name}"
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             raise SchemaError("**kwargs is not supported: every argument needs a name", pointer, f"**{parameter.name}")
