@@ -19,6 +19,7 @@ from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.formula.atoms import TYPES
+from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.keywords import enumerations
@@ -130,7 +131,7 @@ class ValueEnumerator:
             numbers = enumerate_numbers(self._formulas, typed, most, self._listed, self._spend)
             if numbers is None or numbers.numbers is None:
                 return numbers and ValueSet(numbers.size, None)
-            return self._spelled(kind, typed, [(one, ("equals", one)) for one in numbers.numbers])
+            return self._spelled(kind, typed, [(one, ("equals", Number(one))) for one in numbers.numbers])
         strings = enumerate_strings(self._formulas, typed, most, self._listed, self._context.limits, self._spend)
         if strings is None or strings.texts is None:
             return strings and ValueSet(strings.size, None)

@@ -7,7 +7,7 @@ Formulas have two levels. Atoms of a value whose type is not known yet:
                               if the value is of this type, it satisfies f, a formula over that type's atoms
     ("schema", key)           a subschema not lowered yet; `Lowering.expand(key)` returns its formula
 
-Of a number (bounds are `fractions.Fraction`):
+Of a number (bounds are `guided.schema.formula.exact.Number`, counts below are less than 2**60, so their hashes differ):
 
     ("integer", as_text)      no fractional part; ``as_text``: drafts 3 and 4, in which ``1.0`` is not an integer
     ("minimum", bound, exclusive) ("maximum", bound, exclusive) ("multipleOf", divisor) ("equals", number)

@@ -1,4 +1,4 @@
-"""Exact values: numbers as fractions, and JSON values as hashable data that is equal exactly if the values are equal.
+"""Exact values: numbers as fractions with hashes that nobody can choose, and JSON values as hashable data, equal exactly if the values are.
 
 JSON has one kind of number: 1, 1.0 and 1e0 are equal, and none of them equals true. A float denotes the decimal number of its shortest
 spelling, so 0.1 is one tenth.
@@ -12,10 +12,35 @@ from typing import Any
 from guided.errors import LimitError
 from guided.limits import Limits
 
-__all__ = ["canonical", "fraction", "is_number"]
+__all__ = ["Number", "canonical", "fraction", "is_number"]
 
 # Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
 _DIGITS = Limits().digits
+
+
+class Number(Fraction):
+    """An exact number as a key: equal numbers have equal hashes, and nobody can choose numbers with equal hashes.
+
+    Python's hash of a number is its value modulo 2**61 - 1, so a dict of multiples of that compares each with all others. This is a hash
+    of bytes, which Python keys with a secret.
+
+    Invariant: keys of one dict or set are all of this class, because an equal int or Fraction has another hash. Results of arithmetic are
+    Fractions.
+    """
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def __hash__(self) -> int:  # type: ignore[override]  # typeshed: Complex has no hash
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash((_bytes(self.numerator), _bytes(self.denominator)))
+            return self._hash
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True)
 
 
 def is_number(value: object) -> bool:
@@ -25,7 +50,7 @@ def is_number(value: object) -> bool:
     return value.is_finite() if isinstance(value, Decimal) else isfinite(value) if isinstance(value, float) else True
 
 
-def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Fraction:
+def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Number:
     """Convert a number to an exact fraction.
 
     Raises
@@ -38,13 +63,13 @@ def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Fraction:
         needed = (value.bit_length() - 1) * 30103 // 100_000 + 1
         if needed > digits:
             raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
-        return Fraction(value)
+        return Number(value)
     decimal = value if isinstance(value, Decimal) else Decimal(repr(value))
     exponent = decimal.as_tuple().exponent
     needed = max(abs(decimal.adjusted()), abs(int(exponent))) if decimal else 0
     if needed > digits:
         raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
-    return Fraction(decimal) if decimal else Fraction(0)
+    return Number(decimal) if decimal else Number(0)
 
 
 def canonical(value: Any) -> Any:

@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from math import ceil, floor, gcd, lcm
 from typing import NamedTuple
 
+from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import Atom, Formulas
 from guided.schema.numbers.condition import Condition, condition_of, evaluate
 
@@ -158,7 +159,8 @@ class _Line:
         ]
         if len(steps) == 1:
             # Why: between two cuts, all multiples of the one divisor satisfy the condition, or none.
-            inner = [(gap, first) for gap in gaps[1:-1] if (first := next(gap.multiples(), None)) is not None]
+            firsts = ((gap, next(gap.multiples(), None)) for gap in gaps[1:-1])
+            inner = [(gap, Number(first)) for gap, first in firsts if first is not None]
             held = set(self.that_hold([first for _, first in inner], [gap.place for gap, _ in inner]))
             gaps[1:-1] = [gap for gap, first in inner if first in held]
         yield from gaps
@@ -175,7 +177,7 @@ def _certain_step(formulas: Formulas, formula: int) -> Fraction | None:
 
 
 def _step(atom: Atom) -> Fraction | None:
-    return Fraction(1) if atom[0] == "integer" else Fraction(atom[1]) if atom[0] == "multipleOf" else None
+    return Number(1) if atom[0] == "integer" else Number(atom[1]) if atom[0] == "multipleOf" else None
 
 
 def _common(steps: Sequence[Fraction]) -> Fraction:

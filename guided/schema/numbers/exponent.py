@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from guided.arrays import DEAD
 from guided.automata.steps import Steps
+from guided.schema.formula.exact import Number
 from guided.schema.numbers.divisor import Divisor
 from guided.schema.numbers.line import Line, decimal_digits
 
@@ -104,7 +105,7 @@ class Mantissas:
         self._rows: dict[Mantissa, list[Mantissa | bool]] = {}
         self._zero = 1 if cuts and not cuts[0] else 0
         scaled = [scientific(cut) for cut in cuts[self._zero :]]
-        mantissas = sorted({mantissa for mantissa, _ in scaled})
+        mantissas = sorted({Number(mantissa) for mantissa, _ in scaled})
         self._line = Line(mantissas, range(2 * len(mantissas) + 1), steps)
         self._places = [bisect_left(mantissas, mantissa) for mantissa, _ in scaled]
         self._exponents = [exponent for _, exponent in scaled]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from guided.automata.steps import Steps
+from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import Atom
 from guided.schema.numbers.condition import ADVICE, Condition, evaluate, may_accept
 from guided.schema.numbers.table import REJECTED
@@ -43,7 +44,7 @@ class Side:
             if atom[0] in ("minimum", "maximum", "equals"):
                 bound = atom[1]
                 if bound and (bound < 0) == negative:
-                    cuts.add(abs(bound))
+                    cuts.add(Number(abs(bound)))
                 elif not bound and (atom[0] == "equals" or ((atom[0] == "minimum") == negative) != atom[2]):
                     cuts.add(bound)
         self._condition, self._steps = condition, steps

@@ -8,13 +8,16 @@ from guided.schema.frontend.site import Site
 
 __all__ = ["at_least", "at_most", "count", "count_or"]
 
+# Larger counts mean this one, which no text reaches. Ints have hashes of their own up to here.
+_LARGEST = 2**60
+
 
 def count(site: Site, keyword: str, value: Any) -> int:
-    """Return the value as a natural number; 2.0 is one."""
+    """Return the value as a natural number, at most `_LARGEST`; 2.0 is one."""
     if is_number(value):
         number = fraction(value, site.lowering.limits.digits)
         if number.denominator == 1 and number >= 0:
-            return number.numerator
+            return min(number.numerator, _LARGEST)
     raise site.wrong(keyword, f"{keyword} must be a non-negative integer")
 
 
