@@ -8,28 +8,35 @@ The mask of a state is the union over its items. For one item it consists of
 
 - the tokens that stay in the frame or in the part: the mask of its index, which is cached there; and
 - the tokens that cross a boundary: after some prefix a part may begin or end, and the rest of the token is read by what follows. The
-  prefixes come from a walk of the trie (`_Boundaries`), and the rests from walks of the subtrees below them.
+  prefixes come from a walk of the trie (`_Boundaries`). All rests are read together: a *point*, that is, a configuration within a token,
+  goes with all the trie nodes at which it is reached, and each of its bytes is read once for all of them.
 
 Budgets add up: the least number of tokens of an item is that of its part, plus that from the frame state behind it. A part with a budget
 of its own carries the number of tokens left.
+
+Steps: a call counts the bytes that it reads, the trie nodes that it visits and the steps of its parts against `Limits.call_steps`.
+`mask_within` leaves out tokens that are undecided by then, other than those of its completion, as `guided.index.pushdown_budget` does.
 
 Memory: an index that has grown by more than `Limits.growth_bytes` forgets its states, as `guided.index.pushdown` does; its parts bound
 themselves.
 
 Complexity: O(1) for a mask or a token seen before in a state; else the masks of its items, and for tokens that cross a boundary
-O(trie nodes that lead to it).
+O(trie nodes that lead to it), plus for each point a byte once and its trie nodes.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from types import TracebackType
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, freeze, mask_words
+from guided.arrays import BoolArray, Int32Array, UInt8Array, freeze, mask_words
 from guided.automata.automaton import Automaton
+from guided.automata.steps import Steps
+from guided.caching import cached_property
 from guided.encoding import as_bytes
 from guided.errors import GuidedError, LimitError, StateEvicted, no_completion_found
 from guided.index.pushdown import PushdownIndex
@@ -46,6 +53,21 @@ _NEVER = 1 << 30
 _FORCED_BATCH = 1000
 # Parts that one mask within a budget asks for their completions, besides those of the completion itself.
 _PARTS_WEIGHED = 64
+# Share of a call's steps (one in this many) for the tokens of a mask within a budget other than those of the completion.
+_SHARE = 4
+# A text is read in parts of this many bytes; each may use all steps of a call.
+_PART = 1024
+# Steps of reading with a point, besides one for each byte and for so many trie nodes.
+_PER_POINT, _NODES_PER_STEP = 8, 512
+# Bytes that a table reads in one step, and edges of the frame whose distances take one.
+_BYTES_PER_STEP, _EDGES_PER_STEP = 8, 500
+# Walks of more trie nodes than this, and rests below more, are first restricted to tokens that matter.
+_LONG_WALK, _MANY_RESTS = 2048, 64
+# Calls of a frame whose first bytes are looked up to restrict walks.
+_CALLS_KNOWN = 256
+# Walks to the ends of parts that are kept.
+_WALKS_KEPT = 64
+_ADVICE = "the text can be read in too many ways"
 # Measured bytes of memory of a state with one item, of a known successor, and of a further item.
 _PER_STATE, _PER_STEP, _PER_ITEM = 700, 120, 120
 _NO_TOKENS: Int32Array = freeze(np.zeros(0, np.int32))
@@ -80,6 +102,13 @@ class Item(NamedTuple):
 
 
 PartIndex: TypeAlias = RegularIndex | PushdownIndex
+# An item within a token: part, frame state or position of the part's reader, `Item.after`, `Item.left`.
+_Point: TypeAlias = tuple[int, Any, int, int]
+# Where the reading of a point began: a state of the part, and the bytes read since.
+_Origin: TypeAlias = tuple[int, bytes]
+# Items across a boundary, and the trie nodes after which it is crossed.
+_Rest: TypeAlias = tuple[tuple[Item, ...], Int32Array]
+_Result = TypeVar("_Result")
 
 
 class CompositionIndex:
@@ -121,11 +150,13 @@ class CompositionIndex:
         # Rows by class of bytes as lists, because they are read one entry at a time.
         self._classes: list[int] = frame.automaton.classes.tolist()
         self._rows: list[list[int]] = frame.automaton.table.tolist()
+        self._table, self._class_of = frame.automaton.table, frame.automaton.classes
         self._boundaries = _Boundaries(vocabulary, frame.automaton, calls)
         # Tokens of parts, as far as they are known, and distances by these.
         self._costs: dict[int, int] = {}
         self._distance: list[int] | None = None
         self._error: GuidedError | None = None
+        self.steps = Steps(limits.call_steps, "call_steps")
         # Largest state number so far. Numbers are never reused.
         self.last = 1
         self.explored = 0
@@ -146,8 +177,15 @@ class CompositionIndex:
         self._state_ids: dict[tuple[Item, ...], int] = {start: self.initial}
         self._next: dict[int, int] = {}
         self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
+        # By frame state: what may begin there, and what may follow behind a part.
+        self._called_at: dict[int, tuple[Item, ...]] = {}
+        self._behind: dict[int, tuple[Item, ...]] = {}
+        self._first: dict[tuple[Item, ...], frozenset[int]] = {}
         self._crossing_of: dict[Item, Int32Array] = {}
-        self._rests: dict[tuple[tuple[Item, ...], int], Int32Array] = {}
+        self._rests_of: dict[Item, list[_Rest]] = {}
+        # Tokens whose rests some items read below trie nodes; and the same with the tokens that then complete the text.
+        self._rests: dict[tuple[tuple[Item, ...], bytes], Int32Array] = {}
+        self._bounds: dict[tuple[tuple[Item, ...], bytes], tuple[Int32Array, Int32Array]] = {}
         self._n_bytes = 0
 
     @property
@@ -171,8 +209,10 @@ class CompositionIndex:
         """
         is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         with self._lock:
-            if not is_within and self._n_bytes > self._limits.growth_bytes:
-                self._begin()
+            if not is_within:
+                self.steps.begin()
+                if self._n_bytes > self._limits.growth_bytes:
+                    self._begin()
             found = self._items.get(state)
             if found is None:
                 raise StateEvicted(state)
@@ -197,7 +237,7 @@ class CompositionIndex:
                 continue
             seen[item] = None
             if len(seen) > self._limits.readings:
-                raise LimitError("readings", len(seen), self._limits.readings, "the text can be read in too many ways")
+                raise LimitError("readings", len(seen), self._limits.readings, _ADVICE)
             if item.part < 0:
                 todo += self._called(item.state)
             elif self._parts[item.part].is_accepting(item.state):
@@ -211,40 +251,73 @@ class CompositionIndex:
             for part, after in self._calls.get(state, ())
         ]
 
+    def _calls_from(self, state: int) -> tuple[Item, ...]:
+        """Return the items of the parts that may begin in a frame state."""
+        found = self._called_at.get(state)
+        if found is None:
+            found = self._called_at[state] = self._closed(self._called(state))
+            self._n_bytes += _PER_ITEM * (len(found) + 1)
+        return found
+
+    def _after_part(self, state: int) -> tuple[Item, ...]:
+        """Return the items after a part with a frame state behind it."""
+        found = self._behind.get(state)
+        if found is None:
+            found = self._behind[state] = self._closed([Item(-1, state)])
+            self._n_bytes += _PER_ITEM * (len(found) + 1)
+        return found
+
     def _is_accepting(self, items: Iterable[Item]) -> bool:
         return any(item.part < 0 and self._accepting[item.state] for item in items)
 
     def _after(self, items: Iterable[Item], data: bytes, *, counts: bool) -> tuple[Item, ...]:
         """Return the items after some bytes. ``counts``: the bytes are one token, which the budgets count."""
-        todo = [(item, 0) for item in items]
-        seen = set(todo)
-        ended: dict[Item, None] = {}
-        while todo:
-            item, at = todo.pop()
-            following: list[tuple[Item, int]] = []
-            if item.part < 0:
-                state = item.state
-                for offset in range(at, len(data)):
-                    state = self._rows[state][self._classes[data[offset]]]
-                    if state < 0:
-                        break
-                    if offset + 1 < len(data):
-                        following += [(call, offset + 1) for call in self._called(state)]
-                else:
-                    ended[Item(-1, state)] = None
-            else:
-                left = item.left - (counts and at == 0 and item.left >= 0)
-                part = self._parts[item.part]
-                state, ends = _read(part, item.state, data[at:])
-                for offset in ends:
-                    following += [(one, at + offset) for one in self._closed([Item(-1, item.after)])]
-                if state >= 0 and (left < 0 or part.remaining(state) <= left):
-                    ended[Item(item.part, state, item.after, left)] = None
-            for each in following:
-                if each not in seen:
-                    seen.add(each)
-                    todo.append(each)
-        return self._closed(ended)
+        steps, rows, classes = self.steps, self._rows, self._classes
+        with _Readers(self._parts, steps) as readers:
+            # With each point, the state where its reading began, and the offset.
+            points: dict[_Point, tuple[int, int]] = {}
+            for item in items:
+                left = item.left - (counts and item.left >= 0)
+                points[item.part, readers.start(item), item.after, left] = item.state, 0
+            for offset, byte in enumerate(data, 1):
+                if not offset % _PART:
+                    steps.begin()
+                steps.spend(len(points), _ADVICE)
+                before, points = points, {}
+                for (part, at, after, left), origin in before.items():
+                    at = rows[at][classes[byte]] if part < 0 else readers.step(part, at, byte)
+                    if at is None or (part < 0 and at < 0):
+                        continue
+                    points.setdefault((part, at, after, left), origin)
+                    if offset < len(data):
+                        for each in self._beyond(part, at, after, readers):
+                            point = each.part, readers.start(each), each.after, each.left
+                            points.setdefault(point, (each.state, offset))
+                if not points:
+                    return ()
+            ended = (self._item(point, (state, data[begin:]), readers) for point, (state, begin) in points.items())
+            return self._closed(item for item in ended if item is not None)
+
+    def _beyond(self, part: int, at: Any, after: int, readers: "_Readers") -> tuple[Item, ...]:
+        """Return the items across a boundary: of the parts that may begin in a frame state, or where the part may end."""
+        if part < 0:
+            return self._calls_from(at) if at in self._calls else ()
+        return self._after_part(after) if readers.may_end(part, at) else ()
+
+    def _item(self, point: _Point, origin: _Origin, readers: "_Readers") -> Item | None:
+        """Return the item of a point at the end of a token; None if its part can no longer end within its budget."""
+        part, at, after, left = point
+        if part < 0:
+            return Item(-1, at)
+        state = readers.state(part, at, origin)
+        return Item(part, state, after, left) if left < 0 or self._parts[part].remaining(state) <= left else None
+
+    def _ask(self, part: PartIndex, ask: Callable[..., _Result], *arguments: int) -> _Result:
+        """Return the answer of a part that is not being read, and count its steps."""
+        try:
+            return ask(*arguments)
+        finally:
+            self.steps.spend(_steps_of(part), _ADVICE)
 
     def _number(self, items: tuple[Item, ...]) -> int:
         """Return the number of a state."""
@@ -271,6 +344,7 @@ class CompositionIndex:
         return found
 
     def _mask(self, items: tuple[Item, ...]) -> Int32Array:
+        self.steps.spend(_PER_POINT * len(items), _ADVICE)
         words = np.zeros(mask_words(self.size), np.int32)
         for item in items:
             words |= self._own_mask(item)
@@ -286,82 +360,158 @@ class CompositionIndex:
         if item.part < 0:
             return self._frame.mask(item.state)
         part = self._parts[item.part]
-        return part.mask(item.state) if item.left < 0 else part.mask_within(item.state, item.left)
+        if item.left < 0:
+            return self._ask(part, part.mask, item.state)
+        return self._ask(part, part.mask_within, item.state, item.left)
 
     def _crossing(self, item: Item) -> Int32Array:
-        """Return the tokens that cross a boundary from an item; some may also stay on its side."""
+        """Return the tokens that cross a boundary from an item; of those that also stay on its side, any."""
         found = self._crossing_of.get(item)
         if found is None:
-            pieces = []
-            for node, items in self._crossings(item):
-                if items:
-                    pieces.append(self._below(items, node))
-            found = np.unique(np.concatenate(pieces)).astype(np.int32) if pieces else _NO_TOKENS
-            if len(found) and (item.left >= 0 or any(most >= 0 for most in self._budgets)):
-                kept = [
-                    token for token in found.tolist() if self._after([item], self._tokens[token] or b"", counts=True)
-                ]
-                found = np.array(kept, np.int32)
-            self._crossing_of[item] = found
+            pieces = [self._below(*rest) for rest in self._crossings(item, ~self._own_mask(item))]
+            found = self._crossing_of[item] = _distinct(pieces, self.size)
             self._n_bytes += _PER_ITEM + found.nbytes
         return found
 
-    def _crossings(self, item: Item) -> Iterator[tuple[int, tuple[Item, ...]]]:
-        """Yield the trie nodes after which a boundary is crossed, each with the items from there on."""
+    def _crossings(self, item: Item, wanted: Int32Array) -> list[_Rest]:
+        """Return the items across each boundary, with the trie nodes after which it is crossed; at least those with wanted tokens below."""
+        known = self._rests_of.get(item)
+        if known is not None:
+            return known
+        boundaries, found, is_whole = self._boundaries, dict[tuple[Item, ...], Int32Array](), True
         if item.part < 0:
-            with self._frame.reading(item.state) as reader:
-                called = self._boundaries.calls_from(item.state, reader)
-            for node, state in called:
-                yield node, self._closed(self._called(state))
-            return
-        behind = self._closed([Item(-1, item.after)])
-        last = self._parts[item.part].last_bytes
-        walk = self._boundaries.ends_of(item.part, item.after, self._first_bytes(behind), last)
-        with _open(self._parts[item.part], item.state) as reader:
-            _, nodes, _ = walk.run(reader.start, reader.step, reader.may_end)
-        for node in nodes:
-            yield node, behind
+            walk = boundaries.calling(item.state, self._first_of_calls)
+            if len(walk) > _LONG_WALK:
+                walk, is_whole = walk.within(boundaries.are_above(walk.nodes, wanted)), False
+            nodes, states, n_read = walk.run(item.state, self._frame_step, self._calls.__contains__)
+            self.steps.spend(n_read // _BYTES_PER_STEP, _ADVICE)
+            by_state: dict[int, list[int]] = {}
+            for node, state in zip(nodes, states, strict=True):
+                by_state.setdefault(state, []).append(node)
+            found = {self._calls_from(state): np.array(each, np.int32) for state, each in by_state.items()}
+        else:
+            behind, part = self._after_part(item.after), self._parts[item.part]
+            walk = boundaries.ends(self._first_bytes(behind), part.last_bytes)
+            with _Readers(self._parts, self.steps) as readers:
+                start, reader = readers.start(item), readers.of(item.part)
+                nodes, _, n_read = walk.run(start, reader.step, reader.may_end)
+            self.steps.spend(n_read if isinstance(part, PushdownIndex) else n_read // _BYTES_PER_STEP, _ADVICE)
+            if nodes:
+                found = {behind: np.array(nodes, np.int32)}
+        rests: list[_Rest] = []
+        for items, at in found.items():
+            if len(at) > _MANY_RESTS:
+                at, is_whole = at[boundaries.are_above(at, wanted)], False
+            if items and len(at):
+                rests.append((items, at))
+        if is_whole:
+            self._rests_of[item] = rests
+            self._n_bytes += _PER_ITEM + sum(at.nbytes for _, at in rests)
+        return rests
 
-    def _first_bytes(self, items: Iterable[Item]) -> frozenset[int]:
+    def _frame_step(self, state: int, byte: int) -> int | None:
+        after = self._rows[state][self._classes[byte]]
+        return after if after >= 0 else None
+
+    def _first_of_calls(self) -> frozenset[int] | None:
+        """Return the bytes that begin some part; None if there are too many calls to look."""
+        if sum(map(len, self._calls.values())) > _CALLS_KNOWN:
+            return None
+        return frozenset[int]().union(*(self._first_bytes(self._calls_from(state)) for state in self._calls))
+
+    def _first_bytes(self, items: tuple[Item, ...]) -> frozenset[int]:
+        """Return the bytes that some items allow, those across a boundary."""
+        found = self._first.get(items)
+        if found is None:
+            found = self._first[items] = frozenset(self._onward(items))
+            self._n_bytes += _PER_ITEM
+        return found
+
+    def _onward(self, items: Iterable[Item]) -> set[int]:
         """Return the bytes that some items allow."""
         found: set[int] = set()
         for item in items:
-            if item.part < 0:
-                found.update(self._frame.onward(item.state))
-            else:
-                found.update(self._parts[item.part].onward(item.state))
-        return frozenset(found)
-
-    def _below(self, items: tuple[Item, ...], node: int) -> Int32Array:
-        """Return the tokens below a trie node whose rest some items read, unsorted and with repetitions."""
-        key = items, node
-        found = self._rests.get(key)
-        if found is None:
-            pieces: list[Int32Array] = []
-            todo, seen = [key], {key}
-            while todo:
-                at, below = todo.pop()
-                for item in at:
-                    nodes, further = self._walk_below(item, below)
-                    pieces.append(self._boundaries.tokens_at(nodes))
-                    for each in further:
-                        if each not in seen:
-                            seen.add(each)
-                            todo.append(each)
-            found = self._rests[key] = np.concatenate(pieces) if pieces else _NO_TOKENS
-            self._n_bytes += _PER_ITEM + found.nbytes
+            part = self._parts[item.part]
+            onward = self._frame.onward(item.state) if item.part < 0 else self._ask(part, part.onward, item.state)
+            self.steps.spend(len(onward), _ADVICE)
+            found.update(onward)
         return found
 
-    def _walk_below(self, item: Item, node: int) -> tuple[list[int], list[tuple[tuple[Item, ...], int]]]:
-        """Return the nodes below a node that an item reaches, and where boundaries are crossed again."""
-        walk = self._boundaries.subtree(node)
-        if item.part < 0:
-            with self._frame.reading(item.state) as reader:
-                nodes, ending, states = walk.run(reader.start, reader.step, self._calls.__contains__)
-            return nodes, [(self._closed(self._called(state)), at) for at, state in zip(ending, states, strict=True)]
-        with _open(self._parts[item.part], item.state) as reader:
-            nodes, ending, _ = walk.run(reader.start, reader.step, reader.may_end)
-        return nodes, [(self._closed([Item(-1, item.after)]), at) for at in ending]
+    def _below(self, items: tuple[Item, ...], nodes: Int32Array) -> Int32Array:
+        """Return the tokens below trie nodes whose rests some items read, ascending."""
+        key = items, nodes.tobytes()
+        found = self._rests.get(key)
+        if found is None:
+            with _Readers(self._parts, self.steps) as readers:
+                pieces = [
+                    self._boundaries.tokens_at(at)
+                    for point, origin, at in self._read_below(items, nodes, readers)
+                    if point[3] < 0 or self._item(point, origin, readers) is not None
+                ]
+            found = self._rests[key] = _distinct(pieces, self.size)
+            self._n_bytes += _PER_ITEM + found.nbytes + nodes.nbytes
+        return found
+
+    def _read_below(
+        self, items: tuple[Item, ...], nodes: Int32Array, readers: "_Readers"
+    ) -> Iterator[tuple[_Point, _Origin, Int32Array]]:
+        """Yield the points that some items reach below trie nodes, each with its origin and nodes at which it is reached."""
+        boundaries, origins = self._boundaries, dict[_Point, _Origin]()
+        waiting: dict[_Point, list[Int32Array]] = {}
+        done: dict[_Point, list[Int32Array]] = {}
+
+        def enter(item: Item, at: Int32Array) -> None:
+            point = item.part, readers.start(item), item.after, item.left
+            origins.setdefault(point, (item.state, b""))
+            waiting.setdefault(point, []).append(at)
+
+        for item in items:
+            enter(item, nodes)
+        while waiting:
+            point = next(iter(waiting))
+            before = done.setdefault(point, [])
+            at = boundaries.others(waiting.pop(point), before)
+            before.append(at)
+            children = boundaries.children(at)
+            n_nodes = sum(map(len, before)) + len(children)
+            self.steps.spend(_PER_POINT + n_nodes // _NODES_PER_STEP, _ADVICE)
+            state, read = origins[point]
+            for beyond, byte, reached in self._read_byte(point, children, readers):
+                origin = origins.setdefault(beyond, (state, read + byte))
+                yield beyond, origin, reached
+                inner = boundaries.parents_in(reached)
+                if len(inner):
+                    waiting.setdefault(beyond, []).append(inner)
+                    for item in self._beyond(beyond[0], beyond[1], beyond[2], readers):
+                        enter(item, inner)
+
+    def _read_byte(
+        self, point: _Point, nodes: Int32Array, readers: "_Readers"
+    ) -> Iterator[tuple[_Point, bytes, Int32Array]]:
+        """Yield the points after the bytes of some trie nodes, each with one such byte and its nodes."""
+        part, at, after, left = point
+        data = self._boundaries.bytes_of(nodes)
+        positions: list[Any] = []
+        if part < 0:
+            numbers = self._table[at, self._class_of[data]]
+        else:
+            known: dict[Any, int] = {}
+            number_of = np.full(256, -1, np.int32)
+            for byte in np.unique(data).tolist():
+                position = readers.step(part, at, byte)
+                if position is not None:
+                    number_of[byte] = known.setdefault(position, len(known))
+            self.steps.spend(len(known), _ADVICE)
+            positions, numbers = list(known), number_of[data]
+        allowed = numbers >= 0
+        nodes, numbers = nodes[allowed], numbers[allowed]
+        order = np.argsort(numbers, kind="stable")
+        nodes, numbers = nodes[order], numbers[order]
+        begins = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])) if len(numbers) else ()
+        for begin, end in pairwise([*begins, len(numbers)]):
+            number, reached = int(numbers[begin]), nodes[begin:end]
+            byte = self._boundaries.bytes_of(reached[:1]).tobytes()
+            yield (part, number if part < 0 else positions[number], after, left), byte, reached
 
     # Steps
 
@@ -395,6 +545,7 @@ class CompositionIndex:
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         with self._reading(self.initial) as items:
             for token in tokens[:-1] if has_ended else tokens:
+                self.steps.begin()
                 items = self._after(items, self._tokens[token] or b"", counts=True)
                 if not items:
                     raise ValueError("the tokens cannot follow each other")
@@ -417,6 +568,8 @@ class CompositionIndex:
         with self._reading(state) as items:
             count = 0
             while count < len(data):
+                if not count % _PART:
+                    self.steps.begin()
                 after = self._after(items, data[count : count + 1], counts=False)
                 if not after:
                     break
@@ -426,14 +579,14 @@ class CompositionIndex:
     def onward(self, state: int) -> list[int]:
         """Return the bytes allowed in a state, ascending."""
         with self._reading(state) as items:
-            return sorted(self._first_bytes(items))
+            return sorted(self._onward(items))
 
     def forced(self, state: int) -> bytes:
         """Return the longest byte string, up to a thousand bytes, that every continuation of a state begins with."""
         found = bytearray()
         with self._reading(state) as items:
             while len(found) < _FORCED_BATCH and not self._is_accepting(items):
-                onward = self._first_bytes(items)
+                onward = self._onward(items)
                 if len(onward) != 1:
                     break
                 byte = bytes(onward)
@@ -478,24 +631,31 @@ class CompositionIndex:
         with self._reading(state) as items:
             return self._remaining(items)
 
-    def _remaining(self, items: Iterable[Item]) -> int:
+    def _remaining(self, items: tuple[Item, ...]) -> int:
+        self.steps.spend(_PER_POINT * len(items), _ADVICE)
         least = min((self._tokens_of(item) for item in items), default=_NEVER)
         if least >= _NEVER:
             raise self._error or no_completion_found()
         return least
 
-    def _tokens_of(self, item: Item) -> int:
-        """Return a number of tokens that completes an item; `_NEVER` if none was found."""
+    def _tokens_of(self, item: Item, *, is_read: bool = False) -> int:
+        """Return a number of tokens that completes an item; `_NEVER` if none was found. ``is_read``: a reader of its part is open."""
         if item.part < 0:
             return self._to_end(item.state)
+        part = self._parts[item.part]
+        return min(self._weight(part, item.state, is_read=is_read) + self._to_end(item.after), _NEVER)
+
+    def _weight(self, part: PartIndex, state: int, *, is_read: bool = False) -> int:
+        """Return a number of tokens that completes a state of a part; `_NEVER` if none was found."""
         try:
-            own = self._parts[item.part].remaining(item.state)
+            return part.remaining(state) if is_read else self._ask(part, part.remaining, state)
         except StateEvicted:
             raise
         except GuidedError as error:
+            if self.steps.left < 0:
+                raise
             self._error = error
             return _NEVER
-        return min(own + self._to_end(item.after), _NEVER)
 
     def _to_end(self, state: int) -> int:
         """Return a number of tokens from a frame state to the end, calls included."""
@@ -509,10 +669,7 @@ class CompositionIndex:
         self._distance = None
         for part in parts:
             index = self._parts[part]
-            try:
-                self._costs[part] = index.remaining(index.initial)
-            except GuidedError as error:
-                self._error, self._costs[part] = error, _NEVER
+            self._costs[part] = self._weight(index, index.initial)
 
     def _known_distances(self) -> list[int]:
         if self._distance is None:
@@ -520,24 +677,25 @@ class CompositionIndex:
         return self._distance
 
     def _unknown_parts(self, state: int) -> set[int]:
-        """Return the parts of unknown number of tokens where a shortest path from a frame state to the end first meets some."""
+        """Return the parts of unknown number of tokens on a shortest path from a frame state to the end."""
         # A part's number is computed once a shortest path leads through the part; until then it counts least.
         distance, frame = self._known_distances(), self._frame
         seen: set[int] = set()
-        while 0 < distance[state] < _NEVER and state not in seen:
+        found: set[int] = set()
+        while 0 < distance[state] < _NEVER and state not in seen and len(self._costs) < len(self._parts):
             seen.add(state)
             on_path = [
                 call
                 for call in self._calls.get(state, ())
                 if self._cost(call.part) + distance[call.after] == distance[state]
             ]
-            if unknown := {call.part for call in on_path if call.part not in self._costs}:
-                return unknown
+            found.update(call.part for call in on_path if call.part not in self._costs)
             onward = [call.after for call in on_path if call.after not in seen]
             targets = frame.row_targets[frame.row_indptr[state] : frame.row_indptr[state + 1]].tolist()
             nearer = (target for target in targets if distance[target] == distance[state] - 1)
             state = next(nearer, onward[0] if onward else state)
-        return set()
+        self.steps.spend(len(seen), _ADVICE)
+        return found
 
     def _cost(self, part: int) -> int:
         """Return the number of tokens of a part, or what it takes at least."""
@@ -555,6 +713,7 @@ class CompositionIndex:
         indptr, targets = frame.row_indptr, frame.row_targets
         full = np.flatnonzero(np.diff(indptr))
         while True:
+            self.steps.spend(_PER_POINT + (len(at) + len(targets)) // _EDGES_PER_STEP, _ADVICE)
             nearer = distance.copy()
             if len(full):
                 least = np.minimum.reduceat(distance[targets], indptr[full])
@@ -570,19 +729,50 @@ class CompositionIndex:
         if state == self.final:
             return self.mask(state)
         with self._reading(state) as items:
-            words = np.zeros(mask_words(self.size), np.int32)
-            for item in items:
-                self._allow_within(item, budget, words)
+            mask, words = self.mask(state), np.zeros(mask_words(self.size), np.int32)
+            self.steps.spend(_PER_POINT * len(items), _ADVICE)
+            # First the side of the completion: only other tokens may be left out for lack of steps.
+            nearest, *others = sorted(items, key=self._tokens_of)
+            self._allow_within(nearest, budget, words)
+            steps = self.steps
+            try:
+                with steps.at_most(steps.limit // _SHARE):
+                    for item in others:
+                        self._allow_within(item, budget, words)
+                    self._allow_crossing(items, budget, words, mask)
+            except LimitError:
+                pass
             words &= ~self._end_bits
-            crossing = [self._crossing(item) for item in items]
-            for token in np.unique(np.concatenate(crossing)).tolist() if crossing else ():
-                if not words[token >> 5] >> (token & 31) & 1:
-                    after = self._after(items, self._tokens[token] or b"", counts=True)
-                    if after and min(map(self._tokens_of, after)) < budget:
-                        words[token >> 5] |= np.uint32(1 << (token & 31)).astype(np.int32)
             if self._is_accepting(items):
                 words |= self._end_bits
             return freeze(words)
+
+    def _allow_crossing(self, items: tuple[Item, ...], budget: int, words: Int32Array, mask: Int32Array) -> None:
+        """Set the bits of the tokens of a mask that cross a boundary and fit a budget."""
+        for item in items:
+            wanted = mask & ~words & ~self._end_bits
+            if not wanted.any():
+                return
+            for rest in self._crossings(item, wanted):
+                tokens, bounds = self._bounds_below(*rest)
+                _allow(words, tokens[bounds < budget])
+
+    def _bounds_below(self, items: tuple[Item, ...], nodes: Int32Array) -> tuple[Int32Array, Int32Array]:
+        """Return the tokens below trie nodes whose rests some items read, and the number of tokens that completes the text after each."""
+        key = items, nodes.tobytes()
+        found = self._bounds.get(key)
+        if found is None:
+            tokens, bounds = [_NO_TOKENS], [_NO_TOKENS]
+            with _Readers(self._parts, self.steps) as readers:
+                for point, origin, at in self._read_below(items, nodes, readers):
+                    item = self._item(point, origin, readers)
+                    if item is None:
+                        continue
+                    tokens.append(self._boundaries.tokens_at(at))
+                    bounds.append(np.full(len(tokens[-1]), self._tokens_of(item, is_read=True), np.int32))
+            found = self._bounds[key] = np.concatenate(tokens), np.concatenate(bounds)
+            self._n_bytes += _PER_ITEM + 2 * found[0].nbytes + nodes.nbytes
+        return found
 
     def _allow_within(self, item: Item, budget: int, words: Int32Array) -> None:
         """Set the bits of the tokens that stay on an item's side and fit a budget."""
@@ -598,8 +788,8 @@ class CompositionIndex:
         if item.left >= 0:
             own = min(own, item.left)
         part = self._parts[item.part]
-        if own > 0 and self._tokens_of(item) < _NEVER and part.remaining(item.state) <= own:
-            words |= part.mask_within(item.state, own)
+        if own > 0 and self._weight(part, item.state) <= own:
+            words |= self._ask(part, part.mask_within, item.state, own)
 
     def _near_end(self, states: set[int], budget: int) -> set[int]:
         """Return the frame states from which fewer than ``budget`` tokens reach the end, leaving out those with too many unknown parts."""
@@ -617,25 +807,66 @@ class CompositionIndex:
             self._weigh(weighed)
 
 
-def _open(part: PartIndex, state: int) -> AbstractContextManager[Reader[Any]]:
-    """Return a reader of single bytes from a state of a part."""
-    return part.reading(state)
+class _Readers:
+    """Readers of parts within one call, opened on first use. The steps of the parts count as those of the composition.
+
+    Why all at once: positions are valid while the readers are open.
+    """
+
+    def __init__(self, parts: Sequence[PartIndex], steps: Steps) -> None:
+        self._parts, self.steps = parts, steps
+        self._open = ExitStack()
+        self._readers: dict[tuple[int, int], Reader[Any]] = {}
+        self._one_of: dict[int, Reader[Any]] = {}
+        # Steps of each part before.
+        self._before: dict[int, int] = {}
+
+    def __enter__(self) -> "_Readers":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+        for part, before in self._before.items():
+            self.steps.spent += max(_steps_of(self._parts[part]) - before, 0)
+        if kind is None:
+            self.steps.spend(0, _ADVICE)
+
+    def of(self, part: int) -> Reader[Any]:
+        """Return a reader of a part that is being read."""
+        return self._one_of[part]
+
+    def start(self, item: Item) -> Any:
+        """Return the position of an item."""
+        if item.part < 0:
+            return item.state
+        key = item.part, item.state
+        found = self._readers.get(key)
+        if found is None:
+            index = self._parts[item.part]
+            reading: AbstractContextManager[Reader[Any]] = index.reading(item.state)
+            found = self._readers[key] = self._open.enter_context(reading)
+            if item.part not in self._one_of:
+                self._one_of[item.part], self._before[item.part] = found, _steps_of(index)
+        return found.start
+
+    def step(self, part: int, at: Any, byte: int) -> Any:
+        """Return the position after a byte; None if it is not allowed."""
+        return self._one_of[part].step(at, byte)
+
+    def may_end(self, part: int, at: Any) -> bool:
+        """Return whether a part may end at a position."""
+        return self._one_of[part].may_end(at)
+
+    def state(self, part: int, at: Any, origin: _Origin) -> int:
+        """Return the state of a position."""
+        return self._readers[part, origin[0]].state(at, origin[1])
 
 
-def _read(part: PartIndex, state: int, data: bytes) -> tuple[int, list[int]]:
-    """Return the state after some bytes, -1 if they are not allowed, and the lengths of their proper prefixes that may end the part."""
-    ends: list[int] = []
-    # Invariant: no other index is asked while this one holds its lock (`guided.locks`).
-    with _open(part, state) as reader:
-        at = reader.start
-        for length, byte in enumerate(data, 1):
-            after = reader.step(at, byte)
-            if after is None:
-                return -1, ends
-            at = after
-            if length < len(data) and reader.may_end(at):
-                ends.append(length)
-        return reader.state(at, data), ends
+def _steps_of(part: PartIndex) -> int:
+    """Return the steps of a part's current or last call."""
+    return part.automaton.tables.steps.spent if isinstance(part, PushdownIndex) else 0
 
 
 def _bits(tokens: Iterable[int], size: int) -> Int32Array:
@@ -650,53 +881,58 @@ def _allow(words: Int32Array, tokens: Int32Array) -> None:
 
 
 class _Walk:
-    """A walk over some nodes of a trie, in preorder.
+    """A walk over some nodes of a trie and their ancestors, in preorder.
 
     Attributes
     ----------
-    nodes : list of int
+    nodes : ndarray[int32], shape (n,)
         The nodes, ascending.
-    depth : list of int
+    depth : ndarray[int32], shape (n,)
         Depth of each, 0 for the first.
-    byte : bytes
-    skip : list of int
-        Position of the first node after the subtree.
+    byte : ndarray[uint8], shape (n,)
+    targets : ndarray[bool], shape (n,)
+        Nodes that may be marked.
     """
 
-    __slots__ = ("_byte", "_depth", "_nodes", "_skip", "_targets")
+    __slots__ = ("__dict__", "byte", "depth", "nodes", "targets")
 
-    def __init__(self, nodes: Int32Array, depth: Int32Array, byte: Any, targets: BoolArray | None = None) -> None:
-        self._nodes: list[int] = nodes.tolist()
-        self._depth: list[int] = depth.tolist()
-        self._byte: bytes = byte.tobytes()
-        self._skip = _skips(self._depth)
-        self._targets: list[bool] | None = None if targets is None else targets.tolist()
+    def __init__(self, nodes: Int32Array, depth: Int32Array, byte: UInt8Array, targets: BoolArray) -> None:
+        self.nodes, self.depth, self.byte, self.targets = nodes, depth, byte, targets
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def within(self, kept: BoolArray) -> "_Walk":
+        """Return the walk over some of the nodes, with the ancestors of each."""
+        return _Walk(self.nodes[kept], self.depth[kept], self.byte[kept], self.targets[kept])
+
+    @cached_property
+    def _lists(self) -> tuple[list[int], list[int], bytes, list[bool], list[int]]:
+        """The arrays, and for each node the position after its subtree: lists, because they are read one entry at a time."""
+        depth = self.depth.tolist()
+        return self.nodes.tolist(), depth, self.byte.tobytes(), self.targets.tolist(), _skips(depth)
 
     def run(
         self, start: Any, step: Callable[[Any, int], Any], marks: Callable[[Any], bool]
-    ) -> tuple[list[int], list[int], list[Any]]:
-        """Return the nodes reached; those among them after which a position is marked; and these positions.
-
-        Without targets, nodes that have no further nodes below them are never marked.
-        """
-        nodes, depth, skip, targets = self._nodes, self._depth, self._skip, self._targets
-        reached: list[int] = []
+    ) -> tuple[list[int], list[Any], int]:
+        """Return the targets after which a position is marked, these positions, and the number of nodes visited."""
+        nodes, depth, byte, targets, skip = self._lists
         marked: list[int] = []
         positions: list[Any] = []
         stack = [start] * (max(depth, default=0) + 2)
-        i, n = 0, len(nodes)
+        i, n, n_read = 0, len(nodes), 0
         while i < n:
-            after = step(stack[depth[i]], self._byte[i])
+            n_read += 1
+            after = step(stack[depth[i]], byte[i])
             if after is None:
                 i = skip[i]
                 continue
             stack[depth[i] + 1] = after
-            reached.append(nodes[i])
-            if (targets[i] if targets is not None else skip[i] > i + 1) and marks(after):
+            if targets[i] and marks(after):
                 marked.append(nodes[i])
                 positions.append(after)
             i += 1
-        return reached, marked, positions
+        return marked, positions, n_read
 
 
 def _skips(depth: list[int]) -> list[int]:
@@ -715,79 +951,153 @@ class _Boundaries:
 
     def __init__(self, vocabulary: Vocabulary, frame: Automaton, calls: Mapping[int, tuple[Call, ...]]) -> None:
         self._trie = vocabulary.trie
-        self._parents, self._is_parent = _family_of(vocabulary)
+        self._family = _family_of(vocabulary)
         is_calling: BoolArray = np.zeros(frame.n_states, np.bool_)
         is_calling[list(calls)] = True
-        self._is_calling = is_calling.tolist()
         table = frame.table
         enters: BoolArray = np.asarray(np.append(is_calling, False)[table].any(axis=0))
-        self._calling = self._walk_to(self._is_parent & enters[frame.classes][self._trie.byte])
+        self._may_call = self._family.is_parent & enters[frame.classes][self._trie.byte]
+        self._calling = self._walk_to(self._may_call)
+        self._is_restricted = len(self._calling) <= _LONG_WALK
+        self._none = self._calling.within(np.zeros(len(self._calling), np.bool_))
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
-        self._ends_of: dict[tuple[int, int], _Walk] = {}
-        self._subtrees: dict[int, _Walk] = {}
+        # Scratch of `others`; the caller holds the lock of the index.
+        self._marks = np.zeros(self._trie.n_nodes, np.bool_)
+        self._ends: dict[tuple[frozenset[int], bytes | None], _Walk] = {}
 
-    def calls_from(self, state: int, reader: Reader[int]) -> list[tuple[int, int]]:
-        """Return the nodes with children after which the frame may call from a state, each with the frame state there."""
+    def calling(self, state: int, first: Callable[[], frozenset[int] | None]) -> _Walk:
+        """Return a walk to the nodes after which the frame may call from a state. ``first``: returns the bytes that begin parts."""
         if not self._near[state]:
-            return []
-        _, nodes, states = self._calling.run(state, reader.step, self._is_calling.__getitem__)
-        return list(zip(nodes, states, strict=True))
+            return self._none
+        if not self._is_restricted:
+            begin = first()
+            if begin is not None:
+                self._calling = self._walk_to(self._may_call & self._are_before(begin))
+            self._is_restricted = True
+        return self._calling
 
-    def ends_of(self, part: int, after: int, first: frozenset[int], last: bytes | None) -> "_Walk":
-        """Return the walk to the nodes after which a part may end, by its last bytes, and what follows it may begin."""
-        found = self._ends_of.get((part, after))
+    def ends(self, first: frozenset[int], last: bytes | None) -> _Walk:
+        """Return the walk to the nodes after which a part may end, by its last bytes, and what follows it may begin, by its first."""
+        found = self._ends.get((first, last))
         if found is None:
-            trie = self._trie
-            is_first, is_last = np.zeros(256, np.bool_), np.ones(256, np.bool_)
-            is_first[list(first)] = True
+            is_last = np.ones(256, np.bool_)
             if last is not None:
                 is_last[:] = False
                 is_last[list(last)] = True
-            targets = np.zeros(trie.n_nodes + 1, np.bool_)
-            targets[self._parents[is_first[trie.byte]]] = True
-            found = self._ends_of[part, after] = self._walk_to(targets[:-1] & is_last[trie.byte])
+            while len(self._ends) >= _WALKS_KEPT:
+                del self._ends[next(iter(self._ends))]
+            found = self._ends[first, last] = self._walk_to(self._are_before(first) & is_last[self._trie.byte])
         return found
 
-    def _walk_to(self, targets: BoolArray) -> "_Walk":
+    def _are_before(self, first: frozenset[int]) -> BoolArray:
+        """Return for each node whether one of some bytes follows."""
+        is_first = np.zeros(256, np.bool_)
+        is_first[list(first)] = True
+        found = np.zeros(self._trie.n_nodes + 1, np.bool_)
+        found[self._family.parents[is_first[self._trie.byte]]] = True
+        return found[:-1]
+
+    def _walk_to(self, targets: BoolArray) -> _Walk:
         """Return the walk over some nodes and their ancestors, which marks only these nodes."""
-        trie, kept = self._trie, targets.copy()
+        trie, parents, kept = self._trie, self._family.parents, targets.copy()
         frontier: Any = np.flatnonzero(kept)
         while len(frontier):
-            above = self._parents[frontier]
+            above = parents[frontier]
             above = above[above >= 0]
-            frontier = above[~kept[above]]
+            frontier = np.unique(above[~kept[above]])
             kept[frontier] = True
         nodes = np.flatnonzero(kept).astype(np.int32)
         return _Walk(nodes, trie.depth[nodes], trie.byte[nodes], targets[nodes])
 
-    def subtree(self, node: int) -> "_Walk":
-        """Return the walk over the nodes below a node."""
-        found = self._subtrees.get(node)
-        if found is None:
-            trie = self._trie
-            nodes = np.arange(node + 1, trie.skip[node], dtype=np.int32)
-            found = self._subtrees[node] = _Walk(nodes, trie.depth[nodes] - trie.depth[node] - 1, trie.byte[nodes])
-        return found
-
-    def tokens_at(self, nodes: list[int]) -> Int32Array:
-        """Return the tokens that end at some nodes."""
+    def are_above(self, nodes: Int32Array, wanted: Int32Array) -> BoolArray:
+        """Return for each node whether a wanted token is below it; ``wanted``: as a mask."""
         trie = self._trie
-        at = np.array(nodes, np.int64)
-        first, count = trie.token_indptr[at], trie.token_indptr[at + 1] - trie.token_indptr[at]
-        before = np.cumsum(count) - count
-        found: Int32Array = trie.token_ids[np.arange(count.sum()) + np.repeat(first - before, count)]
-        return found
+        bits = np.unpackbits(wanted.view(np.uint8), bitorder="little")[trie.token_ids]
+        count = np.append(0, np.cumsum(bits, dtype=np.int32))
+        return np.asarray(count[trie.token_indptr[trie.skip[nodes]]] > count[trie.token_indptr[nodes + 1]])
+
+    def children(self, nodes: Int32Array) -> Int32Array:
+        """Return the children of some nodes."""
+        return _gathered(self._family.child_indptr, self._family.children, nodes)
+
+    def parents_in(self, nodes: Int32Array) -> Int32Array:
+        """Return those of some nodes that have children."""
+        return nodes[self._family.is_parent[nodes]]
+
+    def others(self, nodes: list[Int32Array], known: list[Int32Array]) -> Int32Array:
+        """Return distinct nodes of some arrays, each without repetitions, that are in none of the known ones."""
+        if len(nodes) == 1 and not known:
+            return nodes[0]
+        # PERF: `np.unique` and `np.isin` sort or hash; this took half of the time of masks with many readings.
+        marks, found = self._marks, list[Int32Array]()
+        for each in known:
+            marks[each] = True
+        for each in nodes:
+            each = each[~marks[each]]
+            marks[each] = True
+            found.append(each)
+        for each in (*known, *found):
+            marks[each] = False
+        return np.concatenate(found)
+
+    def bytes_of(self, nodes: Int32Array) -> UInt8Array:
+        """Return the last byte of each of some nodes."""
+        return self._trie.byte[nodes]
+
+    def tokens_at(self, nodes: Int32Array) -> Int32Array:
+        """Return the tokens that end at some nodes."""
+        return _gathered(self._trie.token_indptr, self._trie.token_ids, nodes)
+
+
+def _distinct(pieces: list[Int32Array], size: int) -> Int32Array:
+    """Return the distinct tokens of some arrays, ascending."""
+    found = np.zeros(size, np.bool_)
+    for tokens in pieces:
+        found[tokens] = True
+    return np.flatnonzero(found).astype(np.int32)
+
+
+def _gathered(indptr: Int32Array, values: Int32Array, rows: Int32Array) -> Int32Array:
+    """Return the values of some rows of a CSR."""
+    if len(rows) == 1:
+        return values[indptr[rows[0]] : indptr[rows[0] + 1]]
+    first, count = indptr[rows], indptr[rows + 1] - indptr[rows]
+    before = np.cumsum(count) - count
+    found: Int32Array = values[np.arange(count.sum()) + np.repeat(first - before, count)]
+    return found
+
+
+class _Family(NamedTuple):
+    """Relations of the nodes of a trie.
+
+    Attributes
+    ----------
+    parents : ndarray[int32], shape (n_nodes,)
+        -1 for first bytes.
+    is_parent : ndarray[bool], shape (n_nodes,)
+        Whether a node has children.
+    child_indptr, children : ndarray[int32]
+        CSR: the children of each node.
+    """
+
+    parents: Int32Array
+    is_parent: BoolArray
+    child_indptr: Int32Array
+    children: Int32Array
 
 
 @lru_cache(maxsize=16)
-def _family_of(vocabulary: Vocabulary) -> tuple[Int32Array, BoolArray]:
-    """Return the parent of each node of a trie, -1 for first bytes, and whether it has children."""
+def _family_of(vocabulary: Vocabulary) -> _Family:
     trie = vocabulary.trie
     parents = np.full(trie.n_nodes, -1, np.int32)
     levels = [np.flatnonzero(trie.depth == depth).astype(np.int32) for depth in range(trie.max_depth)]
     for above, level in pairwise(levels):
         parents[level] = above[np.searchsorted(above, level) - 1]
-    return freeze(parents), freeze(trie.skip > np.arange(1, trie.n_nodes + 1))
+    inner = parents >= 0
+    children = np.argsort(parents, kind="stable").astype(np.int32)[np.count_nonzero(~inner) :]
+    indptr = np.append(0, np.cumsum(np.bincount(parents[inner], minlength=trie.n_nodes))).astype(np.int32)
+    is_parent = trie.skip > np.arange(1, trie.n_nodes + 1)
+    return _Family(freeze(parents), freeze(is_parent), freeze(indptr), freeze(children))
 
 
 def _near(table: Int32Array, targets: BoolArray, most: int) -> BoolArray:

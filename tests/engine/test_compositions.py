@@ -3,6 +3,7 @@
 import json
 import pickle
 import re
+import sys
 from dataclasses import make_dataclass
 from itertools import product
 from typing import Any
@@ -551,3 +552,84 @@ def test_an_index_that_forgets_its_states_gives_the_same_masks() -> None:
         one.rollback(5)
         other.rollback(5)
         assert bits(one.mask()) == bits(other.mask())
+
+
+def _n_calls(function: Any) -> int:
+    """The number of calls of Python and C functions that a function makes."""
+    count = 0
+
+    def note(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def _words(letters: str, length: int) -> Vocabulary:
+    """All words up to a length, and single bytes."""
+    words = ["".join(word).encode() for n in range(2, length + 1) for word in product(letters, repeat=n)]
+    tokens = [*(bytes([value]) for value in range(256)), *words]
+    return Vocabulary(tokens, eos=[len(tokens)], size=len(tokens) + 1)
+
+
+_ANY = JsonSchema({"type": ["object", "array", "integer"]})
+_INTEGERS = [JsonSchema({"type": "integer", "minimum": -i}) for i in range(30)]
+_AMBIGUOUS: list[Composition] = [
+    Text() + _ANY + Text(),
+    Text(excludes="b") + _ANY + Text(excludes="c"),
+    Repeat(Regex('(?s)[^"]*') | _ANY) + Text(),
+    Concatenation(tuple(map(Optional, _INTEGERS))),
+    Repeat(Optional(_INTEGERS[0]) + Optional(Regex("[a-z0-9]+")), 0, 9) + _INTEGERS[1],
+    Repeat(Text(max_tokens=3), 1, 5) + _ANY + Repeat(Regex("[a-c]") | Regex("[b-d1]+") + _INTEGERS[2]),
+]
+
+
+@pytest.mark.parametrize("spec", _AMBIGUOUS[:3], ids=lambda spec: str(spec)[:40])
+def test_the_work_of_a_mask_hardly_grows_with_the_vocabulary(spec: Composition) -> None:
+    counts = []
+    for length in (2, 4):
+        vocabulary = _words("abcdefghi[1", length)
+        compile_index(spec, vocabulary).mask(0)
+        guide = compile_index(spec, vocabulary).guide()
+        counts.append(_n_calls(lambda guide=guide: (guide.mask(), guide.remaining, guide.mask_within(9))))
+    # The larger vocabulary has 120 times as many tokens.
+    assert counts[1] < 8 * counts[0]
+
+
+@pytest.mark.parametrize("spec", _AMBIGUOUS, ids=lambda spec: str(spec)[:40])
+def test_all_work_of_a_call_is_counted(spec: Composition) -> None:
+    vocabulary = _words("ab[]1", 4)
+    index = compile_index(spec, vocabulary)
+    tables, guide = index.tables, index.guide()
+    assert isinstance(tables, CompositionIndex)
+    for _ in range(4):
+        for call in (
+            guide.mask, lambda: guide.remaining, lambda: guide.mask_within(3), lambda: guide.advance(ord("1"))
+        ):  # fmt: skip
+            assert _n_calls(call) < 3_000 + 60 * tables.steps.spent
+
+
+@pytest.mark.parametrize(("spec", "most"), [(_AMBIGUOUS[3], 8_000), (_AMBIGUOUS[5], 1_500)])
+def test_a_call_takes_at_most_its_steps(spec: Composition, most: int) -> None:
+    vocabulary = _words("ab[]1", 4)
+    guide, other = (compile_index(spec, vocabulary, Limits(call_steps=n)).guide() for n in (most, 100_000))
+    with pytest.raises(LimitError, match=r"^call_steps: "):
+        guide.mask()
+    assert (guide.state, guide.remaining) == (other.state, other.remaining)
+    guide.advance(ord("1"))
+    other.advance(ord("1"))
+    assert guide.remaining == other.remaining
+
+
+def test_a_text_is_read_in_linear_time() -> None:
+    spec = Text() + JsonSchema({"type": "array"}) + Text()
+    index = compile_index(spec, BYTES)
+    counts = [_n_calls(lambda n=n: index.accepts("[1] x [2] " * n)) for n in (50, 200)]
+    assert counts[1] < 6 * counts[0]
+    with pytest.raises(LimitError, match=r"^(call_steps|readings): "):
+        index.accepts("[" * 5_000)
