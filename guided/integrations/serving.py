@@ -20,7 +20,6 @@ import hashlib
 import json
 import logging
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
@@ -34,7 +33,7 @@ from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.engine.structural_tags import StructuralTag
-from guided.errors import GrammarError, GuidedError, LimitError, SchemaError
+from guided.errors import GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.schema.formula.memo import bytes_of
@@ -75,8 +74,6 @@ FRONT_END_LIMITS = Limits(
     file_bytes=1 << 20,
 )  # fmt: skip
 
-# A rule of GBNF or another EBNF at the start of a line.
-_EBNF_RULE = re.compile(r"^[^\S\n]*+<?[\w-]++>?\s*+::=", re.MULTILINE)
 # MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, and their longest text.
@@ -158,7 +155,7 @@ def spec_of(
     if kind == "CHOICE":
         return _choice(_parsed(text))
     if kind == "GRAMMAR":
-        return _grammar(text)
+        return Grammar(text)
     if kind == "STRUCTURAL_TAG":
         return StructuralTag(
             _parsed(text), whitespace=options.whitespace, additional_properties=options.additional_properties
@@ -176,16 +173,6 @@ def _choice(given: Any) -> Choice[str]:
     if not isinstance(given, list) or not all(isinstance(option, str) for option in given):
         raise SchemaError("a choice is a list of strings", "", "choice")
     return Choice(list(dict.fromkeys(given)))
-
-
-def _grammar(text: str) -> Grammar:
-    if _EBNF_RULE.search(text):
-        raise GrammarError(
-            "this is GBNF or EBNF ('name ::= ...'), which is not supported: write it in Lark's notation, 'name: ...', "
-            'with "start" as the first rule and terminals in capitals (https://lark-parser.readthedocs.io)',
-            "start",
-        )
-    return Grammar(text)
 
 
 def _parsed(text: str) -> Any:

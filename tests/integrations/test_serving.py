@@ -111,7 +111,7 @@ REFUSED: list[tuple[str, str, str]] = [
     ("CHOICE", "[]", "at least one option"),
     ("CHOICE", "[1]", "list of strings"),
     ("CHOICE", '"yes"', "list of strings"),
-    ("GRAMMAR", 'root ::= "a"', "Lark's notation"),
+    ("GRAMMAR", 'root ::= "a"', "guided reads Lark grammars"),
     ("GRAMMAR", "start: nothing", "nothing"),
     ("GRAMMAR", "start: A\n%import .secret.A\n", "import"),
     ("STRUCTURAL_TAG", "[]", "an object"),

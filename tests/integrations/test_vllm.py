@@ -1,11 +1,16 @@
 """The vLLM backend without vLLM: grammars never raise, and keep end tokens apart."""
 
 import json
+import sys
 from collections import Counter
-from types import SimpleNamespace
+from collections.abc import Callable
+from types import FrameType, SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import guided
 from guided.integrations import vllm, vllm_backend
@@ -102,6 +107,63 @@ def test_a_text_that_needs_a_stop_token_ends_with_an_error(
     assert not grammar.accept_tokens("id", [ord("b")])
     assert counted["failures"] == 1
     assert "stop_token_ids" in caplog.text
+
+
+def test_a_mask_takes_as_long_with_many_stop_tokens() -> None:
+    """A client chooses how many there are, and masks are filled in the loop of the engine."""
+    vocabulary = guided.Vocabulary([bytes([value]) for value in range(256)] + [b"ab"] * 3000 + [None], eos=[3256])
+    index = guided.compile(guided.Regex("[a-z]{3,9}"), vocabulary)
+    steps = []
+    for stops in (range(256, 266), range(256, 266), range(256, 3256)):
+        grammar = Grammar(index, {*stops, 3256})
+        mask = torch.zeros((1, 102), dtype=torch.int32)
+        for text in (b"", b"xyz"):
+            assert grammar.accept_tokens("id", text)
+            steps.append(lines_of(lambda grammar=grammar, mask=mask: grammar.fill_bitmask(mask, 0)))  # type: ignore[misc]
+            assert {256, 3256} & set(bits(mask[0].numpy())) == ({256, 3256} if text else set())
+        steps.append(lines_of(lambda grammar=grammar: grammar.validate_tokens([97] * 4)))  # type: ignore[misc]
+    # The first one computes what the index keeps.
+    assert steps[3:6] == steps[6:]
+
+
+def lines_of(call: Callable[[], object]) -> int:
+    """Number of lines of Python that a call executes."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=5), inner, max_size=5),
+)
+
+
+@given(VALUES)
+def test_the_size_of_a_value_is_about_that_of_its_text(value: Any) -> None:
+    size, text = vllm_backend._size(value, 1 << 30), len(json.dumps(value, ensure_ascii=False))
+    assert size <= 2 * text + 2
+    assert text <= 8 * size
+
+
+@pytest.mark.parametrize(
+    "value", [["a"] * 300_000, {f"{i}": i for i in range(300_000)}, [[[]] * 9] * 50_000, "x" * 3_000_000]
+)
+def test_a_large_value_is_not_read_to_its_end(value: Any) -> None:
+    """The event loop asks for the size of whatever a client sends."""
+    assert lines_of(lambda: vllm_backend._size(value, 1000)) < 10 * 1000
+    assert vllm_backend._size(value, 1000) > 1000
 
 
 def test_negative_stop_tokens_are_not_taken_from_the_end() -> None:

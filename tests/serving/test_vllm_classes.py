@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputGrammar,
     StructuredOutputOptions,
 )
+from vllm.v1.structured_output.request import StructuredOutputRequest
 
 from guided.integrations import serving
 from guided.integrations.check_queue import CheckQueue
@@ -227,6 +229,104 @@ def test_stop_tokens_that_are_no_tokens_are_refused(token: int, tokenizer: Any) 
     params = SamplingParams(stop_token_ids=[token], structured_outputs=StructuredOutputsParams(choice=["a"]))
     with pytest.raises(VLLMValidationError, match=f"stop_token_ids: {token} is not a token"):
         checked(params, tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"allowed_token_ids": [5, 6, 7]}, "allowed_token_ids has no token that ends the text: add 2"),
+        ({"allowed_token_ids": [2, 5]}, "allowed_token_ids leaves no token with which a text"),
+        ({"allowed_token_ids": [2, -5]}, "allowed_token_ids: -5 is not a token"),
+    ],
+)
+def test_allowed_tokens_that_contradict_the_constraint_are_refused(
+    options: dict[str, Any], reason: str, tokenizer: Any
+) -> None:
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(choice=["yes", "no"]), **options)
+    with pytest.raises(VLLMValidationError, match=reason):
+        checked(params, tokenizer)
+
+
+def test_allowed_tokens_that_spell_a_text_are_served(tokenizer: Any) -> None:
+    ids = [2, *tokenizer.encode("yes")]
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(choice=["yes", "no"]), allowed_token_ids=ids)
+    assert checked(params, tokenizer).structured_outputs._backend == "guided"
+
+
+@pytest.mark.parametrize("tokens", [["a"], [1.5], [None], [[1]]])
+def test_stop_tokens_of_other_types_are_refused_by_name(tokens: Any, tokenizer: Any) -> None:
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(choice=["a"]))
+    params.stop_token_ids = tokens
+    with pytest.raises(VLLMValidationError, match="stop_token_ids must be whole numbers, not"):
+        checked(params, tokenizer)
+
+
+# Constraints that are long, not difficult.
+_LARGE: dict[str, dict[str, Any]] = {
+    "choice": {"choice": [f"option {i}" for i in range(300_000)]},
+    "objects": {"json": {"enum": [{"a": i} for i in range(150_000)]}},
+    "description": {"json": {"type": "object", "description": "x" * (20 << 20)}},
+    "text": {"json": json.dumps({"type": "object", "description": "x" * (20 << 20)})},
+    "tag": {"structural_tag": json.dumps({"format": {"type": "const_string", "value": "x" * (20 << 20)}})},
+    "grammar": {"grammar": 'start: "a"\n' + "// comment\n" * (2 << 20)},
+    "whitespace": {"json": {"type": "object"}, "whitespace_pattern": " ?" * (10 << 20)},
+}
+
+
+@pytest.mark.parametrize("name", _LARGE)
+def test_no_large_constraint_is_written_or_read(name: str, tokenizer: Any) -> None:
+    """JSON's writer and reader hold the lock of the interpreter for as long as they run: neither begins, in whatever thread."""
+    checks = RequestChecks(tokenizer, StructuredOutputsConfig(backend="guided"), MODEL)
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(**_LARGE[name]))
+    with pytest.MonkeyPatch.context() as patch:
+        for function in ("dumps", "loads"):
+            patch.delattr(json, function)
+        asyncio.run(checks.ahead(params))
+        assert "LimitError: file_bytes: " in checks.refusal(params, MODEL)
+
+
+def test_a_dictionary_becomes_text_outside_of_the_event_loop(tokenizer: Any) -> None:
+    """And only once: the engine gets the text."""
+    checks = RequestChecks(tokenizer, StructuredOutputsConfig(backend="guided"), MODEL)
+    schema = {"type": "object", "description": "x" * 500_000}
+    params = SamplingParams(structured_outputs=StructuredOutputsParams(json=schema))
+    usual, threads = json.dumps, list[int]()
+
+    def dumps(*arguments: Any, **options: Any) -> str:
+        if arguments[0] is schema:
+            threads.append(threading.get_ident())
+        return usual(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json, "dumps", dumps)
+        asyncio.run(checks.ahead(params))
+        assert checks.refusal(params, MODEL) == ""
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+    assert json.loads(params.structured_outputs.json) == schema
+
+
+def test_known_constraints_wait_for_no_compile(tokenizer: Any) -> None:
+    """The threads of vLLM's manager that compile are busy with others."""
+    config = VllmConfig(structured_outputs_config=StructuredOutputsConfig(backend="guided"))
+    manager = StructuredOutputManager.__new__(StructuredOutputManager)
+    manager.vllm_config, manager._use_async_grammar_compilation = config, True
+    manager.backend = backend_of(tokenizer)
+    end = threading.Event()
+
+    def grammar_of(pattern: str) -> Any:
+        params = SamplingParams(structured_outputs=StructuredOutputsParams(regex=pattern))
+        asked = StructuredOutputRequest(params.structured_outputs)
+        manager.grammar_init(SimpleNamespace(structured_output_request=asked, sampling_params=params, request_id="1"))
+        return asked.grammar
+
+    with ThreadPoolExecutor(1) as manager.executor:
+        assert grammar_of("known") is None
+        manager.executor.submit(lambda: None).result(60)
+        manager.executor.submit(end.wait, 60)
+        assert isinstance(grammar_of("known"), Grammar)
+        assert grammar_of("new") is None
+        end.set()
 
 
 def test_without_a_tokenizer_requests_are_refused() -> None:
