@@ -1,5 +1,5 @@
 # Everything that a checkout can do. Each target makes the environment it needs.
-# PYTHON: the interpreter that makes it (3.11 or newer). ARGS: further arguments of demo and bench. PYTEST_ARGS: of the tests.
+# PYTHON: the interpreter that makes it (3.11 or newer). ARGS: further arguments of demo, hostile and bench. PYTEST_ARGS: of the tests.
 
 PYTHON ?= python3
 ARGS ?=
@@ -25,7 +25,7 @@ COVERED := --cov --cov-report=term:skip-covered
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all test-with test-serving lint bench docs site screenshots wheel clean
+.PHONY: help demo test test-rest test-all test-with test-serving hostile lint bench docs site screenshots wheel clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -52,6 +52,9 @@ test-with: $(WITH)/.stamp ## the default tests with other versions: CONSTRAINTS=
 
 test-serving: $(SERVING)/.stamp ## the vLLM and SGLang backends, with real servers and the openai client (docs/serving.md)
 	$(SERVING)/bin/python -m pytest --quiet -W ignore::DeprecationWarning tests/serving $(PYTEST_ARGS)
+
+hostile: $(VENV) ## hostile inputs at full size: CPU time and memory of each call, the worst ten (docs/testing.md)
+	$(BIN)/python -m benchmarks.hostile --random 25 $(ARGS)
 
 lint: $(VENV) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

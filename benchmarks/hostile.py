@@ -1,30 +1,49 @@
-"""Hostile inputs, measured: the tables of docs/limits.md and docs/limits_record.md.
+"""Hostile inputs at full size: what each costs, and the tables of docs/limits.md and docs/limits_record.md. ``make hostile`` runs it.
 
-``python -m benchmarks.hostile`` prints them: the limits, what comes of each large or exploding spec (CPU time, peak of memory), what
-calls cost on indices of hostile schemas (`benchmarks.hostile_calls`), and what comes of random hostile inputs.
-``--fuzz SECONDS`` is how much CPU time these get (600 by default, 0 for none), ``--seed`` the
-first seed, ``--write`` puts the tables into the documents.
+Each row of `tests.hostile.table`, and each random spec (`tests.hostile.random_specs`), goes to all entries (`tests.hostile.client`) in a
+process of its own, whose CPU time and memory are capped: once with the default limits over a real vocabulary, once as a request under the
+limits of a server's front end. The costs are CPU seconds of one call, and the memory by which the process grows.
 
-Every spec is compiled in a process of its own (`tests.hostile_specs`); random inputs come from `tests.hostile` and are judged by
-`tests.test_hostile`.
+It prints a line for each input, then the ten worst by each cost, and exits with 1 where a call or the memory exceeds its bound, an input
+that people write is refused, or something is neither a result nor a typed error.
+
+``--random N`` is the number of random specs of each kind, ``--seed`` their first number, ``--only TEXT`` takes the rows whose names contain
+the text, ``--write`` puts the tables into the documents.
 """
 
 import argparse
+import gc
+import json
+import os
+import random
 import re
+import resource
 import sys
-from collections import Counter
-from dataclasses import fields
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
 from inspect import getdoc
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.hostile_calls import calls_table
+from guided.cli.warmup import warm
+from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.hostile.client import Attack, Client, Endless, limits_over, seconds
+from tests.hostile.random_specs import KINDS, attack
+from tests.hostile.table import ROWS
+from tests.real_vocabularies import real_vocabulary
 
 __all__ = ["DOCUMENT", "RECORD", "limits_table", "main"]
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "limits.md"
 RECORD = DOCUMENT.with_name("limits_record.md")
+# Bounds: CPU seconds of one call with the default limits and of one check of a server, and megabytes of an input.
+CALL_SECONDS, CHECK_SECONDS, MEGABYTES = 5.0, 1.0, 1_000
+# Caps of a process: CPU seconds, and bytes of its address space.
+_CPU_CAP, _MEMORY_CAP = 120, 8 << 30
 
 # What to do where a limit is passed.
 ADVICE = {
@@ -102,91 +121,228 @@ def _most_seconds(record: str) -> dict[str, float]:
     return found
 
 
-def specs_table() -> list[str]:
-    """What comes of each spec, CPU seconds and peak of memory."""
-    from tests.hostile_specs import CASES, INDEX, measure
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an input.
 
-    rows = ["| spec | outcome | CPU seconds | peak MB |", "|---|---|---:|---:|"]
-    for name, (_, make) in CASES.items():
-        outcome = measure(make)
-        # The allowed number is in the table of limits, and the advice of an error in the error.
-        detail = re.sub(r", [\d,]+ allowed$", "", outcome.detail)
-        detail = detail.partition(": ")[0] if outcome.kind == "GrammarError" else detail
-        what = detail if outcome.kind == INDEX else f"`{outcome.kind}`: {detail}"
-        shown = name.replace("|", "\\|")
-        rows.append(f"| `{shown}` | {what} | {outcome.seconds:.2f} | {outcome.megabytes} |")
-        print(rows[-1], file=sys.stderr)
+    Attributes
+    ----------
+    name : str
+    has_index : bool
+        Whether it gave an index.
+    compile, call, server : float
+        CPU seconds: of making the spec and its index, of the slowest other call, and of a server's check.
+    slowest : str
+        The slowest other call.
+    stopped : dict of str to float
+        Limits and errors that ended calls, with the most CPU seconds of such a call.
+    megabytes : int
+    finding : str
+        What was neither a result nor a typed error.
+    """
+
+    name: str
+    has_index: bool
+    compile: float
+    call: float
+    server: float
+    slowest: str
+    stopped: dict[str, float]
+    megabytes: int
+    finding: str
+
+
+def outcome_of(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
+    """Send an input in a process of its own."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (_CPU_CAP, _CPU_CAP))
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_CAP, _MEMORY_CAP))
+            os.write(writer, json.dumps(asdict(_sent(name, make, tokens))).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return (
+        Outcome(**json.loads(said))
+        if said
+        else Outcome(name, False, _CPU_CAP, 0, 0, "", {}, 0, f"it ended with {status}")
+    )
+
+
+def _sent(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
+    before, finding = _megabytes("VmRSS"), ""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    client = Client(seconds, Limits(), FRONT_END_LIMITS, tokens)
+    try:
+        client.send(make(), random.Random(name))
+    except (Exception, Endless) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        finding = f"{type(error).__name__}: {str(error)[:200]} at {place.filename}:{place.lineno}"
+    most, stopped = {"compile": 0.0, "server": 0.0, "call": 0.0}, dict[str, float]()
+    slowest, has_index = "", False
+    for cost in client.costs:
+        kind = {"make": "compile", "compile": "compile", "server": "server"}.get(cost.entry, "call")
+        has_index = has_index or (cost.entry == "compile" and not cost.outcome)
+        slowest = cost.entry if kind == "call" and cost.cost > most["call"] else slowest
+        most[kind] = max(most[kind], cost.cost)
+        if cost.outcome:
+            stopped[cost.outcome] = max(stopped.get(cost.outcome, 0.0), cost.cost)
+    return Outcome(
+        name,
+        has_index,
+        **most,
+        slowest=slowest,
+        stopped=stopped,
+        megabytes=_megabytes("VmHWM") - before,
+        finding=finding,
+    )
+
+
+def _megabytes(field: str) -> int:
+    """Memory of this process: VmRSS, what it has now, or VmHWM, the peak."""
+    (found,) = re.findall(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
+    return int(found) // 1024
+
+
+def table(outcomes: Iterable[Outcome]) -> list[str]:
+    """A row for each input."""
+    rows = [
+        "| input | gives | compile, s | slowest call, s | server, s | MB | ended by, s |",
+        "|---|---|---:|---:|---:|---:|---|",
+    ]
+    for one in outcomes:
+        ended = ", ".join(f"`{what}` {took:.2f}" for what, took in one.stopped.items())
+        gives = "an index" if one.has_index else "an error"
+        rows.append(
+            f"| {one.name.replace('|', chr(92) + '|')} | {gives} | {one.compile:.2f} | {one.call:.2f} {one.slowest} | {one.server:.2f} | "
+            f"{one.megabytes} | {ended} |"
+        )
     return rows
 
 
-def fuzz_table(seconds: float, seed: int) -> list[str]:
-    """Kinds of inputs, how many were tried, what came of them."""
-    from tests.test_hostile import run
+def excess(one: Outcome) -> str:
+    """Why an outcome is one too many; empty if it is not."""
+    row = ROWS.get(one.name.rpartition(", n = ")[0])
+    bounds = {
+        "compile": (one.compile, CALL_SECONDS), one.slowest: (one.call, CALL_SECONDS), "server": (one.server, CHECK_SECONDS),
+        "megabytes": (one.megabytes, MEGABYTES),
+    }  # fmt: skip
+    found = [f"{name}: {given:.1f} of {most}" for name, (given, most) in bounds.items() if given > most]
+    found += ["refused"] if row is not None and row.is_fine and not one.has_index else []
+    return "; ".join([one.finding] * bool(one.finding) + found)
 
-    results: Counter[str] = Counter()
-    findings, spent, first = [], 0.0, seed
-    while spent < seconds:
-        some, found, took = run(seed, 500, 300)
-        results, spent, seed = results + some, spent + took, seed + 1
-        findings += found
-        print(f"{results.total():,} inputs, {spent:.0f} s, {len(findings)} findings", file=sys.stderr)
-    for finding in findings:
-        print(finding, file=sys.stderr)
-    kinds = sorted({name.partition(": ")[0] for name in results})
-    rows = ["| kind | inputs | results | typed errors |", "|---|---:|---:|---|"]
-    for kind in kinds:
-        mine = {name.partition(": ")[2]: count for name, count in results.items() if name.startswith(f"{kind}: ")}
-        n_results = mine.pop("result", 0)
-        errors = ", ".join(f"{name} {count:,}" for name, count in sorted(mine.items()))
-        total = n_results + sum(mine.values())
-        rows.append(f"| {kind.replace('_', ' ')} | {total:,} | {n_results:,} | {errors or 'none'} |")
-    total, tail = results.total(), f"seeds {first} to {seed - 1} of 500 inputs each"
-    rows += ["", f"{total:,} inputs in {spent:.0f} s of CPU, {len(findings)} findings ({tail})."]
+
+def worst(outcomes: list[Outcome]) -> list[str]:
+    """The ten worst by each cost."""
+    shown = []
+    for name in ("compile", "call", "server", "megabytes"):
+        shown += ["", f"most {name}:"]
+        for one in sorted(outcomes, key=lambda one, name=name: -getattr(one, name))[:10]:
+            cost = getattr(one, name)
+            shown.append(
+                f"  {cost if name == 'megabytes' else f'{cost:.2f}'}  {one.name}{f' ({one.slowest})' if name == 'call' else ''}"
+            )
+    return shown
+
+
+def random_table(outcomes: list[Outcome]) -> list[str]:
+    """A row for each kind of random spec: how many, how many indices, and the worst of each cost."""
+    rows = [
+        "| kind | inputs | indices | compile, s | call, s | server, s | MB |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for kind in KINDS:
+        mine = [one for one in outcomes if one.name.startswith(f"random {kind} ")]
+        if mine:
+            most = [max(getattr(one, name) for one in mine) for name in ("compile", "call", "server")]
+            costs = " | ".join(f"{cost:.2f}" for cost in most)
+            rows.append(
+                f"| {kind} | {len(mine):,} | {sum(one.has_index for one in mine):,} | {costs} | {max(one.megabytes for one in mine)} |"
+            )
     return rows
 
 
-def about() -> list[str]:
+def about() -> str:
     """Where the figures were taken."""
-    from tests.hostile_specs import slowness
-
     found = machine.describe()
     words = f"{found['processor']}, {found['cores']} cores shared with other work (load {found['load at start'][0]})"
-    return [
-        f"Taken on {found['date'][:10]}: {words}, Python {found['python']}, numba {found['versions']['numba']}. "
-        f"The machine takes {slowness():.2f} times as long as the one that the tests' limits are for."
-    ]
+    return f"Taken on {found['date'][:10]}: {words}, Python {found['python']}, numba {found['versions']['numba']}."
+
+
+def write(name: str, rows: list[str]) -> None:
+    """Put a table into its document."""
+    document = DOCUMENT if name == "limits" else RECORD
+    begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    before, _, rest = document.read_text(encoding="utf-8").partition(begin)
+    document.write_text(before + begin + "\n".join(rows) + end + rest.partition(end)[2], encoding="utf-8")
 
 
 def main() -> int:
-    """Print the tables, or put them into the documents."""
+    """Send the inputs; print what each costs, and the worst."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--fuzz", type=float, default=600, metavar="SECONDS", help="CPU time for random inputs")
-    parser.add_argument("--seed", type=int, default=1, help="the first seed of the random inputs")
-    parser.add_argument("--only", choices=("limits", "specs", "calls", "fuzz"), help="one table")
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose names contain the text")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="random specs of each kind")
+    parser.add_argument("--seed", type=int, default=1, help="the number of the first random spec")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of the random specs")
+    parser.add_argument("--vocabulary", default="llama3-128k", help="a name of tests.real_vocabularies")
     parser.add_argument(
         "--write", action="store_true", help="put the tables into docs/limits.md and docs/limits_record.md"
     )
     chosen = parser.parse_args()
-    tables: dict[str, list[str]] = {}
-    if chosen.only in (None, "limits"):
-        tables["limits"] = limits_table()
-    if chosen.only in (None, "specs"):
-        tables["about"] = about()
-        tables["specs"] = specs_table()
-    if chosen.only in (None, "calls"):
-        tables["calls"] = calls_table(done=lambda row: print(row, file=sys.stderr))
-    if chosen.only in (None, "fuzz") and chosen.fuzz > 0:
-        tables["fuzz"] = fuzz_table(chosen.fuzz, chosen.seed)
-    for name, rows in tables.items():
-        table = "\n".join(rows)
-        if chosen.write:
-            document = DOCUMENT if name == "limits" else RECORD
-            begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
-            before, _, rest = document.read_text(encoding="utf-8").partition(begin)
-            document.write_text(before + begin + table + end + rest.partition(end)[2], encoding="utf-8")
-        else:
-            print(table, end="\n\n")
-    return 0
+    warm(lambda _: None)
+    tokens = real_vocabulary(chosen.vocabulary)
+    for number in range(8):
+        # What the first specs load is not their successors' price.
+        Client(seconds, limits_over(30), limits_over(30), tokens, 2).send(
+            attack("schema", random.Random(number), is_large=False), random.Random(1)
+        )
+    gc.freeze()
+    todo = [
+        (f"{name}, n = {row.full:,}", lambda row=row: row.attack(row.full))
+        for name, row in ROWS.items()
+        if chosen.only in name
+    ]
+    for kind in chosen.kinds.split(",") if chosen.random else ():
+        for number in range(chosen.seed, chosen.seed + chosen.random):
+            draw = random.Random(f"{kind} {number}")
+            todo.append(
+                (
+                    f"random {kind} {number}",
+                    lambda kind=kind, draw=draw, odd=number % 2 == 1: attack(kind, draw, is_large=odd),
+                )
+            )
+    outcomes, too_many, begun = [], list[str](), time.monotonic()
+    for count, (name, make) in enumerate(todo, start=1):
+        one = outcome_of(name, make, tokens)
+        outcomes.append(one)
+        why = excess(one)
+        too_many += [f"{name}: {why}"] * bool(why)
+        took = f"compile {one.compile:.2f} s, {one.slowest or 'call'} {one.call:.2f} s, server {one.server:.2f} s, {one.megabytes} MB"
+        print(
+            f"[{count}/{len(todo)}, {time.monotonic() - begun:.0f} s] {name}: {took}{f'  TOO MUCH: {why}' if why else ''}",
+            flush=True,
+        )
+    print("\n".join(worst(outcomes)))
+    rows, drawn = (
+        [one for one in outcomes if one.name.startswith("random ") == is_random] for is_random in (False, True)
+    )
+    if chosen.write:
+        write("about", [about()])
+        if rows and not chosen.only:
+            write("inputs", table(rows))
+            write("limits", limits_table())
+        if drawn:
+            write("random", random_table(drawn))
+    elif drawn:
+        print("", *random_table(drawn), sep="\n")
+    print("", f"{len(outcomes):,} inputs, {len(too_many)} too much", *too_many, sep="\n")
+    return 1 if too_many else 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,7 @@
-"""Thousands of hostile inputs give a result or a typed error, and never anything else.
+"""A hostile client gets a result or a typed error for bounded work, whatever it sends to whichever entry.
 
-A finding is whatever is neither a result nor a `GuidedError`, `TypeError` or `ValueError`; an error that is not raised on purpose where the
-input was data; a message with an address of memory in it, or with nothing; more than 5 s of CPU for one input; a process that ends; and a
-wrong result (`tests.hostile`).
-
-``python -m benchmarks.hostile --only fuzz`` goes on for as long as it is told and prints the totals;
-``python -m tests.test_hostile SEED COUNT`` prints a line for each input of a seed, and with a NUMBER more tries one of them again.
+Each row of `tests.hostile.table` is sent at two small sizes, and random specs are, with limits divided by 100. Work is counted in steps,
+so no test depends on the machine. ``make hostile`` sends all of it at full size, with CPU time and memory.
 """
 
 import ast
@@ -14,39 +10,83 @@ import json
 import linecache
 import random
 import re
-import resource
-import subprocess
-import sys
-import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.hostile import excess, outcome_of
 from guided.engine.specs import Regex
-from guided.errors import GuidedError
+from guided.errors import GuidedError, LimitError
+from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
-from tests.hostile import KINDS, MIXED_UP, warm_up
+from tests.hostile import client, odd
+from tests.hostile.client import Attack, Client, Endless, limits_over, steps, vocabulary
+from tests.hostile.random_specs import KINDS, attack
+from tests.hostile.table import ROWS
 
-CPU_SECONDS = 5.0
 ROOT = Path(__file__).parents[1]
 PACKAGE = str(ROOT / "guided")
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
+SMALL, FRONT_END = limits_over(100), limits_over(10, FRONT_END_LIMITS)
+# Steps of one call, and of one that makes a spec, which has the default limits: at least as many as the worst row takes.
+MOST, MOST_TO_MAKE = 1_500_000, 12_000_000
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What went wrong with one input."""
+def check(sent: Attack, draw: random.Random) -> Client:
+    """Send an input; each call may take so many steps."""
+    found = Client(steps, SMALL, FRONT_END, n_tokens=4)
+    found.send(sent, draw)
+    assert not [
+        cost for cost in found.costs if cost.cost > (MOST_TO_MAKE if cost.entry in ("make", "server") else MOST)
+    ]
+    return found
 
-    seed: int
-    number: int
-    kind: str
-    what: str
+
+@pytest.mark.parametrize("name", ROWS)
+def test_each_row_takes_bounded_work(name: str) -> None:
+    row = ROWS[name]
+    for size in sorted({row.small, min(2 * row.small, row.full)}):
+        check(row.attack(size), random.Random(name))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_specs_take_bounded_work(kind: str) -> None:
+    clients = []
+    for number in range(12):
+        draw = random.Random(f"{kind} {number}")
+        clients.append(check(attack(kind, draw, is_large=False), draw))
+    assert any(found.n_steps > 2 for found in clients)
+
+
+def test_the_client_takes_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is to find is found: a call that does not end, an error that is not typed, and a row that costs too much."""
+
+    def for_ever() -> None:
+        while True:
+            len("")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client, "MOST_STEPS", 1_000)
+        with pytest.raises(Endless, match="more than 1,000 steps"):
+            steps(for_ever)
+    with pytest.raises(KeyError):
+        Client(steps, SMALL).send(Attack("spec", lambda: {}["a"]), random.Random(1))
+    refused, count = steps(lambda: Regex("a{9}").lower(Limits(nfa_states=3)))
+    assert isinstance(refused, LimitError)
+    assert 10 < count < MOST
+
+
+def test_an_outcome_beyond_its_bounds_is_told() -> None:
+    (name, row) = next((name, row) for name, row in ROWS.items() if row.is_fine)
+    sized = f"{name}, n = {row.full:,}"
+    fine = outcome_of(sized, lambda: row.attack(row.small), vocabulary())
+    assert (excess(fine), fine.has_index) == ("", True)
+    broken = outcome_of(sized, lambda: Attack("spec", lambda: {}["a"]), vocabulary())
+    assert excess(broken).startswith("KeyError: 'a'")
+    assert excess(broken).endswith("refused")
 
 
 @cache
@@ -79,64 +119,15 @@ def fault(error: BaseException, is_data: bool = True) -> str | None:
     return None if path.startswith(PACKAGE) and line in _raises(path) else f"not on purpose: {place}"
 
 
-def attempt(seed: int, number: int) -> tuple[str, str, str | None]:
-    """Try one input: (kind, what it gave, why that is a finding)."""
-    draw = random.Random(f"{seed} {number}")
-    (kind,) = draw.choices(list(KINDS), list(KINDS.values()))
-    before = time.process_time()
-    result, found = "result", None
-    try:
-        kind(draw)
-    except Exception as error:
-        result, found = type(error).__name__, fault(error, kind not in MIXED_UP)
-    spent = time.process_time() - before
-    if found is None and spent > CPU_SECONDS:
-        found = f"{spent:.1f} s of CPU"
-    return kind.__name__, result, found
-
-
-def child(seed: int, count: int, only: int | None) -> None:
-    """A line for each input, begun before it is tried, so that the parent knows which one ended the process."""
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-    warm_up()
-    for number in range(count) if only is None else [only]:
-        print(f"{number} ", end="", flush=True)
-        name, result, found = attempt(seed, number)
-        print(json.dumps([name, result, found, time.process_time()]), flush=True)
-
-
-def run(seed: int, count: int, cpu_seconds: int) -> tuple[Counter[str], list[Finding], float]:
-    """A child process with a limit of CPU: results by kind, findings, CPU seconds."""
-    program = ["-c", f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({cpu_seconds}, {cpu_seconds + 5}))"]
-    program[1] += f"; from tests.test_hostile import child; child({seed}, {count}, None)"
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        done = subprocess.run([sys.executable, *program], cwd=ROOT, stdout=output, stderr=errors, check=False)
-        output.seek(0)
-        errors.seek(0)
-        lines, said = output.read().splitlines(), errors.read()
-    results: Counter[str] = Counter()
-    findings: list[Finding] = []
-    spent = 0.0
-    for line in lines:
-        number, _, rest = line.partition(" ")
-        if not rest:
-            findings.append(Finding(seed, int(number), "process", f"ended with {done.returncode}: {said[-500:]}"))
-            continue
-        name, result, found, spent = json.loads(rest)
-        results[f"{name}: {result}"] += 1
-        if found is not None:
-            findings.append(Finding(seed, int(number), name, found))
-    if done.returncode and not findings:
-        findings.append(Finding(seed, -1, "process", f"ended with {done.returncode}: {said[-500:]}"))
-    return results, findings, spent
-
-
-@pytest.mark.slow
-def test_hostile_input_gives_a_result_or_a_typed_error() -> None:
-    results, findings, _ = run(seed=1, count=400, cpu_seconds=300)
+@pytest.mark.parametrize("kind", odd.KINDS, ids=lambda kind: kind.__name__)
+def test_odd_arguments_give_a_result_or_an_error_that_says_so(kind: Callable[[random.Random], None]) -> None:
+    findings = []
+    for number in range(40 * odd.KINDS[kind]):
+        try:
+            kind(random.Random(f"{kind.__name__} {number}"))
+        except Exception as error:
+            findings += [f"{number}: {why}"] if (why := fault(error, is_data=False)) else []
     assert findings == []
-    assert results.total() == 400
-    assert sum(count for name, count in results.items() if name.endswith(": result")) > 100
 
 
 def test_findings_are_found() -> None:
@@ -161,7 +152,3 @@ def test_findings_are_found() -> None:
     assert judged(lambda: json.loads("{"), is_data=False) is None
     assert "RecursionError" in (judged(lambda: copy.deepcopy(deep)) or "")
     assert "address" in (judged(address, is_data=False) or "")
-
-
-if __name__ == "__main__":
-    child(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else None)

@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import pickle
 import sys
-import time
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,12 +21,11 @@ from guided.errors import GuidedError
 from guided.index.storage import read_arrays, write_arrays
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.hostile_specs import slowness
+from tests.hostile.client import seconds
 from tests.masks import bits
 from tests.schema.test_deep_schemas import WRAPS
 
 DEPTH = 10_000
-CPU_SECONDS = 5.0
 VOCABULARY = Vocabulary(
     [*(bytes([value]) for value in range(256)), b'{"a":', b"[[", b"]]", b"((", b"}}", None], eos=[261]
 )
@@ -66,19 +64,18 @@ def nested(wrap: Callable[[Any], Any], depth: int, leaf: Any) -> Any:
 
 
 def attempt(work: Callable[[], Any], *others: type[Exception]) -> Any:
-    """The result or the typed error of a call, which takes at most `CPU_SECONDS`."""
-    for _ in range(3):
-        before = time.process_time()
+    """The result or the typed error of a call, which ends (`tests.hostile.client.seconds`)."""
+
+    def outcome() -> Any:
         try:
-            result = work()
-        except (GuidedError, *others) as error:
-            str(error), repr(error), pickle.loads(pickle.dumps(error))
-            result = error
-        spent = time.process_time() - before
-        # Again: what else the machine does may have slowed it down.
-        if spent < CPU_SECONDS or spent < CPU_SECONDS * slowness():
-            return result
-    raise AssertionError(f"{spent:.1f} s of CPU time")
+            return work()
+        except others as error:
+            return error
+
+    result, _ = seconds(outcome)
+    if isinstance(result, Exception):
+        str(result), repr(result), pickle.loads(pickle.dumps(result))
+    return result
 
 
 def ask(guide: Any) -> None:

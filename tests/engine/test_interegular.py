@@ -10,7 +10,7 @@ import pytest
 from guided.engine.specs import Regex
 from guided.errors import GuidedError, LimitError, PatternError
 from guided.limits import Limits
-from tests.hostile import PATTERNS, mutated
+from tests.hostile.random_specs import PATTERNS, mutated
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ class Witness:
         """Return the bytes after a value: those that close the container, or the comma, with the whole key that follows if possible."""
         if step == CLOSE:
             return self._closing(state)
-        # PERF: objects with thousands of members have two steps for each, not five (`python -m tests.schema.hostile`).
+        # PERF: objects with thousands of members have two steps for each, not five (`make hostile`).
         if not self._is_tight or state.kind == "array" or state.remembers():
             return b","
         rest = self._frame_paths.key_rest(self._parts.keys.start(state.table, state.others), state, step)

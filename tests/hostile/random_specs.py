@@ -1,43 +1,26 @@
-"""Random schemas that are hostile on purpose, and what must hold for each: typed errors, bounded calls, an unchanged guide, an end in time.
+"""Random specs that are hostile on purpose: schemas, patterns, grammars and tags, as functions of a random generator.
 
 Each part of a schema is a known difficulty: counts beside patterns, contradictions, pigeonholes, towers of ``oneOf`` and ``not``, many
-overlapping patterns, references in circles, long multiples. Parts are merged, so difficulties meet in one place.
-``tests.schema.strategies`` makes small schemas whose results an oracle checks; these are large, and only invariants are checked.
-
-``python -m tests.schema.hostile_random SEED COUNT SCALE`` tries COUNT schemas, with limits divided by SCALE, and prints findings and the
-slowest calls; with a fourth argument it tries the schema of that number, and prints it.
+overlapping patterns, references in circles, long multiples. Parts are merged, so difficulties meet in one place; patterns, grammars and
+tags nest them. `tests.schema.strategies` and `tests.lalr.random_grammars` make small specs whose results an oracle checks; these are
+large, and only invariants are checked (`tests.hostile.client`).
 """
 
-import json
 import random
-import signal
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
-from types import FrameType
 from typing import Any
 
-from guided.cli.warmup import warm
-from guided.engine.compile import compile as compile_spec
-from guided.engine.index import Index
-from guided.engine.json_schema import JsonSchema
-from guided.errors import GuidedError, LimitError
-from guided.guide.guide import Guide
-from guided.limits import Limits
-from guided.vocabulary.vocabulary import Vocabulary
-from tests.hostile_specs import megabytes_of
-from tests.masks import bits
+from tests.hostile.client import Attack
+from tests.lalr.random_grammars import sample
 
-__all__ = ["Slow", "Trial", "attempt", "limits_over", "options", "schemas", "try_schema"]
+__all__ = ["KINDS", "PATTERNS", "attack", "mutated"]
 
 Schema = dict[str, Any]
 
 NAMES = ["a", "b", "ab", "aab", "a1", "b1", "", "é", 'a"', "type", "x" * 40]
-PATTERNS = [
+STRING_PATTERNS = [
     "^(a|b)*a(a|b){%d}$", "a.{%d}b", "^.{%d}$", "^(?:a{1,%d}b?){1,%d}$", "(?=.*a.{%d}b)", "^(?!.*(a|b).{%d}b)", "^[a-z]{0,%d}x[a-z]{0,%d}$",
     r"\p{L}{%d}", "^a{%d}", "b{%d}$", "^(?:ab|a){0,%d}$", r"^\w{0,%d}$", "^a*$", "^(a|ab)(c|bcd)*$", "[0-9]", "^$", "", "^[^a]", r"\d{%d}",
     "(a?){%d}a{%d}", "^(?:[ab]{%d}|[bc]{%d})*$",
@@ -103,7 +86,7 @@ class Maker:
         return [f"{'a' * (i % 3)}{i * step}" for i in range(self.width())]
 
     def pattern(self) -> str:
-        pattern = self.draw.choice(PATTERNS)
+        pattern = self.draw.choice(STRING_PATTERNS)
         return pattern.replace("%d", str(min(self.count(), 40_000)))
 
     def inner(self) -> Any:
@@ -315,7 +298,7 @@ class Maker:
         return found
 
 
-def schemas(draw: random.Random, *, is_large: bool = False) -> Schema:
+def a_schema(draw: random.Random, *, is_large: bool = False) -> Schema:
     """A hostile schema, with definitions that may refer to each other, and to itself."""
     widths = [0, 3, 30, 300, 3_000] if is_large else [0, 1, 3, 10, 30]
     maker = Maker(draw, LARGE if is_large else SMALL, widths, draw.choice([3, 10, 30] if is_large else [2, 5, 10]))
@@ -337,226 +320,161 @@ def options(draw: random.Random) -> dict[str, Any]:
     }
 
 
-# Limits that are not divided: of a vocabulary, and of what a schema looks like, which would refuse nearly all of them.
-_FIXED = {
-    "tokens", "token_length", "schema_depth", "listed_depth", "assertion_depth", "unevaluated_cases", "whitespace_states", "digits",
-}  # fmt: skip
+# Patterns, and pieces that are put into them.
+PATTERNS = [
+    r"(a|b)*a(a|b){9}", r"\w+@\w+\.(com|org)", r'"(?:[^"\\]|\\.)*"', r"\d{4}-\d{2}-\d{2}", r"(?i)yes|no", "(?:ab?){3,9}",
+    r"(?=.*a).{2,8}", r"(?<!a)b|(?<=c)d", r"[^\W\d_]+", r"\b\w{1,5}\b", r"\p{Lu}\p{Ll}*", "(?s).*", "^a$", "a{2,}?", "(?P<n>x)y",
+    "(?x) a b # c", "[a-zé-ü€🙂]{1,3}", r"\x41\u00e9\U0001F642\n\0", "(?m)^a$|b", "", "()|a", "[]a]", "[^]a]", r"(?:a{0,3}){0,3}",
+    r"\B\w|\W\b",
+]  # fmt: skip
+PIECES = [
+    "(", ")", "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?i)", "(?P<a>", "(?P=a)", "(?(1)", "(?>", "(?#", "[", "]", "[^", "{", "}", "{2}",
+    "{0,3}", "{3,1}", "{99999}", "{,}", "{1,99999999999}", "*", "+", "?", "*?", "++", "|", "||", ".", "^", "$", r"\A", r"\Z", r"\b", r"\B",
+    r"\d", r"\W", r"\s", r"\1", r"\0", r"\377", r"\8", r"\x", r"\x4", r"\u12", r"\U00110000", r"\ud800", r"\N{DIGIT ONE}", r"\N{nothing}",
+    r"\p{L}", r"\P{Greek}", r"\p{", "\\", "a-", "-", "&&", "é", "€", "🙂", "\0", "\n", "\ud800", "\uffff", "\U0010ffff", "a", "b", " ",
+    "#", "(?i:", "(?-i:", "(?-", "(?L)", "(?u)", "(?a:", "(?x)", "[[:alpha:]]", "[a-\\d]", "[z-a]",
+]  # fmt: skip
+# Parts of patterns: what is repeated, and what it is put into.
+_ATOMS = [
+    "a", "b", "[ab]", ".", r"\w", r"\d", r"\p{L}", r"[^\W\d_]", "(?:a|b|ab|ba)", "(?:a|aa|aaa)", "é", "[a-z]", r"\s", "(?i:k)",
+    r"\b", "ab",
+]  # fmt: skip
+_AROUND = [
+    "(?:%s)*", "(?:%s)+", "(?:%s)?", "(?:%s){%d}", "(?:%s){1,%d}", "(?:%s){%d,}", "(?=%s)", "(?!%s)", "(?=.*%s)", "(?!.*%s.{%d})",
+    "(?<=a)%s", "(?<!%s)", ".*%s", "%s.*", "(?:%s|a.{%d}b)", "(?:a|%s)*", "(?i:%s)", "%s.{%d}",
+]  # fmt: skip
 
 
-def limits_over(scale: int) -> Limits:
-    """The default limits, divided."""
-    return Limits(
-        **{one.name: getattr(Limits(), one.name) // scale for one in fields(Limits) if one.name not in _FIXED}
-    )
+def mutated(draw: random.Random, text: str) -> str:
+    """A few random edits: pieces put in, cut out, doubled, put into groups, counted."""
+    for _ in range(draw.randint(0, 5)):
+        i, j = sorted(draw.choices(range(len(text) + 1), k=2))
+        match draw.randrange(7):
+            case 0 | 1 | 2:
+                text = text[:i] + draw.choice(PIECES) + text[i:]
+            case 3:
+                text = text[:i] + text[j:]
+            case 4:
+                text = text[:j] + text[i:j] * draw.choice([1, 2, 9]) + text[j:]
+            case 5:
+                text = text[:i] + "(" + text[i:j] + ")" + draw.choice(["", "*", "?", "{2,5}", "{30}"]) + text[j:]
+            case _:
+                text = text + draw.choice(["|", "", "(?:"]) + draw.choice(PATTERNS)
+    return text
 
 
-@cache
-def vocabulary() -> Vocabulary:
-    """All bytes, pairs of bytes that occur in JSON, and longer tokens that cross its punctuation."""
-    pieces = 'ab01"{}[]:, \\é-.'
-    tokens = {bytes([byte]) for byte in range(256)} | {(one + two).encode() for one in pieces for two in pieces}
-    tokens |= {
-        text.encode()
-        for text in ('{"', '":', '": "', '", "', '"}', '"]', "]}", "}, {", "aaaaaaaa", "00000000", "bbb", 'a": {"b')
-    }
-    return Vocabulary([*sorted(tokens), None], eos=[len(tokens)])
+def a_pattern(draw: random.Random, *, is_large: bool = False) -> str:
+    """A pattern of nested repeats, lookarounds and counts, one of many alternatives, or one with random edits."""
+    counts = LARGE[:-1] if is_large else SMALL
+    if draw.random() < 0.2:
+        return mutated(draw, draw.choice(PATTERNS))
+    if draw.random() < 0.2:
+        word, n = (
+            draw.choice(["%d", "a%db", "(?=.*%d)", "x{%d}", "[a-z]{0,9}%d"]),
+            draw.choice([3, 30, 300] + [3_000] * is_large),
+        )
+        return draw.choice(["", ".*", "(?i)", "(?!"]) + draw.choice(["|", "", "?|"]).join(
+            word.replace("%d", str(i)) for i in range(n)
+        )
+
+    def part(depth: int) -> str:
+        if depth == 0 or draw.random() < 0.2:
+            return draw.choice(_ATOMS)
+        inner = "".join(part(depth - 1) for _ in range(draw.choice([1, 1, 2, 3])))
+        return draw.choice(_AROUND).replace("%s", inner, 1).replace("%d", str(draw.choice(counts)))
+
+    return "".join(part(draw.choice([1, 2, 3, 4])) for _ in range(draw.choice([1, 1, 2, 5])))
 
 
-class Slow(BaseException):
-    """A call ran for far longer than its bound."""
+def a_grammar(draw: random.Random, *, is_large: bool = False) -> str:
+    """A small grammar with every notation, or rules over terminals that overlap, look ahead, or have priorities."""
+    if draw.random() < 0.4:
+        return sample(draw.randrange(10**9)).text
+    n = draw.choice([2, 5, 20, 100] if is_large else [2, 3, 5, 9])
+    terminals = []
+    for i in range(draw.choice([2, 5, 20, 60] if is_large else [2, 3, 6])):
+        pattern = draw.choice(
+            ["[a-z]*%d", "a{1,%d}", "[a-z]+(?=%d)", "x%d[^;]*;", '%d"', "(a|b)*a(a|b){%d}", r"\\w{1,%d}x", "%d"]
+        )
+        pattern = pattern.replace("%d", str(draw.choice([i, 3, 9, 30] + [300, 3_000] * is_large)))
+        terminals.append(f"T{i}{draw.choice(['', '', f'.{i}'])}: /{pattern}/")
+    symbols = [*(f"T{i}" for i in range(len(terminals))), *(f"r{i}" for i in range(n))]
+
+    def item() -> str:
+        one = draw.choice([draw.choice(symbols), f'"{draw.choice("abc")}{draw.randrange(n)}"'])
+        return draw.choice(
+            [
+                one,
+                one,
+                f"({one} {draw.choice(symbols)}){draw.choice('?*+')}",
+                f"[{one}]",
+                f"{one}~0..{draw.choice([2, 9])}",
+            ]
+        )
+
+    rules = []
+    for i in range(n):
+        sides = [" ".join(item() for _ in range(draw.choice([1, 2, 3]))) for _ in range(draw.choice([1, 2, 3]))]
+        rules.append(
+            f"{draw.choice(['', '', '?'])}r{i}: T{i % len(terminals)} | {' | '.join(sides)}{draw.choice(['', '', ' |'])}"
+        )
+    ignored = draw.choice(["", '%ignore " "', "%ignore /[ab]+/"])
+    return "\n".join(["start: " + " | ".join(f"r{i}" for i in range(0, n, 1 + n // 9)), *rules, *terminals, ignored])
 
 
-@contextmanager
-def stopping(seconds: float) -> Iterator[None]:
-    """Raise `Slow` once the block has run for that many seconds of CPU."""
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        raise Slow(f"stopped after {seconds} s of CPU")
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+_STYLES = ["json", "json", "qwen_xml", "minimax_xml", "deepseek_xml", "glm_xml"]
 
 
-@dataclass
-class Trial:
-    """What came of one schema.
+def a_tag(draw: random.Random, *, is_large: bool = False) -> dict[str, Any]:
+    """Formats within formats: free text around schemas, alternatives that begin alike, chains of optional parts, many triggers."""
+    few = [1, 2, 3, 5, 30] if is_large else [1, 2, 3]
+    left = 30 if is_large else 9
 
-    Attributes
-    ----------
-    seconds : float
-        Calls are stopped after this many seconds of CPU.
-    spent : dict of str to float
-        CPU seconds of the slowest call of each name.
-    errors : dict of str to int
-        Number of typed errors, by call and by class and limit.
-    n_steps, n_ended : int
-        Tokens read, and texts followed to their end.
-    """
+    def tag(i: int) -> dict[str, Any]:
+        return {
+            "begin": f"<{'f' * (i % 3)}{i}>",
+            "content": form(1),
+            "end": draw.choice(["</f>", ["</f>", "|"], "</f>\n"]),
+        }
 
-    seconds: float
-    spent: dict[str, float] = field(default_factory=dict)
-    errors: dict[str, int] = field(default_factory=dict)
-    n_steps: int = 0
-    n_ended: int = 0
+    def form(depth: int) -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        kinds: list[Callable[[], dict[str, Any]]] = [
+            lambda: {"type": "const_string", "value": draw.choice(["a", "<f>", '{"a"', "\n"])},
+            lambda: {"type": "json_schema", "json_schema": a_schema(draw), "style": draw.choice(_STYLES)},
+            lambda: {
+                "type": "json_schema",
+                "json_schema": draw.choice([True, {"type": "object"}, {"type": "string", "maxLength": 300}]),
+            },
+            lambda: {"type": "regex", "pattern": a_pattern(draw)},
+            lambda: {
+                "type": "any_text",
+                "excludes": draw.choice([[], ["<f"], [f"x{i}" for i in range(draw.choice(few))]]),
+            },
+            lambda: {"type": "any_text", "max_tokens": draw.choice([1, 9, 300])},
+        ]
+        outer: list[Callable[[], dict[str, Any]]] = [
+            lambda: {"type": "sequence", "elements": [form(depth - 1) for _ in range(draw.choice(few))]},
+            lambda: {"type": "or", "elements": [form(depth - 1) for _ in range(draw.choice(few))]},
+            lambda: {"type": draw.choice(["optional", "plus", "star"]), "content": form(depth - 1)},
+            lambda: {"type": "repeat", "content": form(depth - 1), "min": draw.choice([0, 2]), "max": draw.choice([-1, 3, 30])},
+            lambda: {"type": "tag", **tag(draw.randrange(9))},
+            lambda: {
+                "type": "triggered_tags", "triggers": [f"<{'f' * (i % 3)}{i}" for i in range(n)], "tags": [tag(i) for i in range(n)],
+                "at_least_one": draw.random() < 0.5,
+            },
+            lambda: {"type": "tags_with_separator", "tags": [tag(i) for i in range(n)], "separator": draw.choice(["", ",", "<"])},
+        ]  # fmt: skip
+        n = draw.choice(few)
+        return draw.choice(kinds if depth <= 0 or left < 0 or draw.random() < 0.2 else outer)()
 
-    def call(self, name: str, run: Callable[[], Any]) -> Any:
-        """Return the result of a call, or its `GuidedError`; any other error is a finding."""
-        before = time.process_time()
-        try:
-            with stopping(self.seconds):
-                return run()
-        except GuidedError as error:
-            key = f"{name}: {error.what if isinstance(error, LimitError) else type(error).__name__}"
-            self.errors[key] = self.errors.get(key, 0) + 1
-            return error
-        finally:
-            self.spent[name] = max(self.spent.get(name, 0.0), time.process_time() - before)
-
-
-def try_schema(
-    schema: Any, given: dict[str, Any], limits: Limits, draw: random.Random, *, seconds: float = 20.0, n_steps: int = 20
-) -> Trial:
-    """Construct, compile and walk at random; assert what must hold after each call.
-
-    Raises
-    ------
-    AssertionError, Slow
-        A finding; so is any other exception.
-    """
-    trial = Trial(seconds)
-    spec = trial.call("construct", lambda: JsonSchema(schema, **given))
-    if isinstance(spec, GuidedError):
-        return trial
-    index = trial.call("compile", lambda: compile_spec(spec, vocabulary(), limits))
-    if isinstance(index, GuidedError):
-        return trial
-    _walk(trial, index, draw, n_steps)
-    return trial
+    return {"type": "structural_tag", "format": form(draw.choice([1, 2, 3, 4]))}
 
 
-def _walk(trial: Trial, index: Index, draw: random.Random, n_steps: int) -> None:
-    guide, text = index.guide(), b""
-    for _ in range(n_steps):
-        mask = trial.call("mask", guide.mask)
-        least = trial.call("remaining", lambda: guide.remaining)
-        within = trial.call("mask_within", lambda: guide.mask_within(guide.remaining))
-        again = trial.call("mask", guide.mask)
-        if isinstance(mask, GuidedError) or isinstance(again, GuidedError):
-            # A call keeps what it computed before it failed, so the next one may succeed. A mask that was evicted may fail.
-            break
-        assert (mask == again).all(), "the mask changed"
-        allowed = bits(mask)
-        assert allowed or guide.is_finished, "no token is allowed"
-        if not isinstance(within, GuidedError) and not isinstance(least, GuidedError):
-            kept = bits(within)
-            assert kept or guide.is_finished, "no token fits the least budget"
-            assert set(kept) <= set(allowed), "a token fits a budget and is not allowed"
-            may_end = trial.call("is_accepting", lambda: guide.is_accepting)
-            assert isinstance(may_end, GuidedError) or may_end == (least == 0), (
-                "0 remain, or the text may end, but not both"
-            )
-            if draw.random() < 0.3:
-                _follow(trial, guide.fork(), least, draw)
-            allowed = kept if draw.random() < 0.3 else allowed
-        if guide.is_finished:
-            break
-        token = draw.choice(allowed)
-        state, length = guide.state, len(guide)
-        if isinstance(trial.call("advance", lambda token=token: guide.advance(token)), GuidedError):
-            again = trial.call("mask", guide.mask)
-            assert isinstance(again, GuidedError) or (again == mask).all(), "an error changed the mask"
-            assert (guide.state, len(guide)) == (state, length), "an error moved the guide"
-            break
-        trial.n_steps += 1
-        text += index.vocabulary[token] or b""
-        trial.call("accepts", lambda text=text: index.accepts(text + draw.choice([b"", b"}", b'"]}', b"0" * 50])))
+KINDS: dict[str, Callable[..., Any]] = {"schema": a_schema, "regex": a_pattern, "grammar": a_grammar, "tag": a_tag}
 
 
-def _follow(trial: Trial, guide: Guide, budget: int, draw: random.Random) -> None:
-    """Follow masks within a budget that suffices to the end, if that is not far."""
-    if budget > 200:
-        return
-    while budget > 0:
-        within = trial.call("mask_within", lambda left=budget: guide.mask_within(left))
-        if isinstance(within, GuidedError):
-            assert isinstance(within, LimitError), "no completion where there was one"
-            assert within.what != "max_tokens", "the budget no longer suffices"
-            return
-        kept = bits(within)
-        assert kept, "no token fits the budget"
-        if vocabulary().eos[0] in kept:
-            trial.n_ended += 1
-            return
-        before = guide.state
-        if isinstance(trial.call("advance", lambda kept=kept: guide.advance(draw.choice(kept))), GuidedError):
-            assert guide.state == before, "an error moved the guide"
-            return
-        budget -= 1
-    may_end = trial.call("is_accepting", lambda: guide.is_accepting)
-    assert isinstance(may_end, GuidedError) or may_end, "the budget is spent, and the text may not end"
-    trial.n_ended += 1
-
-
-def attempt(seed: int, number: int, scale: int, *, is_large: bool, seconds: float = 20.0) -> tuple[Any, Trial]:
-    """Make and try the schema of a seed and number."""
-    draw = random.Random(f"{seed} {number}")
-    schema, given = schemas(draw, is_large=is_large), options(draw)
-    return schema, try_schema(schema, given, limits_over(scale), draw, seconds=seconds)
-
-
-def place_of(error: BaseException) -> str:
-    """Where an error was raised."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-
-
-def show(seed: int, number: int, scale: int) -> None:
-    """Print and try the schema of a number; a finding is raised."""
-    draw = random.Random(f"{seed} {number}")
-    schema, given = schemas(draw, is_large=number % 2 == 1), options(draw)
-    print(json.dumps(schema), given, sep="\n")
-    print(try_schema(schema, given, limits_over(scale), draw))
-
-
-def main(seed: int, count: int, scale: int) -> None:
-    """Try schemas; print findings as they come, and a summary as JSON."""
-    warm(lambda _: None)  # what a first process on a machine compiles is not a schema's price
-    findings: list[str] = []
-    slowest: list[tuple[float, str, int]] = []
-    errors: dict[str, int] = {}
-    n_steps = n_ended = 0
-    for number in range(count):
-        try:
-            _, trial = attempt(seed, number, scale, is_large=number % 2 == 1)
-        except (Exception, Slow) as error:
-            findings.append(f"{number}: {type(error).__name__}: {str(error)[:200]} at {place_of(error)}")
-            print(findings[-1], flush=True)
-            continue
-        slowest = sorted([*slowest, *((spent, call, number) for call, spent in trial.spent.items())], reverse=True)[:20]
-        for key, times in trial.errors.items():
-            errors[key] = errors.get(key, 0) + times
-        n_steps, n_ended = n_steps + trial.n_steps, n_ended + trial.n_ended
-    summary = {
-        "findings": findings,
-        "tokens": n_steps,
-        "ended": n_ended,
-        "megabytes": megabytes_of("VmHWM"),
-        "slowest": slowest,
-        "errors": errors,
-    }
-    print(json.dumps(summary))
-
-
-if __name__ == "__main__":
-    arguments = [int(text) for text in sys.argv[1:]]
-    if len(arguments) == 4:
-        show(arguments[0], arguments[3], arguments[2])
-    else:
-        main(*arguments)
+def attack(kind: str, draw: random.Random, *, is_large: bool) -> Attack:
+    """A random input of a kind."""
+    return Attack(kind, KINDS[kind](draw, is_large=is_large), options=options(draw) if kind == "schema" else {})
