@@ -113,10 +113,8 @@ def limits_table() -> list[str]:
 
 def _most_seconds(record: str) -> dict[str, float]:
     """For each limit, the most CPU time that an input of the record takes until it exceeds the limit."""
-    specs = re.findall(r"\| `LimitError`: (\w+): .*?\| ([\d.]+) \|", record)
-    calls = [(what, took) for took, what in re.findall(r"\| ([\d.]+) `LimitError`: `(\w+)`", record)]
     found: dict[str, float] = {}
-    for what, took in specs + calls:
+    for what, took in re.findall(r"`(\w+)` ([\d.]+)", record):
         found[what] = max(found.get(what, 0.0), float(took))
     return found
 
@@ -224,6 +222,19 @@ def table(outcomes: Iterable[Outcome]) -> list[str]:
             f"{one.megabytes} | {ended} |"
         )
     return rows
+
+
+def merged(rows: list[str]) -> list[str]:
+    """Return the record's table with these rows; those of other inputs stay, so that parts can be measured by themselves."""
+    known = (
+        RECORD.read_text(encoding="utf-8")
+        .partition("<!-- inputs -->\n")[2]
+        .partition("<!-- end of inputs -->")[0]
+        .splitlines()
+    )
+    by_input = {row.partition(", n = ")[0]: row for row in [*known, *rows]}
+    names = (f"| {name.replace('|', chr(92) + '|')}" for name in ROWS)
+    return [*rows[:2], *(by_input[name] for name in names if name in by_input)]
 
 
 def excess(one: Outcome) -> str:
@@ -334,8 +345,8 @@ def main() -> int:
     )
     if chosen.write:
         write("about", [about()])
-        if rows and not chosen.only:
-            write("inputs", table(rows))
+        if rows:
+            write("inputs", merged(table(rows)))
             write("limits", limits_table())
         if drawn:
             write("random", random_table(drawn))

@@ -363,6 +363,15 @@ SCHEMAS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
             {"type": "object", "properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"], "minProperties": 2} for i in range(n)
         ],
     }),
+    "anyOf of n closed objects": (4, 60, lambda n: {
+        "anyOf": [{"properties": {f"p{i}": {}, "a": {"type": "string"}}, "additionalProperties": False} for i in range(n)],
+    }),
+    "n conditions in a row": (4, 60, lambda n: nested(n, lambda inner, i: {
+        "if": {"properties": {"kind": {"const": i}}, "required": ["kind"]}, "then": {"required": [f"p{i}"]}, "else": inner,
+    })),
+    "n conditions at once": (4, 60, lambda n: {
+        "allOf": [{"if": {"required": [f"a{i}"]}, "then": {"required": [f"a{(i + 1) % n}"], "minProperties": i}} for i in range(n)],
+    }),
     "n kinds that overlap, in each other": (3, 9, lambda n: nested(n, lambda inner, i: {"oneOf": [
         {"type": "object", "properties": {"kind": {"const": i}, "of": inner}, "required": ["kind"]},
         {"type": "object", "properties": {"of": inner}},
