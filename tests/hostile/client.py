@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from guided.calls.parse import parse_text
@@ -165,6 +165,12 @@ def vocabulary() -> Vocabulary:
     return Vocabulary([*sorted(tokens), None], eos=[len(tokens)])
 
 
+@lru_cache(maxsize=4)
+def _marks(tokens: Vocabulary) -> frozenset[int]:
+    """Return the tokens that begin with punctuation of JSON or of a tag."""
+    return frozenset(token for token, data in enumerate(tokens.tokens) if data and data[:1] in b'{}[]",:<')
+
+
 class Client:
     """Sends inputs to entries.
 
@@ -232,7 +238,7 @@ class Client:
         for text in attack.texts:
             self.call("accepts", lambda text=text: index.accepts(text))
         guide = index.guide([*tokens.eos, *range(tokens.size - ends, tokens.size)] if ends else None)
-        self._walk(index, guide, draw)
+        self._walk(index, guide, draw, attack.texts[0].encode("utf-8", "replace") if attack.texts else b"")
 
     def _ask_server(self, attack: Attack) -> None:
         given = attack.given
@@ -268,8 +274,9 @@ class Client:
         elif hasattr(spec, "parts"):
             self.call("captures", lambda: captures(spec, text, limits=self._limits))
 
-    def _walk(self, index: Index, guide: Guide, draw: random.Random) -> None:
-        """Walk at random; assert what must hold after each call."""
+    def _walk(self, index: Index, guide: Guide, draw: random.Random, way: bytes) -> None:
+        """Walk along a text as far as it is allowed, then at random, often by punctuation; assert what must hold after each call."""
+        marks = _marks(index.vocabulary)
         text = b""
         for _ in range(self._n_tokens):
             mask = self.call("mask", guide.mask)
@@ -296,7 +303,15 @@ class Client:
                 allowed = kept if draw.random() < 0.3 else allowed
             if guide.is_finished:
                 return
-            token = draw.choice(allowed)
+            along = [token for token in allowed if way and way.startswith(index.vocabulary[token] or b"\0")]
+            if along:
+                token = max(along, key=lambda token: len(index.vocabulary[token] or b""))
+                way = way[len(index.vocabulary[token] or b"") :]
+            else:
+                token, way = (
+                    draw.choice((draw.random() < 0.5 and [token for token in allowed if token in marks]) or allowed),
+                    b"",
+                )
             state, length = guide.state, len(guide)
             if isinstance(self.call("advance", lambda token=token: guide.advance(token)), GuidedError):
                 again = self.call("mask", guide.mask)

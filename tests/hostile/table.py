@@ -508,10 +508,14 @@ TAGS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     "n excluded texts": (9, 1_000, lambda n: tag({"type": "any_text", "excludes": words(n)})),
 }  # fmt: skip
 COMPOSITIONS: dict[str, tuple[int, int, Callable[[int], Attack]]] = {
-    "free text, n schemas, free text": (1, 9, lambda n: spec(lambda: nested(n, lambda inner, _: inner + OPEN + Text(), Text()), "{}" * 9)),
-    "a regex or a schema": (1, 9, lambda n: spec(lambda: nested(n, lambda inner, _: (Regex("(?s).*") | OPEN) + inner, OPEN), "{}{}")),
-    "n optional schemas": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: Optional(OPEN) + inner, FEW), '{"a": 1}')),
-    "n schemas in a row": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: OPEN + inner, FEW), "{}" * n + '{"a":1}')),
+    "free text, n schemas, free text": (1, 9, lambda n: (
+        spec(lambda: nested(n, lambda inner, _: inner + OPEN + Text(), Text()), 'x {"a": "b c"} {"d')
+    )),
+    "a regex or a schema": (1, 9, lambda n: (
+        spec(lambda: nested(n, lambda inner, _: (Regex("(?s).*") | OPEN) + inner, OPEN), '{"a": "b", "c')
+    )),
+    "n optional schemas": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: Optional(OPEN) + inner, FEW), '{"b": {"a": 1}')),
+    "n schemas in a row": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: OPEN + inner, FEW), '{"b": "c"}{"a":1}')),
     "n levels of repeats": (4, 201, lambda n: (
         spec(lambda: nested(n, lambda inner, _: SpecRepeat(inner, 1, 2).named("a"), Regex("a")), "a" * 99)
     )),
