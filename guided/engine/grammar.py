@@ -53,6 +53,8 @@ class Grammar(Composable):
     terminals : mapping of str to list of str, spec, composition or type, optional
         Terminals of the grammar that match these texts instead, as if the grammar ended in ``%override NAME: ...``. A spec must be a
         finite automaton: `Regex`, `Choice`, schemas of finitely many states, and compositions of them.
+    limits : Limits, optional
+        Budgets of reading the grammar, which includes what Lark does; `guided.compile` has its own.
 
     Attributes
     ----------
@@ -96,17 +98,19 @@ class Grammar(Composable):
         allow_files: bool = False,
         max_ignored: int | None = None,
         terminals: Mapping[str, Iterable[str] | Part] | None = None,
+        limits: Limits | None = None,
     ) -> None:
         # Why here: whoever imports the class to recognize grammars does not need Lark.
         from guided.lalr.sources import overridden, source_of
 
         _check_bound(max_ignored)
+        limits = limits or Limits()
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         if terminals:
             from guided.engine.terminals import definition
 
-            source = overridden(source, {name: definition(name, given, Limits()) for name, given in terminals.items()})
-        tables = source.tables(Limits())
+            source = overridden(source, {name: definition(name, given, limits) for name, given in terminals.items()})
+        tables = source.tables(limits)
         self._set(tables, source.start, max_ignored, source)
         start_of(tables, source.start)
 

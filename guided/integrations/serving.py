@@ -23,7 +23,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from guided.arrays import Int32Array
@@ -74,6 +74,8 @@ FRONT_END_LIMITS = Limits(
     file_bytes=1 << 20,
 )  # fmt: skip
 
+# How many times the steps of a check a grammar may take: Lark needs 40 million for SQL, which is half a second.
+_GRAMMAR_SHARE = 5
 # MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, and their longest text.
@@ -127,7 +129,7 @@ class Options:
 
 
 def spec_of(
-    kind: str, text: str, options: Options | None = None
+    kind: str, text: str, options: Options | None = None, limits: Limits | None = None
 ) -> JsonSchema[Any] | Regex | Choice[str] | Grammar | StructuralTag:
     r"""Return the spec of a request. Reads no file of the request's choosing.
 
@@ -139,6 +141,8 @@ def spec_of(
         JSON text of a schema, a list of options or a structural tag; a regular expression, whose classes such as ``\d`` are ASCII's; a
         grammar in Lark's notation. Ignored for ``"JSON_OBJECT"``.
     options : Options, optional
+    limits : Limits, optional
+        Budgets of reading a grammar.
 
     Raises
     ------
@@ -155,7 +159,7 @@ def spec_of(
     if kind == "CHOICE":
         return _choice(_parsed(text))
     if kind == "GRAMMAR":
-        return Grammar(text)
+        return Grammar(text, limits=limits)
     if kind == "STRUCTURAL_TAG":
         return StructuralTag(
             _parsed(text), whitespace=options.whitespace, additional_properties=options.additional_properties
@@ -338,7 +342,7 @@ class Indices:
         return self._options.unpacked(text) if kind in JSON_KINDS else (self._options, text)
 
     def _compiled(self, kind: str, text: str, options: Options) -> "_Kept":
-        index = compile_index(spec_of(kind, text, options), self.vocabulary, self._limits)
+        index = compile_index(spec_of(kind, text, options, self._limits), self.vocabulary, self._limits)
         index.mask(index.initial)
         source = index.origin.spec if index.origin is not None else index.summary
         return _Kept(index, bytes_of((source, index.notes, index.unenforced)))
@@ -415,8 +419,11 @@ class FrontEnd:
             )
 
     def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None) -> str:
+        limits = self.limits
+        if kind == "GRAMMAR":
+            limits = replace(limits, steps=_GRAMMAR_SHARE * limits.steps)
         try:
-            index = compile_index(spec_of(kind, text, options), self._vocabulary, self.limits)
+            index = compile_index(spec_of(kind, text, options, limits), self._vocabulary, limits)
             mask = index.mask(index.initial)
         except (GuidedError, ValueError, TypeError) as error:
             refusal = f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)

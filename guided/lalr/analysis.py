@@ -29,8 +29,8 @@ from guided.lalr.items import derived
 
 __all__ = ["Analysis"]
 
-# Step cost of an item of a state, a table entry, an edge between transitions, and 64 terminals of a set.
-_ITEM, _ENTRY, _EDGE, _WORD = 500, 500, 100, 2
+# Step cost of an item of a state, a table entry, an edge between transitions, 64 terminals of a set, and a symbol of a rule in a conflict.
+_ITEM, _ENTRY, _EDGE, _WORD, _NAMED = 500, 500, 100, 2, 100
 _TOO_MANY = "the grammar has too many states"
 
 
@@ -224,6 +224,16 @@ class Analysis(LALR_Analyzer):
             self._spend(_ENTRY * follow.bit_count())
             for symbol in _members(follow, symbols):
                 state.lookaheads[symbol].add(rule)
+
+    def compute_lalr1_states(self) -> None:
+        """Choose the actions of each state; the error of a grammar that has none to choose names all rules that collide."""
+        named = 0
+        for state in self.lr0_itemsets:
+            for rules in state.lookaheads.values():
+                if len(rules) > 1:
+                    named += sum(1 + len(rule.expansion) for rule in rules)
+        self._spend(_NAMED * named)
+        super().compute_lalr1_states()
 
     def write_out(self) -> None:
         """Store the relations in Lark's format: sets of transitions, by transition."""

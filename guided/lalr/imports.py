@@ -5,6 +5,7 @@ current one. `packaged_only` is placed after the caller's folders and before Lar
 refuses it, so that an untrusted text opens no file.
 """
 
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -12,9 +13,20 @@ from lark.load_grammar import stdlib_loader
 
 from guided.errors import GrammarError
 
-__all__ = ["packaged_only"]
+__all__ = ["packaged_only", "packaged_text"]
 
 _SUFFIX = ".lark"
+
+
+def packaged_text(name: str) -> str | None:
+    """Return the text of a grammar bundled with Lark; None if there is none of this name."""
+    return files("lark.grammars").joinpath(name + _SUFFIX).read_text(encoding="utf-8") if name in _names() else None
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    entries = (entry.name for entry in files("lark.grammars").iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in entries if name.endswith(_SUFFIX)))
 
 
 def packaged_only(base_path: Any, grammar_path: str) -> tuple[Any, str]:
@@ -34,9 +46,7 @@ def packaged_only(base_path: Any, grammar_path: str) -> tuple[Any, str]:
     """
     is_relative = isinstance(base_path, str)
     name = grammar_path.replace("\\", "/").removesuffix(_SUFFIX)
-    known = sorted(
-        entry.name.removesuffix(_SUFFIX) for entry in files("lark.grammars").iterdir() if entry.name.endswith(_SUFFIX)
-    )
+    known = _names()
     if is_relative or name not in known:
         dotted = "." * is_relative + name.replace("/", ".")
         raise GrammarError(

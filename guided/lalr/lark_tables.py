@@ -9,6 +9,7 @@ grammars over bytes.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
@@ -200,14 +201,15 @@ def _context(lexer: BasicLexer, numbers: dict[str, int]) -> tuple[tuple[int, ...
 
 def _conflicts(analysis: LALR_Analyzer) -> tuple[Conflict, ...]:
     found: Counter[tuple[str, str, str]] = Counter()
+    text_of = cache(_text_of)
     for items in analysis.lr0_itemsets:
         for terminal, rules in items.lookaheads.items():
             if len(rules) == 1 and terminal not in items.transitions:
                 continue
-            ranked = sorted(rules, key=lambda rule: (-(rule.options.priority or 0), str(rule)))
+            ranked = sorted(rules, key=lambda rule: (-(rule.options.priority or 0), text_of(rule)))
             shifts = terminal in items.transitions
-            taken = "" if shifts else _text_of(ranked[0])
-            found.update((str(terminal.name), _text_of(rule), taken) for rule in (ranked if shifts else ranked[1:]))
+            taken = "" if shifts else text_of(ranked[0])
+            found.update((str(terminal.name), text_of(rule), taken) for rule in (ranked if shifts else ranked[1:]))
     return tuple(Conflict(*conflict, count) for conflict, count in sorted(found.items()))
 
 

@@ -22,7 +22,7 @@ __all__ = ["Control", "Lexemes", "Outcomes"]
 
 _NONE: frozenset[int] = frozenset()
 _NO_TEXT = -1
-_STEP_COST = 20
+_STEP_COST, _LETTER_COST = 20, 2
 _TOO_MANY = "the grammar's terminals overlap in too many ways"
 
 
@@ -151,7 +151,7 @@ class Lexemes:
         seen = set(work)
         while work:
             state, partial, watchers = work.pop()
-            self._steps.spend(_STEP_COST * self._n_columns, _TOO_MANY)
+            self._steps.spend((_STEP_COST + _LETTER_COST * len(text)) * self._n_columns, _TOO_MANY)
             for column, target in enumerate(self._byte_rows[state]):
                 moved = self._moved(watchers, self._byte_rows, column) if target >= 0 else None
                 if moved is None:
@@ -240,7 +240,7 @@ class Lexemes:
             state, text, watchers, is_fresh = work.pop()
             if not is_fresh and self._may_end(watchers):
                 self._ended(state, text, found)
-            self._steps.spend(_STEP_COST * len(self.examples), _TOO_MANY)
+            self._steps.spend((_STEP_COST + _LETTER_COST * len(text)) * len(self.examples), _TOO_MANY)
             for letter, (target, moved) in enumerate(zip(self.rows[state], self._moves(watchers), strict=True)):
                 if target < 0 or moved is None:
                     continue
@@ -266,7 +266,7 @@ class Lexemes:
         while work:
             state, text = work.pop()
             self._ended(state, text, found)
-            self._steps.spend(_STEP_COST * len(self.examples), _TOO_MANY)
+            self._steps.spend((_STEP_COST + _LETTER_COST * len(text)) * len(self.examples), _TOO_MANY)
             targets: dict[int, int] = {}
             for letter, target in enumerate(self.rows[state]):
                 if target < 0 or (self._kept[target] == 0 and targets.setdefault(target, letter) != letter):

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Collection
 from copy import copy
 from functools import cache
+from re import _constants as constants
+from re import _parser as parser
 from typing import Any
 
 from lark.lexer import BasicLexer, ContextualLexer, PatternRE, PatternStr, Scanner, TerminalDef, UnlessCallback
@@ -25,10 +27,11 @@ from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.first import first_characters
 
-__all__ = ["lexer_plugins"]
+__all__ = ["lexer_plugins", "parsed_pattern"]
 
-# Step cost of a terminal of a lexer, and of a string terminal that a regex terminal may match.
-_TERMINAL, _PAIR = 300, 50
+# Step cost of a terminal of a lexer, of a string terminal that a regex terminal may match, and of a byte
+# that its scanner reads.
+_TERMINAL, _PAIR, _BYTE = 300, 50, 50
 _TOO_MANY = "the grammar has too many terminals in too many states"
 # Full match: (pattern, text) -> whether the pattern matches the whole text.
 _Whole = Callable[[str, str], bool]
@@ -39,7 +42,7 @@ def lexer_plugins(limits: Limits, steps: Steps) -> dict[str, type]:
 
     They raise `GrammarError` where Lark refuses terminals, and `LimitError` if terminals exceed a budget.
     """
-    whole, groups = _matcher(limits), cache(_groups)
+    whole, groups = _matcher(limits, steps), cache(_groups)
     checked: set[TerminalDef] = set()
 
     class Basic(BasicLexer):
@@ -92,9 +95,33 @@ def _groups(name: str, pattern: str, flags: int) -> tuple[str, ...]:
     if "(" not in pattern:
         return (name,)
     try:
-        return tuple(re.compile(f"(?P<{name}>{pattern})", flags).groupindex)
+        return tuple(parsed_pattern(f"(?P<{name}>{pattern})", flags).state.groupdict)
     except re.error:
         return name, name
+
+
+def parsed_pattern(pattern: str, flags: int) -> Any:
+    """Return the tree of a pattern, as `re.compile` makes and checks it.
+
+    Why not `re.compile`: for each set of characters that ignores case it visits all of them, a second of CPU time in a hundred letters.
+
+    Raises
+    ------
+    re.error
+    """
+    tree = parser.parse(pattern, flags)
+    work = [tree]
+    while work:
+        for kind, given in work.pop():
+            if kind in (constants.ASSERT, constants.ASSERT_NOT) and given[0] < 0:
+                least, most = given[1].getwidth()
+                if least != most:
+                    raise re.error("look-behind requires fixed-width pattern")
+            # Why: what a node has within is in tuples and lists of its own form.
+            within = given if isinstance(given, list | tuple) else (given,)
+            parts = [part for one in within for part in (one if isinstance(one, list) else (one,))]
+            work.extend(part for part in parts if isinstance(part, parser.SubPattern))
+    return tree
 
 
 def _validate(terminals: Collection[TerminalDef], ignored: Collection[str], flags: int) -> None:
@@ -102,7 +129,7 @@ def _validate(terminals: Collection[TerminalDef], ignored: Collection[str], flag
     for terminal in terminals:
         try:
             if isinstance(terminal.pattern, PatternRE) or terminal.pattern.flags:
-                re.compile(terminal.pattern.to_regexp(), flags)
+                parsed_pattern(terminal.pattern.to_regexp(), flags)
         except re.error as error:
             raise GrammarError(f"its pattern {terminal.pattern} cannot be compiled: {error}", terminal.name) from None
         if terminal.pattern.min_width == 0:
@@ -137,7 +164,7 @@ def _without_keywords(
     return [terminal for terminal in terminals if terminal not in embedded], callbacks
 
 
-def _matcher(limits: Limits) -> _Whole:
+def _matcher(limits: Limits, steps: Steps) -> _Whole:
     @cache
     def first(pattern: str) -> Charset:
         return first_characters(terminal_tree(Terminal("", pattern, 0), limits))
@@ -145,13 +172,14 @@ def _matcher(limits: Limits) -> _Whole:
     @cache
     def scanner(pattern: str) -> OwnScanner:
         terminal, context = Terminal("", pattern, 0), LexerContext((0,), ())
-        return scanner_of(Lexer((terminal,), frozenset(), (), (context,)), limits)
+        return scanner_of(Lexer((terminal,), frozenset(), (), (context,)), limits, steps)
 
     @cache
     def whole(pattern: str, text: str) -> bool:
         if not text or text[0] not in first(pattern):
             return False
         data, automaton = text.encode(), scanner(pattern)
+        steps.spend(_BYTE * len(data), _TOO_MANY)
         lexeme = automaton.match(data, 0, 0, automaton.first_left)
         return lexeme is not None and lexeme[1] == len(data)
 

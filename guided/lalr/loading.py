@@ -89,7 +89,7 @@ def tables_of_text(
         "_plugins": {"LALR_Parser": _parser(steps), **lexer_plugins(limits, steps)},
     }
     with _refusing(text):
-        steps.spend(check_size(text, limits), "the grammar is too large")
+        steps.spend(check_size(text, limits, start), "the grammar is too large")
         lark = Lark(text, **options)
         tables = read_tables(lark, lark.parser.parser.analysis)
         for terminal in tables.lexer.terminals:

@@ -119,6 +119,7 @@ def determinize_in_order(
     ignored: frozenset[int],
     names: Sequence[str],
     limits: Limits,
+    steps: Steps | None = None,
 ) -> Ordered:
     """Return the automaton of all contexts of a grammar.
 
@@ -132,6 +133,9 @@ def determinize_in_order(
         Terminals whose text is ignored.
     names : sequence of str
         Names of the terminals, for errors.
+    limits : Limits
+    steps : Steps, optional
+        Counter to continue.
 
     Raises
     ------
@@ -140,7 +144,8 @@ def determinize_in_order(
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
     """
-    return _Construction(program, parts, contexts, keywords, ignored, names, limits).run()
+    counter = steps or Steps(limits.steps)
+    return _Construction(program, parts, contexts, keywords, ignored, names, limits, counter).run()
 
 
 class _Construction:
@@ -153,11 +158,12 @@ class _Construction:
         ignored: frozenset[int],
         names: Sequence[str],
         limits: Limits,
+        steps: Steps,
     ) -> None:
         self.program, self.code = program, program.instructions
         self.contexts, self.keywords, self.ignored = contexts, keywords, ignored
         self.names = (*names, "%ignore")
-        self.limits, self.steps = limits, Steps(limits.steps)
+        self.limits, self.steps = limits, steps
         self.n_classes = parts.n_classes
         indptr, members = parts.set_indptr, parts.set_classes
         self.members: list[list[int]] = [

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from lark.exceptions import LarkError
 
 from guided.errors import GrammarError, PatternError
+from guided.lalr.lexers import parsed_pattern
 from guided.lalr.size import TOKEN
 from guided.limits import Limits
 from guided.patterns.parse import parse_in_order
@@ -227,7 +228,7 @@ def _bad_pattern(found: _Text) -> GrammarError | None:
         reason, position = "", 0
         try:
             parse_in_order(pattern, 0, Limits())
-            re.compile(pattern)
+            parsed_pattern(pattern, 0)
         except PatternError as refused:
             reason, position = refused.reason, refused.position
             if "x" in flags:

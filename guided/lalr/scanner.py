@@ -17,6 +17,7 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, UInt8Array, freeze
 from guided.automata.minimize import minimal
 from guided.automata.partition import INVALID, Partition, partition
+from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
 from guided.errors import GrammarError, PatternError
 from guided.lalr.ordered import Context, Event, Keyword, Ordered, determinize_in_order
@@ -104,8 +105,15 @@ class Scanner:
         )
 
 
-def scanner_of(lexer: Lexer, limits: Limits) -> Scanner:
+def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scanner:
     """Build the scanner of a lexer.
+
+    Parameters
+    ----------
+    lexer : Lexer
+    limits : Limits
+    steps : Steps, optional
+        Counter to continue.
 
     Raises
     ------
@@ -124,7 +132,7 @@ def scanner_of(lexer: Lexer, limits: Limits) -> Scanner:
     contexts = [Context(context.terminals, context.keywords) for context in lexer.contexts]
     names = [terminal.name for terminal in lexer.terminals]
     parts = partition(program.charsets, limits)
-    ordered = determinize_in_order(program, parts, contexts, keywords, lexer.ignored, names, limits)
+    ordered = determinize_in_order(program, parts, contexts, keywords, lexer.ignored, names, limits, steps)
     table, events, ends, starts, first_left = _minimized(ordered, len(contexts))
     rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits)
     inside = np.full((len(rows) - len(table), 3), (NOTHING, 0, 0), np.int32)

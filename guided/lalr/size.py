@@ -1,18 +1,22 @@
 """Estimates how large a grammar becomes inside Lark, from its text and before Lark reads it.
 
-Lark expands rules: ``a? b? c?`` becomes eight rules, ``(a|b)~30`` becomes 2^30. Templates may instantiate themselves forever, terminals
-that name each other twice double in length, and an unclosed quote keeps Lark's lexer matching indefinitely. This module bounds all of these
-with a linear pass over the text and a sum over its definitions.
+Lark expands rules: ``a? b? c?`` becomes eight rules, ``(a|b)~30`` becomes 2^30. Templates may instantiate themselves forever, and terminals
+that name each other twice double in length. Lark parses the pattern of a terminal again at each level of its groups and of the terminals
+that it names, and visits all rules again for each rule in a chain that nothing refers to. This module bounds all of these with a linear
+pass over the text and sums over its definitions.
 
-The estimates are upper bounds on what Lark spends on a rule, not only on its number of symbols. Imported files are not counted. Invalid
-grammars are left to Lark, whose messages are better.
+The estimates are upper bounds on what Lark spends on a rule, not only on its number of symbols. Lark's own grammars are counted where they
+are imported, other imported files are not. Invalid grammars are left to Lark, whose messages are better.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
 
 from guided.errors import GrammarError, LimitError
+from guided.lalr.imports import packaged_text
 from guided.lalr.templates import Template, calls_of, cost_of_instances
 from guided.limits import Limits
 
@@ -32,6 +36,12 @@ TOKEN = re.compile(
 _SYMBOL = 2_500
 # Step cost of a token, of a rule or terminal, and of a literal, which becomes a terminal and a parser state.
 _TOKEN, _DEFINITION, _LITERAL = 2_000, 5_000, 12_000
+# Step cost of a character of a terminal that is written out, and of another parse of it by Lark.
+_CHARACTER, _AGAIN = 240, 80
+# Characters by which a node of a terminal's tree counts where Lark copies it.
+_NODE = 10
+# Share of the steps of all rules that a visit to all of them takes.
+_VISIT = 50
 # Counts saturate here, far above every budget.
 _LARGE = 1 << 60
 # From _SPLIT repeats on, Lark splits a counted repeat into separate rules of at most _PIECE symbols.
@@ -67,34 +77,80 @@ _ONE, _EMPTY, _NONE = _Size(), _Size(1, 0), _Size(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """A rule, template or terminal with the tokens of its right-hand side."""
+    """A rule, template, terminal or ignored text with the tokens of its right-hand side."""
 
     name: str
     parameters: tuple[str, ...]
     body: list[str]
 
+    @property
+    def is_terminal(self) -> bool:
+        return self.name.lstrip("_%")[:1].isupper()
 
-def check_size(text: str, limits: Limits) -> int:
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Length of a terminal with all terminals that it names, and the characters that Lark parses and copies for it."""
+
+    length: int
+    parsed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """One of Lark's own grammars: its terminals, and the steps that Lark needs for it."""
+
+    terminals: Mapping[str, _Written]
+    cost: int
+
+
+def check_size(text: str, limits: Limits, starts: Collection[str] = ()) -> int:
     """Refuse a grammar that is too large for Lark; return the elementary steps that Lark needs for it.
+
+    Parameters
+    ----------
+    starts : collection of str
+        The start rules.
 
     Raises
     ------
     LimitError
         The text or its expanded terminals exceed ``pattern_length``, or its rules exceed ``steps``.
     GrammarError
-        A literal is not closed, or a template grows without end.
+        A literal is not closed, a terminal uses itself, or a template grows without end.
     """
     if len(text) > limits.pattern_length:
         raise LimitError("pattern_length", len(text), limits.pattern_length, "the grammar is too long")
     tokens = _tokens(text)
     definitions = _definitions(tokens)
-    terminals = [definition for definition in definitions if definition.name.lstrip("_")[:1].isupper()]
-    _check_terminals(terminals, limits)
-    rules = [definition for definition in definitions if not definition.name.lstrip("_")[:1].isupper()]
+    cost, known = 0, dict[str, _Written]()
+    imported = [(found, names) for name, names in _imports(tokens) if (found := _module(name)) is not None]
+    for module, names in imported:
+        known.update((alias, module.terminals[name]) for alias, name in names.items() if name in module.terminals)
+    cost += sum({id(module): module.cost for module, _ in imported}.values())
+    written = _written([one for one in definitions if one.is_terminal], known)
+    length = sum(one.length for one in written)
+    if length > limits.pattern_length:
+        raise LimitError("pattern_length", length, limits.pattern_length, "the terminals written out are too long")
+    cost += _CHARACTER * length + _AGAIN * sum(one.parsed for one in written)
+    return _cost_of_all(tokens, definitions, starts, limits.steps, cost)
+
+
+def _cost_of_all(
+    tokens: Sequence[str], definitions: Sequence[_Definition], starts: Collection[str], limit: int, cost: int
+) -> int:
+    """Return the steps of all rules and literals, and those of reading all tokens, plus `cost`."""
+    rules = [definition for definition in definitions if not definition.is_terminal]
     templates = [Template(rule.name, rule.parameters, calls_of(rule.body), _cost(rule)) for rule in rules]
     literals = {token for token in tokens if token[0] in '"/'}
-    read = _TOKEN * len(tokens) + _DEFINITION * len(definitions) + _LITERAL * len(literals)
-    return cost_of_instances(templates, limits.steps, read)
+    cost += _TOKEN * len(tokens) + _DEFINITION * len(definitions) + _LITERAL * len(literals)
+    # Lark compares all pairs of parameters.
+    cost += sum(len(rule.parameters) ** 2 for rule in rules)
+    total = cost_of_instances(templates, limit, cost)
+    total += _visits(rules, starts) * (total // _VISIT)
+    if total > limit:
+        raise LimitError("steps", total, limit, "the grammar is too large for Lark: remove the rules that nothing uses")
+    return total
 
 
 def _tokens(text: str) -> list[str]:
@@ -111,8 +167,8 @@ def _tokens(text: str) -> list[str]:
         if token["sign"] in ('"', "/"):
             line = text.count("\n", 0, token.start()) + 1
             begin = text.rfind("\n", 0, token.start()) + 1
-            heads = _definitions(found)
-            rule = heads[-1].name if heads else "grammar"
+            names = [one.name for one in _definitions(found) if one.name[0] != "%"]
+            rule = names[-1] if names else "grammar"
             kind = "string" if token[0] == '"' else "regular expression"
             source = text[begin:].partition("\n")[0].rstrip("\r")
             reason = f"the {kind} that begins here is never closed: add {token[0]}"
@@ -123,44 +179,137 @@ def _tokens(text: str) -> list[str]:
 
 
 def _definitions(tokens: Sequence[str]) -> list[_Definition]:
-    """Return the left and right side of the first colon of each line; Lark refuses another one."""
+    """Return the left and right side of the first colon of each line, and ignored texts as terminals; Lark refuses another colon.
+
+    What extends a definition is part of it, and what overrides it replaces it.
+    """
     heads: list[tuple[int, int]] = []
     line = 0
     for place, token in enumerate(tokens):
         if token == "\n":
             line = place + 1
-        elif token == ":" and (not heads or heads[-1][0] != line):
+        elif token == "%ignore":
+            heads.append((place, place))
+        elif token == ":" and (not heads or heads[-1][0] < line):
             heads.append((line, place))
-    found = []
-    for number, (line, colon) in enumerate(heads):
+    found: dict[str, _Definition] = {}
+    for number, (line, begin) in enumerate(heads):
         end = heads[number + 1][0] if number + 1 < len(heads) else len(tokens)
-        head = [token for token in tokens[line:colon] if token[0] == "_" or token[0].isalpha()]
-        body = list(tokens[colon + 1 : end])
-        statement = next((place for place, token in enumerate(body) if token[0] == "%" and len(token) > 1), len(body))
-        found.append(_Definition(head[0] if head else "grammar", tuple(head[1:]), body[:statement]))
-    return found
+        head = [token for token in tokens[line:begin] if token[0] == "_" or token[0].isalpha()]
+        body = list(takewhile(lambda token: token[0] != "%" or len(token) == 1, tokens[begin + 1 : end]))
+        name = f"%IGNORED {number}" if tokens[begin] != ":" else head[0] if head else "grammar"
+        if name in found and tokens[line] != "%override":
+            found[name].body.extend(["|", *body])
+        else:
+            found[name] = _Definition(name, tuple(head[1:]), body)
+    return list(found.values())
 
 
-def _check_terminals(terminals: Sequence[_Definition], limits: Limits) -> None:
-    """Bound the total length of all terminals after expanding the terminals that they name."""
+def _imports(tokens: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the modules that a grammar imports, each with what its names are called here."""
+    statement: list[str] | None = None
+    for token in (*tokens, "\n"):
+        if statement is not None and (token in ("\n", "%import")):
+            path = list(takewhile(lambda part: part not in ("(", "->"), statement))
+            rest = [part for part in statement[len(path) :] if part[0] == "_" or part[0].isalpha()]
+            if "(" in statement:
+                yield "".join(path), {name: name for name in rest}
+            elif path:
+                yield "".join(path[:-2]), {rest[0] if rest else path[-1]: path[-1]}
+            statement = None
+        if token == "%import":
+            statement = []
+        elif statement is not None:
+            statement.append(token)
+
+
+@cache
+def _module(name: str) -> _Module | None:
+    """Return one of Lark's own grammars; None if there is none of this name."""
+    text = packaged_text(name)
+    if text is None:
+        return None
+    tokens = _tokens(text)
+    definitions, known = _definitions(tokens), dict[str, _Written]()
+    for other, names in _imports(tokens):
+        module = _module(other)
+        if module is not None:
+            known.update((alias, module.terminals[name]) for alias, name in names.items() if name in module.terminals)
+    terminals = [one for one in definitions if one.is_terminal]
+    written = dict(zip((one.name for one in terminals), _written(terminals, known), strict=True))
+    return _Module(
+        {**known, **written}, _cost_of_all(tokens, definitions, [one.name for one in definitions], _LARGE, 0)
+    )
+
+
+def _written(terminals: Sequence[_Definition], known: Mapping[str, _Written]) -> list[_Written]:
+    """Return the sizes of terminals; ``known`` are those of imported ones.
+
+    Raises
+    ------
+    GrammarError
+        A terminal uses itself.
+    """
     by_name = {terminal.name: terminal for terminal in terminals}
-    lengths: dict[str, int] = {}
+    found = dict(known)
     opened: set[str] = set()
     work = [terminal.name for terminal in terminals]
     while work:
         name = work[-1]
-        named = [token for token in by_name[name].body if token in by_name]
-        missing = [other for other in named if other not in lengths and other not in opened]
+        if name in opened and name in found:
+            work.pop()
+            continue
+        missing = [other for other in dict.fromkeys(by_name[name].body) if other in by_name and other not in found]
+        # Invariant: what is opened and not found is under way, so that the work above it comes from it.
         opened.add(name)
+        if not opened.isdisjoint(missing):
+            reason = (
+                f"the terminal {name} uses itself: only rules can be recursive, so write it as the rule {name.lower()}"
+            )
+            raise GrammarError(reason, name)
         if missing:
             work += missing
             continue
         work.pop()
-        own = sum(len(token) for token in by_name[name].body if token[0] in '"/')
-        lengths[name] = min(own + sum(lengths.get(other, 0) for other in named) + 1, _LARGE)
-    total = sum(lengths.values())
-    if total > limits.pattern_length:
-        raise LimitError("pattern_length", total, limits.pattern_length, "the terminals written out are too long")
+        found[name] = _size_of(by_name[name].body, found)
+    return [found[terminal.name] for terminal in terminals]
+
+
+def _size_of(body: Sequence[str], known: Mapping[str, _Written]) -> _Written:
+    length, parsed, levels = 1, 0, 1
+    for token in body:
+        if token in ("(", "["):
+            levels += 1
+        elif token in (")", "]"):
+            levels = max(levels - 1, 1)
+        named = known.get(token)
+        own = named.length if named is not None else len(token) if token[0] in '"/' else 0
+        length += own
+        parsed += levels * own + (named.parsed if named is not None else 0) + _NODE
+    return _Written(min(length, _LARGE), min(parsed + length, _LARGE))
+
+
+def _visits(rules: Sequence[_Definition], starts: Collection[str]) -> int:
+    """Return how often Lark visits all rules to drop those that no other one refers to, at most."""
+    numbers = {rule.name: number for number, rule in enumerate(rules)}
+    named = [{numbers[one] for one in rule.body if one in numbers} - {number} for number, rule in enumerate(rules)]
+    waiting = [0] * len(rules)
+    for others in named:
+        for other in others:
+            waiting[other] += 1
+    kept = {numbers[name] for name in starts if name in numbers}
+    work = [number for number, count in enumerate(waiting) if not count and number not in kept]
+    visits, before = 0, [0] * len(rules)
+    for number in work:
+        # Each repeat and template may become a rule of its own, which is dropped only after the one that has it.
+        behind = before[number] + 1 + sum(token in "*+~{" for token in rules[number].body)
+        visits = max(visits, behind)
+        for other in named[number]:
+            before[other] = max(before[other], behind)
+            waiting[other] -= 1
+            if not waiting[other] and other not in kept:
+                work.append(other)
+    return visits
 
 
 def _cost(definition: _Definition) -> int:

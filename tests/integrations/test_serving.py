@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
+from guided.errors import LimitError
 from guided.integrations import serving
 from guided.integrations.serving import (
     ENGINE_LIMITS,
@@ -25,6 +26,8 @@ from guided.integrations.serving import (
     spec_of,
     vocabulary_of,
 )
+from guided.limits import Limits
+from guided.resources import grammar_path
 from guided.schema.formula.memo import bytes_of
 
 BYTES = guided.Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256])
@@ -597,3 +600,16 @@ def test_a_tokenizer_without_a_known_file_is_refused_with_advice() -> None:
 def test_a_pattern_means_ascii() -> None:
     assert re.fullmatch(r"\d", "\u0661")
     assert not Indices(BYTES).index("REGEX", r"\d")[0].accepts("\u0661")
+
+
+@pytest.mark.parametrize("name", ["graphql", "json", "sql"])
+def test_bundled_grammars_pass_a_check(name: str) -> None:
+    assert FrontEnd(BYTES).refusal("GRAMMAR", grammar_path(name).read_text(encoding="utf-8"))[0] == ""
+
+
+def test_reading_a_grammar_has_the_budgets_of_the_check() -> None:
+    text = "start: " + " | ".join(f"r{i}" for i in range(500)) + "\n" + "\n".join(f'r{i}: "k{i};"' for i in range(500))
+    assert FrontEnd(BYTES).refusal("GRAMMAR", text)[0] == ""
+    assert "steps" in FrontEnd(BYTES, limits=Limits(steps=1_000_000)).refusal("GRAMMAR", text)[0]
+    with pytest.raises(LimitError, match="steps"):
+        spec_of("GRAMMAR", text, limits=Limits(steps=1_000_000))

@@ -6,12 +6,14 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
 from typing import Any
 
+import lark
 import pytest
 from lark import load_grammar
 
-from guided.errors import GrammarError
+from guided.errors import GrammarError, LimitError
+from guided.lalr import loading
 from guided.lalr.refusals import _OTHER_NOTATIONS, _Text
-from guided.lalr.size import TOKEN
+from guided.lalr.size import TOKEN, check_size
 from guided.limits import Limits
 from tests.executed import executed_lines
 from tests.lalr.test_loading import tables
@@ -145,3 +147,90 @@ def test_a_grammar_is_refused_in_linear_time(text: Any) -> None:
     refused(1)
     few, many = refused(300), refused(600)
     assert many <= 2.5 * few
+
+
+# Texts whose size in Lark grows faster than their own, by a count of their parts.
+GROWING = {
+    "terminals that extend each other": lambda n: (
+        "start: T0\n" + "\n".join(f'T{i}: T{i + 1} T{i + 1}\n%extend T{i}: "z"' for i in range(n)) + f'\nT{n}: "z"'
+    ),
+    "a template that extends itself": lambda n: (
+        'start: t{"a"}\nt{x}: x' + "\n%extend t{x}: " + ' (x | "b")' * n + "\n%extend t{x}: x x"
+    ),
+    "ignored texts that name a long terminal": lambda n: (
+        'start: "a"\nT: "' + "b" * n + '"\n' + "\n".join(f'%ignore T "{i}"' for i in range(n))
+    ),
+    "groups around terminals": lambda n: (
+        "start: T0\n" + "\n".join(f"T{i}: {'(' * n}T{i + 1} T{i + 1}{')' * n}" for i in range(9)) + '\nT9: "z"'
+    ),
+    "alternatives around alternatives": lambda n: (
+        "start: T\nT: " + "(" * n + '"' + "a" * n + '"' + "".join(f' | "b{i}")' for i in range(n))
+    ),
+    "terminals, each an alternative of the next": lambda n: (
+        "start: T0\n" + "\n".join(f'T{i}: T{i + 1} | "b{i}"' for i in range(n)) + f'\nT{n}: "z"'
+    ),
+    "terminals that name imported ones": lambda n: (
+        '%import python.STRING\nstart: "a"\n' + "\n".join(f"T{i}: STRING | T{i + 1}" for i in range(n)) + f'\nT{n}: "z"'
+    ),
+    "rules that nothing uses": lambda n: (
+        'start: "a"\n' + "\n".join(f'r{i}: "k" r{i + 1}' for i in range(n)) + f'\nr{n}: "z"'
+    ),
+    "parameters": lambda n: 'start: "a"\nt{' + ",".join(f"p{i}" for i in range(n)) + '}: "a"',
+}
+
+
+@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING)
+def test_what_grows_in_lark_is_refused_before_lark_reads_it(text: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "Lark", None)
+    with pytest.raises(LimitError) as caught:
+        tables(text(10_000 if "p0" in text(1) else 2_000), Limits(pattern_length=1_000_000, steps=50_000_000))
+    assert caught.value.given > caught.value.limit
+
+
+@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING)
+def test_the_size_in_lark_is_estimated_in_linear_time(text: Any) -> None:
+    few, many = (
+        executed_lines(lambda n=n: check_size(text(n), Limits(steps=1 << 62, pattern_length=1 << 62)))
+        for n in (100, 200)
+    )
+    assert many <= 2.6 * few
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*GROWING} - {"terminals that extend each other", "a template that extends itself"})
+)
+def test_the_estimate_bounds_what_lark_executes(name: str) -> None:
+    text = GROWING[name](24)
+    estimate = check_size(text, Limits(steps=1 << 62, pattern_length=1 << 62), ["start"])
+    assert estimate >= 4 * executed_lines(lambda: lark.Lark(text, parser="lalr"))
+
+
+@pytest.mark.parametrize("flags", ["", "i"])
+def test_sets_of_characters_are_not_visited_one_by_one(flags: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("compiled")
+
+    text = f"start: A\nA: /[\\x01-\\U0010fffe](?!b)/{flags}"
+    tables(text)
+    monkeypatch.setattr(re, "compile", refuse)
+    monkeypatch.setattr(re._compiler, "compile", refuse)  # type: ignore[attr-defined]
+    tables(text)
+
+
+@pytest.mark.parametrize("pattern", ["(?<=ab?)c", "(?<!a|bc)d", "(?:x(?<=a{1,2}))+"])
+def test_lookbehinds_of_several_widths_are_refused_as_in_lark(pattern: str) -> None:
+    with pytest.raises(re.error):
+        re.compile(pattern)
+    with pytest.raises(GrammarError):
+        tables(f"start: A\nA: /{pattern}/")
+
+
+def test_scanners_of_all_terminals_share_the_budget() -> None:
+    def patterns(count: int) -> str:
+        words = " | ".join(f"A{i}" for i in range(count))
+        return f'start: "aaaa" | {words}\n' + "\n".join(f"A{i}: /(a|b)*a(a|b){{6}}|a{i};/" for i in range(count))
+
+    limits = Limits(steps=2_000_000)
+    tables(patterns(1), limits)
+    with pytest.raises(LimitError, match="steps"):
+        tables(patterns(10), limits)
