@@ -51,6 +51,19 @@ def test_the_api_pages_document_every_public_name_once() -> None:
     assert {name for _, name in homes} <= set(re.findall(r"`(\w+)`", overview))
 
 
+def test_the_api_pages_show_how_objects_are_called() -> None:
+    """The filter of members hides private names and special methods, but not ``__call__``."""
+    settings = yaml.safe_load((ROOT / ".mkdocs.yml").read_text(encoding="utf-8"))
+    (plugin,) = (
+        each["mkdocstrings"] for each in settings["plugins"] if isinstance(each, dict) and "mkdocstrings" in each
+    )
+    (excluded,) = plugin["handlers"]["python"]["options"]["filters"]
+    names = [name for name in dir(guided.Generator) if not re.search(excluded.removeprefix("!"), name)]
+    assert "__call__" in names
+    assert {"stream", "batch", "generate_async"} <= set(names)
+    assert [name for name in names if name.startswith("_")] == ["__call__"]
+
+
 def test_pictures_equal_those_drawn_by_the_objects() -> None:
     for name, drawn in pictures().pictures(None).items():
         assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == drawn, "python docs/pictures.py"
@@ -81,3 +94,7 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     assert "SQL database" in (tmp_path / "examples" / "sql_database.html").read_text(encoding="utf-8")
     assert "<code>a | b</code>" in (tmp_path / "compositions.html").read_text(encoding="utf-8")
     assert (tmp_path / "figures" / "errors.png").is_file()
+    generators = (tmp_path / "api" / "generators.html").read_text(encoding="utf-8")
+    for kind in ("generate.generator.Generator", "generate.conversation.Conversation"):
+        assert f'id="guided.{kind}.__call__"' in generators, "how a generator is called"
+    assert "on_budget" in generators

@@ -5,10 +5,15 @@ There are two ways to wait, with the same result: `run` blocks its thread and ru
 them in the caller's loop, and runs functions that may block in a thread.
 
 After a timeout the call has failed, but its function keeps running in its thread (`guided.calls.waiting`).
+
+The logger ``guided.calls`` has a record of level INFO for each call, also for one that was refused. Its attributes ``tool``, ``arguments``,
+``seconds`` and ``error`` are those of the message.
 """
 
 import asyncio
 import inspect
+import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -18,7 +23,9 @@ from guided.calls.tool import Tool
 from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, seconds
 from guided.errors import CallRefused, shown
 
-__all__ = ["Confirm", "run", "run_async"]
+__all__ = ["Confirm", "log_call", "run", "run_async"]
+
+_logger = logging.getLogger("guided.calls")
 
 Confirm: TypeAlias = Callable[[Call], bool | str | Awaitable[bool | str]]
 
@@ -43,11 +50,12 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
     TypeError
         ``confirm`` returned neither a bool nor a text.
     """
+    begin = time.perf_counter()
     if confirm is not None:
         answer = confirm(call)
         reason = _refusal(finished(answer) if inspect.isawaitable(answer) else answer)
         if reason:
-            return replace(call, error=CallRefused(reason))
+            return log_call(replace(call, error=CallRefused(reason)), begin)
 
     limit = seconds(timeout)
 
@@ -56,27 +64,41 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
         return finished(result, limit) if inspect.isawaitable(result) else result
 
     try:
-        return replace(call, result=give() if limit is None else in_thread(give, limit))
+        done = replace(call, result=give() if limit is None else in_thread(give, limit))
     except Exception as error:
-        return replace(call, error=_own(error))
+        done = replace(call, error=_own(error))
+    return log_call(done, begin)
 
 
 async def run_async(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None) -> Call:
     """Like `run`, for a running event loop: coroutines are awaited in it, functions run in a thread."""
+    begin = time.perf_counter()
     if confirm is not None:
         answer = confirm(call)
         reason = _refusal(await answer if inspect.isawaitable(answer) else answer)
         if reason:
-            return replace(call, error=CallRefused(reason))
+            return log_call(replace(call, error=CallRefused(reason)), begin)
 
     async def give() -> Any:
         result = _given(call, tool) if _is_coroutine(tool.run) else await in_thread_async(lambda: _given(call, tool))
         return await result if inspect.isawaitable(result) else result
 
     try:
-        return replace(call, result=await awaited(give(), seconds(timeout)))
+        done = replace(call, result=await awaited(give(), seconds(timeout)))
     except Exception as error:
-        return replace(call, error=_own(error))
+        done = replace(call, error=_own(error))
+    return log_call(done, begin)
+
+
+def log_call(call: Call, begin: float) -> Call:
+    """Write a record of a call that is done or was refused, and return the call; ``begin``: `time.perf_counter` before it."""
+    if _logger.isEnabledFor(logging.INFO):
+        given = ", ".join(f"{name}={shown(value)}" for name, value in call.arguments.items())
+        outcome = "returned" if call.error is None else f"failed: {shown(call.error, 200)}"
+        took = time.perf_counter() - begin
+        fields = {"tool": call.name, "arguments": call.arguments, "seconds": took, "error": call.error}
+        _logger.info("%s(%s) %s after %.3f s", call.name, given, outcome, took, extra=fields)
+    return call
 
 
 def _own(error: Exception) -> Exception:

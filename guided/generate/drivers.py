@@ -3,19 +3,26 @@
 A `TextCoroutine` (`guided.generate.decoding`) requests logits and work, and yields events; a driver answers the requests and passes the
 events on. All drivers run the same coroutines, so every generator supports streams, event loops and batches. A coroutine that requests
 `Rows` has a batch of its own, and runs alone.
+
+The logger ``guided.generate`` has a record of level INFO for each text. Its attributes ``n_tokens``, ``finish_reason``, ``steered``,
+``forward_passes``, ``retries``, ``seconds`` and ``error`` are those of the message. Texts are not logged.
 """
 
+import logging
+import time
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
 from guided.calls.waiting import in_thread_async
-from guided.events import Event
+from guided.events import Done, Event
 from guided.generate.decoding import Feed, Rows, TextCoroutine, Work
 from guided.generate.model import Batch, LanguageModel, Logits, Session
 
 __all__ = ["alone", "alone_async", "together"]
+
+_logger = logging.getLogger("guided.generate")
 
 
 def alone(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event, None, None]:
@@ -33,7 +40,7 @@ def alone(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event, No
     Event
         The coroutine's events in order.
     """
-    steps = _steps(model, coroutine)
+    steps, begin = _steps(model, coroutine), time.perf_counter()
     answer = None
     try:
         while (item := _next(steps, answer)) is not None:
@@ -41,7 +48,7 @@ def alone(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event, No
                 answer = item.run()
             else:
                 answer = None
-                yield item
+                yield _logged(item, begin)
     finally:
         steps.close()
 
@@ -51,7 +58,7 @@ async def alone_async(model: LanguageModel, coroutine: TextCoroutine) -> AsyncGe
 
     Parameters and events are those of `alone`.
     """
-    steps = _steps(model, coroutine)
+    steps, begin = _steps(model, coroutine), time.perf_counter()
     answer = None
     try:
         while (item := await in_thread_async(partial(_next, steps, answer))) is not None:
@@ -59,11 +66,32 @@ async def alone_async(model: LanguageModel, coroutine: TextCoroutine) -> AsyncGe
                 answer = await item.run_async()
             else:
                 answer = None
-                yield item
+                yield _logged(item, begin)
     finally:
         # Why suppressed: a task cancelled during a forward pass cannot close the generator; it ends when it is garbage-collected.
         with suppress(ValueError):
             steps.close()
+
+
+def _logged(event: Event, begin: float) -> Event:
+    """Write a record of a text at its last event, and return the event; ``begin``: `time.perf_counter` before the text."""
+    if isinstance(event, Done) and _logger.isEnabledFor(logging.INFO):
+        result = event.result
+        fields = {
+            "n_tokens": len(result.tokens),
+            "finish_reason": result.finish_reason,
+            "steered": result.steered,
+            "forward_passes": result.forward_passes,
+            "retries": len(result.refused),
+            "seconds": time.perf_counter() - begin,
+            "error": result.error,
+        }
+        message = (
+            "text of %(n_tokens)d tokens after %(seconds).3f s: finish_reason=%(finish_reason)r, steered=%(steered)s, "
+            "%(forward_passes)d forward passes, %(retries)d retries, error=%(error)r"
+        )
+        _logger.info(message, fields, extra=fields)
+    return event
 
 
 def _next(steps: Generator[Event | Work, Any, None], answer: Any) -> Event | Work | None:
@@ -118,10 +146,12 @@ def together(model: LanguageModel, coroutines: Sequence[TextCoroutine]) -> list[
     list of list of Event
         The events of each coroutine.
     """
+    begin = time.perf_counter()
     events: list[list[Event]] = [[] for _ in coroutines]
     rows = list(range(len(coroutines)))
     requests = [
-        _until_request(coroutine, None, collected) for coroutine, collected in zip(coroutines, events, strict=True)
+        _until_request(coroutine, None, collected, begin)
+        for coroutine, collected in zip(coroutines, events, strict=True)
     ]
     batch: Batch | None = None
     answers: Sequence[Logits | None]
@@ -148,12 +178,12 @@ def together(model: LanguageModel, coroutines: Sequence[TextCoroutine]) -> list[
             answers = batch.feed([feed.tokens for feed in feeds])
         rows = [rows[row] for row in going_on]
         requests = [
-            _until_request(coroutines[place], logits, events[place])
+            _until_request(coroutines[place], logits, events[place], begin)
             for place, logits in zip(rows, answers, strict=True)
         ]
 
 
-def _until_request(coroutine: TextCoroutine, answer: Any, events: list[Event]) -> Feed | None:
+def _until_request(coroutine: TextCoroutine, answer: Any, events: list[Event], begin: float) -> Feed | None:
     """Run a coroutine to its next request for logits and collect its events; None if it has ended."""
     while True:
         try:
@@ -167,4 +197,4 @@ def _until_request(coroutine: TextCoroutine, answer: Any, events: list[Event]) -
         if isinstance(item, Work):
             answer = item.run()
         else:
-            events.append(item)
+            events.append(_logged(item, begin))

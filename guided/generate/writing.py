@@ -10,6 +10,7 @@ them left unfinished is dropped from the text.
 """
 
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Coroutine
@@ -22,7 +23,7 @@ import numpy as np
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.rendering import openings, render_results
-from guided.calls.running import Confirm, run, run_async
+from guided.calls.running import Confirm, log_call, run, run_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.errors import CallError, CallRefused, LimitError, SchemaError, shown
@@ -441,7 +442,7 @@ class Writing:
         yield ToolCall(call, text, steered=is_steered)
         tool = config.runnable.get(call.name)
         if tool is not None and is_steered and not config.run_steered and call.name != config.until:
-            call = replace(call, error=call.error or CallRefused(_STEERED))
+            call = log_call(replace(call, error=call.error or CallRefused(_STEERED)), time.perf_counter())
         if tool is not None and call.error is None:
             job = (call, tool, config.timeout, config.confirm)
             call = yield Work(partial(run, *job), partial(run_async, *job))

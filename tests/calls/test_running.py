@@ -3,8 +3,9 @@
 import asyncio
 import contextvars
 import functools
+import logging
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pydantic
@@ -295,3 +296,31 @@ def test_an_interrupt_in_a_thread_is_none_of_its_results() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run(CALL, Tool(stop), 60)
+
+
+def boom(x: int) -> int:
+    raise LookupError("no such number")
+
+
+@pytest.mark.parametrize("way", [run, lambda *job: asyncio.run(run_async(*job))], ids=["blocking", "awaited"])
+def test_every_call_is_logged(way: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def fine(x: int) -> int:
+        return x
+
+    call = Call("fine", {"x": 3}, (0, 0))
+    with caplog.at_level(logging.INFO, "guided.calls"):
+        way(call, Tool(fine))
+        way(replace(call, name="boom"), Tool(boom))
+        way(call, Tool(fine), None, lambda _: "not today")
+    records: list[Any] = [record for record in caplog.records if record.name == "guided.calls"]
+    assert [record.tool for record in records] == ["fine", "boom", "fine"]
+    assert [record.arguments for record in records] == [{"x": 3}] * 3
+    assert [type(record.error) for record in records] == [type(None), LookupError, CallRefused]
+    assert all(record.seconds >= 0 for record in records)
+    first, second, third = (record.getMessage() for record in records)
+    assert first.startswith("fine(x=3) returned after ")
+    assert second.startswith("boom(x=3) failed: LookupError('no such number') after ")
+    assert "not today" in third
+    caplog.clear()
+    way(call, Tool(fine))
+    assert not [record for record in caplog.records if record.name == "guided.calls"]

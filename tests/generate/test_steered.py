@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
@@ -391,3 +392,23 @@ def test_the_budget_costs_nothing_while_it_is_far() -> None:
 def test_on_budget_is_checked() -> None:
     with pytest.raises(ValueError, match="on_budget must be 'complete', 'raise' or 'truncate', not 'stop'"):
         guided.regex(Sure(""), "a")("?", on_budget="stop")  # type: ignore[arg-type]
+
+
+def test_texts_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    made = guided.json(Sure(INVOICE), Invoice)
+    with caplog.at_level(logging.INFO, "guided.generate"):
+        results = [made("?"), *made.batch(["?"] * 2, max_tokens=len(INVOICE) - 1)]
+        results.append(asyncio.run(made.generate_async("?", max_tokens=len(INVOICE) - 1, retries=1)))
+    records: list[Any] = [record for record in caplog.records if record.name == "guided.generate"]
+    assert [record.steered for record in records] == [result.steered for result in results]
+    assert [record.finish_reason for record in records] == ["stop", "length", "length", "length"]
+    assert [record.n_tokens for record in records] == [len(result.tokens) for result in results]
+    assert [record.retries for record in records] == [0, 0, 0, 1]
+    assert all(record.seconds >= 0 and record.error is None for record in records)
+    assert "paid" not in caplog.text
+    RAN.clear()
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "guided.calls"):
+        steered_payments()
+    assert len(caplog.records) == 19
+    assert all("max_tokens" in record.getMessage() for record in caplog.records)
