@@ -30,6 +30,7 @@ __all__ = [
     "Composable",
     "Composition",
     "Concatenation",
+    "Dispatch",
     "Named",
     "Optional",
     "Part",
@@ -136,6 +137,8 @@ class Composition(Composable):
                 case Concatenation():
                     # Several parts after each other have no value but their text.
                     todo += part.parts if len(part.parts) == 1 else ()
+                case Dispatch():
+                    pass
                 case Text():
                     if part.stop:
                         return True
@@ -302,6 +305,38 @@ class Text(Composition):
     @property
     def _own(self) -> tuple[str, ...]:
         return ("stop", "excludes", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Dispatch(Composition):
+    """Free text up to the first of its stop strings, and then the part of that string. Structural tags with triggers are made of it.
+
+    Where two stop strings end together, no part follows.
+
+    Attributes
+    ----------
+    parts : tuple of parts
+        A `Text`, and one part for each of its stop strings, which differ.
+    """
+
+    parts: tuple[Part, ...]
+    levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set(self)
+        text, *others = self.parts
+        if (
+            not isinstance(text, Text)
+            or len(set(text.stop)) != len(others)
+            or not others
+            or text.max_tokens is not None
+        ):
+            raise ValueError(
+                "a dispatch needs a free text without max_tokens, and one part for each of its stop strings"
+            )
+
+    def __repr__(self) -> str:
+        return f"Dispatch({_listed(self.parts, ', ')})"
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -154,7 +154,7 @@ class CaptureReader:
         for node, place, trail in self._threads:
             if node == 1:
                 continue
-            leaf, behind = self._edge(node)
+            leaf, _ = self._edge(node)
             reader = readers[leaf]
             after = reader.step(place, byte)
             if after is None:
@@ -165,7 +165,7 @@ class CaptureReader:
                 if reader.continues(after):
                     found.append(_Thread(node, after, trail))
                 if reader.may_end(after):
-                    self._enter(behind, trail, found, seen, readers)
+                    self._enter(self._behind(node, after), trail, found, seen, readers)
             if len(found) > self._limits.readings:
                 raise LimitError("readings", len(found), self._limits.readings, "the text can be read in too many ways")
         self._threads = found
@@ -187,13 +187,21 @@ class CaptureReader:
                 trail = _Mark(trail, *mark, self._at)
             todo += [(after, trail) for after in reversed(nfa.onward[node])]
             if nfa.edges[node] is not None:
-                leaf, behind = self._edge(node)
-                reader = readers[leaf]
+                reader = readers[self._edge(node)[0]]
                 found.append(_Thread(node, reader.start, trail))
                 if reader.may_end(reader.start):
-                    todo.append((behind, trail))
+                    todo.append((self._behind(node, reader.start), trail))
 
-    def _edge(self, node: int) -> tuple[int, int]:
+    def _behind(self, node: int, place: Any) -> int:
+        """Return the node behind a leaf that ends at a position."""
+        leaf, behind = self._edge(node)
+        if len(behind) == 1:
+            return behind[0]
+        automaton = self._nfa.leaves[leaf].automaton
+        assert automaton is not None, "leaves with a stack have one end"
+        return behind[int(automaton.labels[place])]
+
+    def _edge(self, node: int) -> tuple[int, tuple[int, ...]]:
         edge = self._nfa.edges[node]
         assert edge is not None, "threads are at edges"
         return edge

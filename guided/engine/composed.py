@@ -18,6 +18,7 @@ from guided.engine.algebra import (
     Composable,
     Composition,
     Concatenation,
+    Dispatch,
     Named,
     Optional,
     Part,
@@ -117,6 +118,8 @@ def _stored(part: Part, limits: Limits) -> Any:
             return ["concatenation", *(_stored(each, limits) for each in part.parts)]
         case Alternatives():
             return ["alternatives", *(_stored(each, limits) for each in part.parts)]
+        case Dispatch():
+            return ["dispatch", *(_stored(each, limits) for each in part.parts)]
         case Optional():
             return ["optional", _stored(part.parts[0], limits)]
         case Repeat():
@@ -171,6 +174,7 @@ def _parts(rest: list[Any], limits: Limits) -> tuple[Part, ...]:
 _LOADERS: Mapping[str, Callable[[list[Any], Limits], Part | Composable]] = {
     "concatenation": lambda rest, limits: Concatenation(_parts(rest, limits)),
     "alternatives": lambda rest, limits: Alternatives(_parts(rest, limits)),
+    "dispatch": lambda rest, limits: Dispatch(_parts(rest, limits)),
     "optional": lambda rest, limits: Optional(_loaded(rest[0], limits)),
     "repeat": lambda rest, limits: Repeat(_loaded(rest[2], limits), rest[0], rest[1], *_parts(rest[3:], limits)),
     "named": lambda rest, limits: Named((_loaded(rest[1], limits),), rest[0]),

@@ -12,7 +12,7 @@ construction, alternatives in order of precedence.
 Complexity: that of one regular expression of the size of the composition (`guided.automata.build`); the parts are not looked into.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,6 +30,7 @@ from guided.engine.algebra import (
     Composable,
     Composition,
     Concatenation,
+    Dispatch,
     Named,
     Optional,
     Part,
@@ -37,6 +38,7 @@ from guided.engine.algebra import (
     Stored,
     Text,
 )
+from guided.engine.scanning import SEVERAL, scan
 from guided.engine.specs import Choice, Regex, StackSpec
 from guided.errors import LimitError
 from guided.export.characters import Characters
@@ -80,8 +82,8 @@ class Nfa:
     Attributes
     ----------
     leaves : list of Leaf
-    edges : list of (int, int) or None
-        For each node, the leaf read there and the node behind it.
+    edges : list of (int, tuple of int) or None
+        For each node, the leaf read there and the node behind it; of a leaf with several, that of the label where its text ends.
     onward : list of list of int
         For each node, the nodes reached without reading, in order of precedence.
     marks : list of (part, bool) or None
@@ -89,7 +91,7 @@ class Nfa:
     """
 
     leaves: list[Leaf]
-    edges: list[tuple[int, int] | None]
+    edges: list[tuple[int, tuple[int, ...]] | None]
     onward: list[list[int]]
     marks: list[tuple[Part, bool] | None]
 
@@ -160,6 +162,10 @@ class _Builder:
                     onward[begin].append(end)
                 case Repeat():
                     self._repeat(item, begin, end, is_marked, todo)
+                case Dispatch():
+                    behind = tuple(self.node() for _ in item.parts[1:])
+                    todo += [(each, node, end, is_marked) for each, node in zip(item.parts[1:], behind, strict=True)]
+                    self._read(begin, item, _dispatch_leaf, behind)
                 case Named():
                     # A leaf is read from the text of the name.
                     todo.append((item.parts[0], begin, end, is_marked and isinstance(item.parts[0], Composition)))
@@ -214,13 +220,16 @@ class _Builder:
         return after
 
     def _leaf(self, item: Part, begin: int, end: int) -> None:
+        self._read(begin, item, leaf_of, (end,))
+
+    def _read(self, begin: int, item: Part, make: Callable[[Any, Limits], Leaf], behind: tuple[int, ...]) -> None:
+        """Add the edge of a leaf, which is made once."""
         key = item if isinstance(item, str) else id(item)
         found = self._leaves.get(key)
         if found is None:
             found = self._leaves[key] = len(self.nfa.leaves)
-            self.nfa.leaves.append(leaf_of(item, self._limits))
-        node = self._branch(begin)
-        self.nfa.edges[node] = found, end
+            self.nfa.leaves.append(make(item, self._limits))
+        self.nfa.edges[self._branch(begin)] = found, behind
 
 
 def nfa_of(spec: Composition, limits: Limits) -> Nfa:
@@ -244,7 +253,7 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
     if isinstance(item, str):
         return Leaf(None, from_tree(tree.Literal(item), limits))
     if isinstance(item, Text):
-        return Leaf(item, _free_text(item, limits), max_tokens=item.max_tokens)
+        return Leaf(item, from_tree(_free_text(item, limits), limits), max_tokens=item.max_tokens)
     if isinstance(item, Stored):
         stored = item.lowered
         return Leaf(item, stored) if isinstance(stored, Automaton) else Leaf(item, None, stored)
@@ -264,21 +273,33 @@ def _schema_of(item: Part) -> Any:
     return JsonSchema(item)
 
 
-def _free_text(text: Text, limits: Limits) -> Automaton:
-    """Return the automaton of a free text with its stop string."""
-    if not text.stop:
-        found = from_tree(_ANY, limits)
-    else:
-        found = _holding(text.stop, limits)
-        # A text ends where a stop string is complete for the first time.
-        table = np.where(found.accepting[:, None], DEAD, found.table).astype(np.int32)
-        found = Automaton.from_table(table, found.classes, found.accepting)
-    return found - _holding(text.excludes, limits) if text.excludes else found
+def _dispatch_leaf(item: Dispatch, limits: Limits) -> Leaf:
+    """Return the leaf of the free text of a dispatch, whose states that end it are labelled by the number of the stop string."""
+    text = item.parts[0]
+    calls = tuple(tree.Call(number) for number in range(len(item.parts) - 1))
+    table, classes, _, found = with_call_edges(_dispatch(text, calls, limits), limits)
+    accepting, labels = np.zeros(len(table), np.bool_), np.zeros(len(table), np.int32)
+    accepting[found[:, 0]], labels[found[:, 0]] = True, found[:, 1]
+    return Leaf(text, Automaton.from_table(table, classes, accepting, labels))
 
 
-def _holding(texts: Iterable[str], limits: Limits) -> Automaton:
-    """Return the automaton of the texts that contain one of some texts."""
-    return from_tree(tree.Concat((_ANY, _any_of(texts), _ANY)), limits)
+def _free_text(text: Text, limits: Limits) -> Operand:
+    """Return the tree of a free text with its stop string."""
+    found = scan(text.stop, text.excludes, limits)
+    ends = tuple(found.found) if text.stop else tuple(range(found.n_states))
+    return Operand(found.edges, ends, found.n_states)
+
+
+def _dispatch(text: Text, items: Sequence[tree.Node], limits: Limits) -> tree.Node:
+    """Return the tree of a free text and the item of the stop string that ends it."""
+    found = scan(tuple(dict.fromkeys(text.stop)), text.excludes, limits)
+    # Points 0 and 1 are the beginning and the end.
+    points = [0, *range(2, found.n_states + 1)]
+    edges: list[tuple[int, tree.Node, int]] = [
+        (points[state], tree.Chars(charset), points[target]) for state, charset, target in found.edges
+    ]
+    edges += [(points[state], items[number], 1) for state, number in found.found.items() if number != SEVERAL]
+    return tree.Graph(tuple(edges), found.n_states + 1)
 
 
 def _any_of(texts: Iterable[str]) -> tree.Node:
@@ -398,13 +419,26 @@ class _Trees:
             if id(part) not in known:
                 if not isinstance(part, Composition) or isinstance(part, Text):
                     known[id(part)] = self._leaf(part)
-                elif below := [each for each in part.parts if id(each) not in known]:
+                elif below := [each for each in _items(part) if id(each) not in known]:
                     todo += below
                     continue
                 else:
-                    known[id(part)] = _joined(part, [known[id(each)] for each in part.parts])
+                    known[id(part)] = self._joined(part, [known[id(each)] for each in _items(part)])
             todo.pop()
         return known[id(spec)]
+
+    def _joined(self, part: Composition, items: list[tree.Node]) -> tree.Node:
+        """Return the tree of a node of a composition from those of its parts."""
+        match part:
+            case Alternatives():
+                return tree.Alternate(tuple(items))
+            case Optional():
+                return tree.optional(items[0])
+            case Repeat():
+                return _repeated(part, *items)
+            case Dispatch():
+                return _dispatch(part.parts[0], items, self._limits)
+        return tree.Concat(tuple(items))
 
     def _leaf(self, item: Part) -> tree.Node:
         """Return the tree of a leaf: finite ones by their characters, others as calls."""
@@ -438,22 +472,15 @@ class _Trees:
         key = text.stop, text.excludes
         found = self._texts.get(key)
         if found is None:
-            found = self._texts[key] = operand_of(_free_text(text, self._limits))
+            found = self._texts[key] = _free_text(text, self._limits)
             if not found.accepting:
                 self._empty.append(text)
         return found
 
 
-def _joined(part: Composition, items: list[tree.Node]) -> tree.Node:
-    """Return the tree of a node of a composition from those of its parts."""
-    match part:
-        case Alternatives():
-            return tree.Alternate(tuple(items))
-        case Optional():
-            return tree.optional(items[0])
-        case Repeat():
-            return _repeated(part, *items)
-    return tree.Concat(tuple(items))
+def _items(part: Composition) -> tuple[Part, ...]:
+    """Return the parts that become trees of their own."""
+    return part.parts[1:] if isinstance(part, Dispatch) else part.parts
 
 
 def _repeated(part: Repeat, item: tree.Node, separator: tree.Node | None = None) -> tree.Node:

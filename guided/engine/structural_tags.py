@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from guided.engine.algebra import Alternatives, Concatenation, Optional, Part, Repeat, Text
+from guided.engine.algebra import Alternatives, Concatenation, Dispatch, Optional, Part, Repeat, Text
 from guided.engine.argument_styles import STYLES, arguments, check_text, containing
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
@@ -366,17 +366,15 @@ def _dispatched(
 ) -> Part:
     """Return free text in which each pattern is followed by its part. ``first``: a part that comes before any text."""
     patterns = tuple(pattern for pattern, _ in rules)
-    branches = tuple(
-        Text(stop=pattern, excludes=(*(other for other in patterns if other != pattern), *excludes)) + part
-        for pattern, part in rules
-    )
-    if not loops:
-        if first is not None:
-            return first
-        return Alternatives((*branches, Text(excludes=(*patterns, *excludes))))
     rest = Text(excludes=(*patterns, *excludes))
-    many: Part = Repeat(Alternatives(branches)) if branches else ""
-    return Concatenation((*(() if first is None else (first,)), many, rest))
+    if not loops and first is not None:
+        return first
+    if not rules:
+        return rest if first is None else Concatenation((first, rest))
+    branch = Dispatch((Text(stop=patterns, excludes=excludes), *(part for _, part in rules)))
+    if not loops:
+        return Alternatives((branch, rest))
+    return Concatenation((*(() if first is None else (first,)), Repeat(branch), rest))
 
 
 def _get(given: Any, name: str, at: str) -> Any:

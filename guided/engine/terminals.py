@@ -16,6 +16,7 @@ from guided.engine.algebra import (
     Alternatives,
     Composition,
     Concatenation,
+    Dispatch,
     Named,
     Optional,
     Part,
@@ -68,6 +69,8 @@ def definition(name: str, given: Any, limits: Limits) -> str:
         if id(part) not in written:
             if not isinstance(part, Composition) or isinstance(part, Text):
                 written[id(part)] = _leaf(name, part, limits)
+            elif isinstance(part, Dispatch):
+                raise GrammarError("a terminal cannot be a structural tag with triggers", name)
             elif below := [each for each in part.parts if id(each) not in written]:
                 todo += below
                 continue

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
-from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Repeat, Text
+from guided.engine.algebra import (
+    Alternatives,
+    Composition,
+    Concatenation,
+    Dispatch,
+    Named,
+    Optional,
+    Part,
+    Repeat,
+    Text,
+)
 from guided.engine.captures import Captures, list_names
 from guided.engine.compile import compile as compile_index
 from guided.engine.composing import compose
@@ -633,3 +643,40 @@ def test_a_text_is_read_in_linear_time() -> None:
     assert counts[1] < 6 * counts[0]
     with pytest.raises(LimitError, match=r"^(call_steps|readings): "):
         index.accepts("[" * 5_000)
+
+
+_STRINGS = st.text("ab<é", min_size=1, max_size=4)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(_STRINGS, min_size=1, max_size=5, unique=True), st.lists(_STRINGS, max_size=2), st.data())
+def test_a_dispatch_is_one_branch_for_each_stop_string(stops: list[str], excludes: list[str], data: Any) -> None:
+    parts = [Regex(data.draw(st.sampled_from(_LEAVES))).named(f"n{i}") for i in range(len(stops))]
+    branches = Alternatives(
+        tuple(
+            Text(stop, [*(other for other in stops if other != stop), *excludes]) + part
+            for stop, part in zip(stops, parts, strict=True)
+        )
+    )
+    dispatch = Dispatch((Text(stops, excludes), *parts))
+    rest = Text(excludes=[*stops, *excludes])
+    one, other = (Concatenation((Repeat(each), rest)) for each in (dispatch, branches))
+    found, expected = (compile_index(each, BYTES).tables for each in (one, other))
+    assert isinstance(found, RegularIndex)
+    assert isinstance(expected, RegularIndex)
+    assert found.automaton == expected.automaton
+    text = data.draw(st.text("ab<é", max_size=9)).encode()
+    assert Captures(one, Limits()).of(text) == Captures(other, Limits()).of(text)
+
+
+def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
+    counts = []
+    for n in (100, 400):
+        stops = [f"<{number:04}>" for number in range(n)]
+        spec = Dispatch((Text(stops, excludes=("</end>",)), *map(str, range(n)))) + Text(excludes=stops)
+        counts.append(_n_calls(lambda spec=spec: compile_index(spec, BYTES)))
+        assert compile_index(spec, BYTES).accepts("free <0077>77 text")
+        assert Captures(spec, Limits()).of(b"free <0077>77 text") == []
+    assert counts[1] < 6 * counts[0]
+    with pytest.raises(LimitError, match=r"^nfa_states: "):
+        compile_index(Text([chr(0x4E00 + n) + "ab" for n in range(2_000)]) + "a", BYTES)

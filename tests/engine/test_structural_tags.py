@@ -4,6 +4,7 @@ import contextlib
 import copy
 import json
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -499,3 +500,27 @@ def test_verdicts_are_those_of_xgrammar_on_stored_tags() -> None:
         differing = {text for text, verdict in stored["texts"].items() if index.accepts(text) != verdict}
         assert differing == set(stored["differing"])
     assert all("minLength" in json.dumps(stored["tag"]) for stored in _STORED if stored["differing"])
+
+
+def test_many_triggers_take_linear_work() -> None:
+    def work(n: int) -> int:
+        names = [f"<tool_{number:05}" for number in range(n)]
+        tags = [{"begin": f"{name}>", "content": {"type": "any_text"}, "end": "</t>"} for name in names]
+        of_tags = {"type": "triggered_tags", "triggers": names, "tags": tags}
+        of_rules = {"type": "dispatch", "rules": [[name, {"type": "const_string", "value": "x"}] for name in names]}
+        count = 0
+
+        def note(_frame: Any, event: str, _argument: Any) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        sys.setprofile(note)
+        try:
+            found = [compile_index(StructuralTag({"format": each}), BYTES) for each in (of_tags, of_rules)]
+        finally:
+            sys.setprofile(None)
+        assert found[0].accepts("so <tool_00003>text</t> and")
+        assert found[1].accepts("so <tool_00003x and")
+        return count
+
+    assert work(200) < 6 * work(50)
