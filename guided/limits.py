@@ -52,8 +52,8 @@ class Limits:
         default takes 1 to 3 s of CPU time. The formulas of a whole schema, or its finite automaton (``eager``), may take eight times
         as many.
     file_bytes : int
-        Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file; characters of a request's
-        constraint and its options.
+        Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file; characters of a JSON text,
+        and of a request's constraint and its options.
     assertion_depth : int
         Nesting of lookaheads and lookbehinds in a pattern. At most 50.
     schema_depth : int
@@ -65,7 +65,7 @@ class Limits:
     unevaluated_cases : int
         Cases that ``unevaluatedProperties``, ``unevaluatedItems`` and ``additional_properties=False`` tell apart in one schema.
     digits : int
-        Digits of a number in a schema. At most 10,000.
+        Digits of a number in a schema, and of an integer that is read from a text. At most 10,000.
     names : int
         Declared names of one object of a schema.
     listed_values : int

@@ -16,7 +16,7 @@ from guided.calls.scanner import Kind, Scanner, Step, either, sequence
 from guided.calls.schema import SchemaType, members
 from guided.calls.spec import Tools
 from guided.calls.values import automaton_of
-from guided.errors import CallError
+from guided.errors import CallError, GuidedError
 from guided.patterns.tree import Literal, Node, concat
 
 __all__ = ["CallScanner"]
@@ -89,7 +89,12 @@ class CallScanner(Scanner):
         begin = self.position
         reason = f"the arguments of {tool} must be {kind.name}; this text is not"
         spelling = yield from self.scan_value(kind, reason, has_plus=False)
-        found: dict[str, Any] = kind.read(spelling)
+        try:
+            found: dict[str, Any] = kind.read(spelling)
+        except GuidedError as error:
+            # The text is still a call.
+            self._refused = CallError(f"invalid arguments of {tool}: {error}", "argument", begin)
+            return {}
         for name, first, last in members(spelling):
             place = begin + len(spelling[:first].encode())
             self._reads.append(ArgumentRead(name, found[name], (place, place + len(spelling[first:last].encode()))))

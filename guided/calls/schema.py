@@ -11,7 +11,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from json import JSONDecoder
 from marshal import dumps
 from typing import Any
 
@@ -52,6 +51,7 @@ _LIMITS = Limits()
 # keywords do that refer to other schemas.
 _LONGEST_KEY = 4096
 _PLAIN_FORMAT = 2
+_JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{},:"]+', re.DOTALL)
 _DOLLAR = re.compile(rb"u...\0\$", re.DOTALL)
 _types: Memo["SchemaType"] = Memo(1 << 16)
 
@@ -88,6 +88,8 @@ class SchemaType:
         ------
         SchemaError
             The Python type rejects the value.
+        LimitError
+            An integer has more than ``digits`` digits.
         """
         return parse_json(spelling) if self.reader is None else self.reader.read(spelling)
 
@@ -253,18 +255,31 @@ def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
 
 def members(spelling: str) -> list[tuple[str, int, int]]:
     """Name of each member of a JSON object, and the span of its value."""
-    decode = JSONDecoder(parse_int=str, parse_float=str).raw_decode
     found = []
     place = _after_blanks(spelling, 1)
     while spelling[place] == '"':
-        name, place = decode(spelling, place)
-        begin = _after_blanks(spelling, _after_blanks(spelling, place) + 1)
-        _, end = decode(spelling, begin)
+        behind = _value_end(spelling, place)
+        name = parse_json(spelling[place:behind])
+        begin = _after_blanks(spelling, _after_blanks(spelling, behind) + 1)
+        end = _value_end(spelling, begin)
         found.append((name, begin, end))
         place = _after_blanks(spelling, end)
         if spelling[place] == ",":
             place = _after_blanks(spelling, place + 1)
     return found
+
+
+def _value_end(text: str, place: int) -> int:
+    """Return the place after a value, at any depth."""
+    depth = 0
+    while True:
+        token = _JSON_TOKEN.match(text, place)
+        assert token is not None, "the text is JSON"
+        place = token.end()
+        depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
+        if not depth:
+            return place
+        place = _after_blanks(text, place)
 
 
 def _after_blanks(text: str, place: int) -> int:

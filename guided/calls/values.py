@@ -3,9 +3,9 @@
 Invariants:
 
 - ``node`` matches compact JSON with at most one space after each ``,`` and ``:`` (bare types: any text);
-- ``decode`` takes the result of `load_json` for a spelling that ``node`` matches, and raises `ValueError` for values of other
+- ``decode`` takes the result of `parse_json` for a spelling that ``node`` matches, and raises `ValueError` for values of other
   types, so that a union finds the matching member;
-- text is parsed by `json.loads` only; nothing is evaluated.
+- text is parsed by `parse_json` only; nothing is evaluated.
 
 Types are built by `guided.calls.scalars` and `guided.calls.containers`.
 """
@@ -13,7 +13,6 @@ Types are built by `guided.calls.scalars` and `guided.calls.containers`.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -22,8 +21,9 @@ from guided.automata.build import from_tree
 from guided.calls.strings import spell_text
 from guided.limits import Limits
 from guided.patterns.tree import Literal, Node, concat, optional
+from guided.schema.frontend.json_values import parse_json
 
-__all__ = ["COLON", "COMMA", "Decode", "ValueType", "automaton_of", "constant", "joined", "load_json", "nesting"]
+__all__ = ["COLON", "COMMA", "Decode", "ValueType", "automaton_of", "constant", "joined", "nesting"]
 
 Decode: TypeAlias = Callable[[Any], Any]
 COMMA = concat([Literal(","), optional(Literal(" "))])
@@ -74,25 +74,13 @@ class ValueType:
         ------
         ValueError
             The value has another type.
+        LimitError
+            An integer has more than ``digits`` digits.
         """
-        return self.decode(spelling if self.is_bare else load_json(spelling))
+        return self.decode(spelling if self.is_bare else parse_json(spelling))
 
     def __repr__(self) -> str:
         return f"<ValueType {self.name}>"
-
-
-def load_json(spelling: str) -> Any:
-    """`json.loads` without NaN and infinity, and with integers of any length."""
-    return json.loads(spelling, parse_int=_integer, parse_constant=_refuse)
-
-
-def _integer(digits: str) -> int:
-    # Why Decimal: `int` refuses strings of more than 4,300 digits.
-    return int(digits) if len(digits) < 4000 else int(Decimal(digits))
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not valid JSON")
 
 
 @lru_cache(maxsize=1024)

@@ -17,6 +17,7 @@ from guided.engine.located import TreeSpec, at_place, located
 from guided.engine.specs import Regex
 from guided.errors import GuidedError, SchemaError, shown
 from guided.keywords import suggest_keywords
+from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
@@ -59,7 +60,7 @@ class StructuralTag(Concatenation):
         given: Any = tag
         if isinstance(given, str | bytes):
             try:
-                given = parse_json(given)
+                given = parse_json(given, levels=Limits().schema_depth)
             except ValueError as error:
                 raise SchemaError(f"the structural tag is not valid JSON: {error}", "", "structural_tag") from error
         if not isinstance(given, Mapping):

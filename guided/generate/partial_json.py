@@ -114,6 +114,8 @@ class JsonReader:
         ------
         ValueError
             The input is not a prefix of a JSON text. The reader must not be used after that.
+        LimitError
+            An integer has more digits than `Limits.digits`. Likewise.
         """
         found: list[Completed] = []
         offset, place = self._position, 0

@@ -3,14 +3,14 @@
 Values are read from the released `Text` events, so a stop string never takes one back.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from io import StringIO
 from typing import Any, Protocol, runtime_checkable
 
 from guided.engine.index import Index
 from guided.engine.specs import StackSpec
-from guided.errors import SchemaError
+from guided.errors import GuidedError, LimitError, SchemaError
 from guided.events import Done, Event, Result, Text, ValueCompleted
 from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.generator import Generator, T_co, no_value
@@ -89,19 +89,28 @@ class _Values:
         self._reader = JsonReader()
         self._text = StringIO()
         self._whole: Any = None
-        self._error: SchemaError | None = None
+        self._error: GuidedError | None = None
+        # Whether a number had too many digits: the text has no value then, and the reader ends there.
+        self._is_over = False
 
     def feed(self, piece: Text) -> Iterator[Event]:
         self._text.write(piece.text)
-        yield from self._completed(self._reader.feed(piece.text), piece.steered)
+        yield from self._completed(self._read(lambda: self._reader.feed(piece.text)), piece.steered)
 
     def close(self, is_steered: bool) -> Iterator[Event]:
-        yield from self._completed(self._reader.close(), is_steered)
+        yield from self._completed(self._read(self._reader.close), is_steered)
 
     def result(self, result: Result[Any]) -> Result[Any]:
         """The result with the value of the whole text, or with the error if the type rejects it."""
         error = result.error or self._error
         return replace(result, value_or_none=self._whole if error is None else None, error=error)
+
+    def _read(self, read: Callable[[], list[Completed]]) -> list[Completed]:
+        try:
+            return [] if self._is_over else read()
+        except LimitError as error:
+            self._error, self._is_over = error, True
+            return []
 
     def _completed(self, found: list[Completed], is_steered: bool) -> Iterator[Event]:
         for item in found:

@@ -181,8 +181,8 @@ def _choice(given: Any) -> Choice[str]:
 
 def _parsed(text: str) -> Any:
     try:
-        return parse_json(text)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text, levels=Limits().schema_depth)
+    except ValueError as error:
         raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
 
 

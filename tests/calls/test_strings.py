@@ -12,7 +12,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.calls.searching import found_in
 from guided.calls.strings import any_text, quoted, search
-from guided.calls.values import constant, load_json
+from guided.calls.values import constant
 from guided.errors import PatternError
 from guided.patterns.parse import parse
 from guided.patterns.tree import Literal
@@ -151,10 +151,3 @@ def test_a_constant_has_the_spellings_of_its_value(value: object) -> None:
     for separators in [(", ", ": "), (",", ":"), (",", ": ")]:
         assert automaton.accepts(json.dumps(value, separators=separators).encode())
     assert not automaton.accepts(json.dumps([value]).encode())
-
-
-def test_numbers_of_any_length_are_read_and_nan_is_not() -> None:
-    assert load_json("9" * 5000) == 10**5000 - 1
-    for name in ("NaN", "Infinity", "-Infinity"):
-        with pytest.raises(ValueError, match="not valid JSON"):
-            load_json(name)

@@ -1,23 +1,53 @@
 """JSON as values: read without recursion like Python's own reader, and schemas that nest too deep refused in all their forms."""
 
+import ast
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import guided
+from guided.calls.parse import parse_call
+from guided.calls.schema import members
 from guided.engine.compile import compile as compile_spec
+from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
-from guided.errors import LimitError
+from guided.engine.structural_tags import StructuralTag
+from guided.errors import CallError, LimitError
+from guided.generate.function_model import FunctionModel
+from guided.generate.partial_json import JsonReader
+from guided.generate.schemas import json as json_generator
 from guided.limits import Limits
 from guided.schema.frontend import json_values
-from guided.schema.frontend.json_values import check_levels, check_levels_of_text, exact_decimal, parse_json
+from guided.schema.frontend.json_values import check_levels, exact_decimal, parse_json
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import compiled
 
+PACKAGE = Path(guided.__file__).parent
+# Modules that read JSON otherwise than by `parse_json`, and why.
+OTHER_READERS = {
+    "calls/lowering.py": "one string, which an automaton has accepted",
+    "calls/rendering.py": "an argument that a model wrote: whatever is refused is written anew",
+    "calls/scalars.py": "values of annotations, which this package has written",
+    "calls/sources/documents.py": "a file that an operator names",
+    "cli/compositions.py": "a file that an operator names",
+    "cli/manifest.py": "a file that an operator names",
+    "cli/sources.py": "a file that an operator names",
+    "cli/toolfiles.py": "a file that an operator names",
+    "cli/vocabularies.py": "a file that an operator names",
+    "generate/messages.py": "arguments in messages, for a template that recurses: Python's levels and digits are enough",
+    "index/storage.py": "the header of a file, whose length is bounded",
+    "integrations/serving.py": "options that this package has written",
+    "schema/frontend/json_values.py": "the reader itself, and schemas that it has written",
+    "schema/frontend/metaschemas.py": "files of a package",
+    "vocabulary/fields.py": "a tokenizer's file, whose length is bounded",
+}
 PIECES = st.sampled_from(
     [
         *'{}[]",: \n',
@@ -78,6 +108,88 @@ def test_a_malformed_end_behind_many_brackets_is_refused_at_once(end: str) -> No
             parse_json(opening * 2_000 + end)
 
 
+def test_json_of_strangers_is_read_in_one_place() -> None:
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        called = {
+            ast.unparse(node)
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Attribute)
+        }
+        if called & {"json.loads", "json.load", "json.JSONDecoder", "pydantic_core.from_json"}:
+            found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == OTHER_READERS.keys()
+
+
+LONG_INTEGERS: dict[str, Callable[[str], object]] = {
+    "text": parse_json,
+    "deep text": lambda digits: parse_json("[" * 3000 + digits + "]" * 3000),
+    "decimal": lambda digits: parse_json(f"{digits}.5", exact_decimal),
+    "schema": lambda digits: JsonSchema(f'{{"minimum": {digits}}}'),
+    "read": lambda digits: JsonSchema({}).read(f'{{"a": {digits}}}'),
+    "stream": lambda digits: JsonReader().feed(f"[{digits},"),
+    "structural tag": lambda digits: StructuralTag(f'{{"format": {digits}}}'),
+}
+
+
+@pytest.mark.parametrize("entry", LONG_INTEGERS)
+def test_integers_of_too_many_digits_are_refused_unconverted(entry: str) -> None:
+    for count in (Limits().digits + 1, 1_000_000):
+        with pytest.raises(LimitError) as caught:
+            LONG_INTEGERS[entry]("9" * count)
+        assert (caught.value.what, caught.value.given, caught.value.limit) == (
+            "digits",
+            count + (entry == "decimal"),
+            Limits().digits,
+        )
+
+
+def test_a_call_and_a_text_with_such_an_integer_have_an_error() -> None:
+    def pay(amount: int) -> None: ...
+
+    for tool in (
+        pay,
+        {"name": "pay", "parameters": {"properties": {"amount": {"type": "integer"}}, "minProperties": 1}},
+    ):
+        with pytest.raises(CallError, match="digits: 20,000 needed"):
+            parse_call(f'{{"name": "pay", "arguments": {{"amount": {"9" * 20_000}}}}}', [tool], "json")
+    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [b"9" * 5_000, None], eos=[257])
+    text = [ord("["), *[256] * 3, ord(","), ord("1"), ord("]"), 257]
+    model = FunctionModel(
+        lambda tokens: np.eye(258, dtype=np.float32)[text[min(len(tokens) - 1, 7)]], vocabulary, lambda _: [0]
+    )
+    [result] = json_generator(model, {"type": "array", "items": {"type": "integer"}}).batch(["p"])
+    assert result.text.endswith(",1]")
+    assert isinstance(result.error, LimitError)
+
+
+def test_a_damaged_spec_that_nests_deeply_is_refused() -> None:
+    for kind in (JsonSchema, Grammar):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            kind.from_data("[" * 100_000)
+
+
+def test_the_members_of_an_object_are_found_at_any_depth() -> None:
+    deep = "[" * 5_000 + '{"a": "]}\\""}' + "]" * 5_000
+    text = f'{{ "a" : {deep} ,"b\\"":1.5e3, "c":{{}}, "d": "x", "e": true}}'
+    assert [(name, text[first:last]) for name, first, last in members(text)] == [
+        ("a", deep),
+        ('b"', "1.5e3"),
+        ("c", "{}"),
+        ("d", '"x"'),
+        ("e", "true"),
+    ]
+    assert members("{ }") == []
+
+
+def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:
+    limits = Limits(file_bytes=1600)
+    assert len(parse_json("[" + "0," * 98 + "0]", limits=limits)) == 99
+    for text in ("[" + "0," * 100 + "0]", "[" * 101, b"[" * 101, " " * 1601):
+        with pytest.raises(LimitError, match="file_bytes"):
+            parse_json(text, limits=limits)
+
+
 @pytest.mark.slow
 def test_a_text_is_read_at_any_depth() -> None:
     for opening, closing in (("[", "]"), ('{"a":', "}")):
@@ -123,9 +235,13 @@ def test_a_schema_has_so_many_levels_in_all_its_forms(tmp_path: Path) -> None:
     assert JsonSchema({"$ref": "x:a"}, registry={"x:a": within}).fingerprint
     spec = JsonSchema(within)
     assert JsonSchema.from_data(spec.data).fingerprint == spec.fingerprint
-    check_levels_of_text('"' + "[" * 1000 + '"')
-    check_levels_of_text('["]", "[\\"[", ' * (Limits().schema_depth - 1))
-    check_levels_of_text('"\\"' * 100_000)
+    for opening, closing in (('{"items":', "}"), ("[", "]")):
+        for text in (opening * 100_000, opening * 100_000 + "1" + closing * 100_000):
+            with pytest.raises(LimitError, match="schema_depth: 201 needed"):
+                JsonSchema(text)
+            with pytest.raises(LimitError, match="schema_depth: 201 needed"):
+                StructuralTag(text)
+    assert JsonSchema('{"const": "' + "[" * 1000 + '"}').fingerprint
 
 
 @pytest.mark.slow

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from guided.errors import SchemaError, shown
 from guided.files import read_text
+from guided.limits import Limits
 from guided.schema.frontend.definitions import is_operation, schema_in
-from guided.schema.frontend.json_values import check_levels_of_text, exact_decimal, parse_json
+from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.openapi import operation_schema
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
     TypeError
         The input is none of these.
     LimitError
-        It exceeds ``schema_depth`` or ``schema_parts``.
+        It exceeds ``schema_depth``, ``file_bytes`` or ``digits``.
     """
     if source == "schema":
         return Input(_plain_schema(_without_operation(given, operation)))
@@ -114,8 +115,7 @@ def _parsed(given: str | os.PathLike[str], advice: str = "; to read a file, give
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error
     try:
-        check_levels_of_text(text)
-        return parse_json(text, parse_float=exact_decimal)
+        return parse_json(text, exact_decimal, Limits().schema_depth)
     except ValueError as error:
         name = "the text"
         if isinstance(given, os.PathLike):

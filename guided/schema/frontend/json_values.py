@@ -1,7 +1,11 @@
-"""JSON texts as Python values of any size and depth, nesting checks of schemas, and schemas as text with exact decimals.
+"""The one reader of JSON texts that strangers and models write; nesting checks of schemas, and schemas as text with exact decimals.
 
-Python's own reader recurses, so its depth depends on the caller's stack. If it runs out, the text is read with an explicit stack
-(`_flat`), and Python's reader reads only its strings, numbers and literals.
+`parse_json` asks sizes before it does the work that they lead to: the text's length and values before it reads, the digits of a number
+before it converts them, which takes quadratic time. Python's own reader recurses, so its depth depends on the caller's stack. If it runs
+out, the text is read with an explicit stack (`_flat`), and Python's reader reads only its strings, numbers and literals.
+
+Files that an operator names, and texts that this package wrote, are read by `json.loads`: it is linear too, and refuses more levels than
+Python's stack has and integers of more than 4,300 digits.
 
 Complexity: O(text). No regular expression here can try a character twice.
 """
@@ -16,7 +20,7 @@ from typing import Any, NoReturn
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
 
-__all__ = ["check_levels", "check_levels_of_text", "exact_decimal", "parse_json", "text_of", "value_of"]
+__all__ = ["check_levels", "exact_decimal", "parse_json", "text_of", "value_of"]
 
 # Python refuses to convert integers of more than 4,300 digits. Here the length of the text is bounded already.
 _INT_DIGITS = 4000
@@ -26,28 +30,60 @@ _INTEGER_BITS = 13_000
 _HUGE_EXPONENT = 10**18
 # Key of an encoded Decimal, which JSON lacks; no schema has this key.
 _DECIMAL = "\0decimal"
+_DEEP = "nested arrays and objects in a schema"
 _CONTAINERS = (dict, list, tuple)
 _LIMITS = Limits()
 _SPACES = re.compile(r"[ \t\n\r]*")
-# Why the closing quote is optional: otherwise each unmatched quote would scan the rest of a malformed text.
-_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-def parse_json(text: str | bytes, parse_float: Callable[[str], Any] = float) -> Any:
+def parse_json(
+    text: str | bytes, parse_float: Callable[[str], Any] = float, levels: int | None = None, limits: Limits = _LIMITS
+) -> Any:
     """Return the value of a JSON text (RFC 8259): numbers as int or ``parse_float``, the last of equal keys.
+
+    Parameters
+    ----------
+    text : str or bytes
+    parse_float : callable
+        Converts numbers with a fraction or an exponent.
+    levels : int, optional
+        Maximum nesting of arrays and objects. Of a text within Python's recursion limit, `check_levels` has to check the value.
+    limits : Limits
+        ``file_bytes`` bounds characters, and a sixteenth of it values; ``digits`` bounds integers.
 
     Raises
     ------
     ValueError
         The text is not JSON; ``NaN`` and ``Infinity`` are not.
+    LimitError
+        ``file_bytes``, ``digits`` or ``levels`` is exceeded.
     """
-    decoder = json.JSONDecoder(parse_int=_integer, parse_float=parse_float, parse_constant=_no_number)
+    _check_size(text, limits)
+
+    def integer(digits: str) -> int:
+        _check_digits(len(digits), limits)
+        return int(digits) if len(digits) <= _INT_DIGITS else int(Decimal(digits))
+
+    decoder = json.JSONDecoder(parse_int=integer, parse_float=parse_float, parse_constant=_no_number)
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
         return decoder.decode(text)
     except RecursionError:
-        return _flat(text, decoder)
+        return _flat(text, decoder, levels)
+
+
+def _check_size(text: str | bytes, limits: Limits) -> None:
+    # Why count values: each takes at least 50 bytes of memory, however short its text.
+    signs: Any = ",[{" if isinstance(text, str) else (b",", b"[", b"{")
+    size = max(len(text), 16 * sum(map(text.count, signs)))
+    if size > limits.file_bytes:
+        raise LimitError("file_bytes", size, limits.file_bytes, "a JSON text is too long or has too many values")
+
+
+def _check_digits(count: int, limits: Limits) -> None:
+    if count > limits.digits:
+        raise LimitError("digits", count, limits.digits, "write smaller numbers; for a model, bound them with maximum")
 
 
 def exact_decimal(text: str) -> Decimal:
@@ -56,8 +92,9 @@ def exact_decimal(text: str) -> Decimal:
     Raises
     ------
     LimitError
-        The exponent has 19 digits or more.
+        The exponent has 19 digits or more, or the number has too many.
     """
+    _check_digits(len(text.lower().partition("e")[0].lstrip("-").replace(".", "")), _LIMITS)
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -67,7 +104,7 @@ def exact_decimal(text: str) -> Decimal:
         raise LimitError("digits", _HUGE_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
 
 
-def _flat(text: str, decoder: json.JSONDecoder) -> Any:
+def _flat(text: str, decoder: json.JSONDecoder, levels: int | None = None) -> Any:
     """Return the value of a text, with open arrays and objects on an explicit stack."""
     stack: list[list[Any] | dict[str, Any]] = []
     names: list[str] = []
@@ -89,6 +126,8 @@ def _flat(text: str, decoder: json.JSONDecoder) -> Any:
                 at = _after_spaces(text, at + 1)
             if text[at : at + 1] in ("[", "{"):
                 stack.append([] if text[at] == "[" else {})
+                if levels is not None and len(stack) > levels:
+                    raise LimitError("schema_depth", len(stack), levels, _DEEP)
                 at, may_close = _after_spaces(text, at + 1), True
                 continue
             value, at = decoder.raw_decode(text, at)
@@ -146,30 +185,9 @@ def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
         ]
 
 
-def check_levels_of_text(text: str) -> None:
-    """Check the nesting of a JSON text, possibly malformed, before it is parsed.
-
-    Raises
-    ------
-    LimitError
-        ``schema_depth`` is exceeded.
-    """
-    level = 0
-    for match in _BRACKET.finditer(text):
-        if match.group() in ("[", "{"):
-            level += 1
-            _check(level, _LIMITS)
-        elif match.group() in ("]", "}"):
-            level -= 1
-
-
 def _check(levels: int, limits: Limits) -> None:
     if levels > limits.schema_depth:
-        raise LimitError("schema_depth", levels, limits.schema_depth, "nested arrays and objects in a schema")
-
-
-def _integer(digits: str) -> int:
-    return int(digits) if len(digits) <= _INT_DIGITS else int(Decimal(digits))
+        raise LimitError("schema_depth", levels, limits.schema_depth, _DEEP)
 
 
 def _no_number(name: str) -> NoReturn:
@@ -204,8 +222,7 @@ def _with_decimals(value: Any) -> Any:
             return [_with_decimals(item) for item in value]
         case int() if value.bit_length() > _INTEGER_BITS:
             n_digits = int(value.bit_length() * log10(2))
-            if n_digits > _LIMITS.digits:
-                raise LimitError("digits", n_digits, _LIMITS.digits, "write smaller numbers in the schema")
+            _check_digits(n_digits, _LIMITS)
             return Decimal(value)
         case _:
             return value
@@ -225,7 +242,10 @@ def value_of(data: str, limits: Limits | None = None) -> Any:
         raise ValueError(
             f"the spec has {len(data):,} characters and {n_values:,} values, more than Limits.file_bytes allows"
         )
-    return json.loads(data, object_hook=_read_back)
+    try:
+        return json.loads(data, object_hook=_read_back)
+    except RecursionError:
+        raise ValueError("the spec is nested too deeply") from None
 
 
 def _read_back(content: dict[str, Any]) -> Any:
