@@ -10,6 +10,8 @@ A *control* is one state of a finite automaton over bytes. Its row gives an entr
 A *cell* is a stack symbol. The *reaction* of a cell to an action pops cells, pushes at most one, and continues with a control or with a
 further action on the new top cell (so an LR reduction is a chain: pop the rule's length, then the goto of the exposed cell). Some actions
 are direct: they have the same reaction on every cell. An action may leave its byte to be read again: a number ends at the byte after it.
+An action is taken only where the string needs at most some number of code points, mostly none; where it needs more, the action may name
+another one, which has a larger number. So what a closing quote means may depend on the length of its string.
 
 Besides the stack a configuration has two *registers*: how many code points the current string still needs, and how many are still
 allowed. A counting control decrements both for every byte that it reads and that is not an action; a reaction sets both. It may set
@@ -28,7 +30,7 @@ Tables only grow, and an entry changes once, from unknown to known. Readers ther
 index. Arrays are replaced when they grow: fetch them from the tables for each use.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
 from typing import NamedTuple, Protocol
 
@@ -63,6 +65,7 @@ from guided.limits import Limits
 
 __all__ = [
     "ACTION",
+    "BEYOND",
     "COMMON",
     "COUNTS",
     "DEFERRED",
@@ -95,6 +98,8 @@ _ROOM, _GROWTH = 3968, 4
 _PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 # If a string still needs more code points than this, a completion step is one byte repeated this often, if one byte is possible.
 RUN = 256
+# Code points allowed where some continuations have a greatest length and others have none: the register never falls below this.
+BEYOND = 1 << 28
 # Registers of a reaction that sets none.
 KEPT = (0, UNLIMITED)
 _PLAIN = np.array([0, 0, -1, 0, 0, -1, 0, -1], np.int32)
@@ -231,8 +236,9 @@ class PushdownTables:
         Per control, the columns `LIVE` to `COMMON`.
     live : ndarray[uint8], shape (capacity, 16)
         Live bytes of each control that has few.
-    actions : ndarray[int32], shape (capacity, 3)
-        Per action: index of its reaction if it is direct (-1: the cell decides), whether its byte is read again, its label (-1: none).
+    actions : ndarray[int32], shape (capacity, 5)
+        Per action: index of its reaction if it is direct (-1: the cell decides), whether its byte is read again, its label (-1: none), most
+        code points that the string may still need, and the action where it needs more (-1: none).
     results : ndarray[int32], shape (capacity, 5)
         Reactions: pops, pushes, goes_to, and the registers.
     keys, values : ndarray[int64] and ndarray[int32], shape (power of two,)
@@ -297,7 +303,7 @@ class PushdownTables:
         self.rows: Int32Array = np.full((capacity, 256), UNKNOWN, np.int32)
         self.info: Int32Array = np.zeros((capacity, 8), np.int32)
         self.live: UInt8Array = np.zeros((capacity, MANY), np.uint8)
-        self.actions: Int32Array = np.zeros((256, 3), np.int32)
+        self.actions: Int32Array = np.zeros((256, 5), np.int32)
         self.results: Int32Array = np.zeros((256, 5), np.int32)
         self.keys: Int64Array = np.full(1024, -1, np.int64)
         self.values: Int32Array = np.zeros(1024, np.int32)
@@ -438,16 +444,38 @@ class PushdownTables:
             setattr(twin, name, room)
         return twin
 
-    def action(self, *, again: bool = False, label: int = -1, reaction: Reaction | None = None) -> int:
-        """Add an action, direct if a reaction is given, and return its number."""
+    def action(
+        self,
+        *,
+        again: bool = False,
+        label: int = -1,
+        reaction: Reaction | None = None,
+        most_needed: int = 0,
+        otherwise: int = -1,
+    ) -> int:
+        """Add an action, direct if a reaction is given, and return its number.
+
+        ``most_needed``: most code points that the string may still need; where it needs more, the action ``otherwise`` is taken (-1: none).
+        """
         number = self.n_actions
         if number == len(self.actions):
             self.actions = grown(self.actions, 2 * number, 0)
-        self.actions[number] = -1 if reaction is None else self._result(reaction), again, label
+        result = -1 if reaction is None else self._result(reaction)
+        self.actions[number] = result, again, label, most_needed, otherwise
         if reaction is not None:
             self.direct[number] = reaction
         self.n_actions = number + 1
         return number
+
+    def alternatives(self, action: int) -> Iterator[tuple[int, int]]:
+        """Yield an action and those taken in its place, each with the most code points that the string may still need there."""
+        while action >= 0:
+            yield action, self.actions.item(action, 3)
+            action = self.actions.item(action, 4)
+
+    def taken(self, entry: int, needed: int) -> int:
+        """Return the entry of the action taken where a string still needs some code points; DEAD if there is none."""
+        return next((action_entry(one) for one, most in self.alternatives(ACTION - entry) if needed <= most), DEAD)
 
     def cell(self, allow: int = -1) -> int:
         """Add a cell that allows all labels (-1), or those that `compute_allowed` will set (PENDING), and return its number."""

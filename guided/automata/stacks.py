@@ -18,6 +18,7 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import (
     ACTION,
+    BEYOND,
     COUNTS,
     DEFERRED,
     END_ACTION,
@@ -183,7 +184,7 @@ class Stacks:
                         if info.item(control, COUNTS) == 1:
                             if allowed == 0:
                                 return None
-                            allowed -= allowed != UNLIMITED
+                            allowed -= allowed != UNLIMITED and allowed != BEYOND
                             needed -= needed > 0
                         if allowed < info.item(entry, NEEDS):
                             return None
@@ -196,7 +197,9 @@ class Stacks:
                     rows, info = tables.rows, tables.info
                     continue
                 if needed:
-                    return None
+                    entry = tables.taken(entry, needed)
+                    if entry == DEAD:
+                        return None
                 if recorded is not None:
                     recorded.at = at
                 is_again = tables.actions.item(ACTION - entry, 1)

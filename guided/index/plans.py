@@ -13,13 +13,14 @@ Complexity: at most one walk of the trie per plan, with subtrees that the contro
 2 ms for 128,000 tokens); then O(suffixes) per stack.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 import numpy as np
 
 from guided.arrays import Int32Array, UInt8Array, freeze, mask_words
+from guided.automata.pushdown import UNLIMITED, PushdownTables, action_entry
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -185,6 +186,20 @@ class ActionGroup:
     suffixes: TokenSuffixes
     pairs: Int32Array
     counts: Int32Array
+
+    def taken(self, tables: PushdownTables, needed: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the entries of the actions taken where a string needs ``needed`` code points before these tokens.
+
+        With each the least and most code points that a token reads before it.
+        """
+        most = UNLIMITED
+        for action, most_needed in tables.alternatives(self.action):
+            least = max(needed - most_needed, 0)
+            if least <= most:
+                yield action_entry(action), least, most
+            most = least - 1
+            if most < 0:
+                return
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
-from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, PENDING, PLAN, Pushdown
+from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, NEEDS, PENDING, PLAN, Pushdown
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.index.plans import (
     ActionGroup,
@@ -45,6 +45,8 @@ _AFTER_KEPT = 20_000
 _PER_PLAN, _PER_AFTER = 20_000, 400
 # Maximum number of controls of a frame compared with a common one.
 _CONTROLS_COMPARED = 4096
+# Maximum number of common controls whose counting is compared.
+_COMMON_CONTROLS = 4096
 
 
 class VocabularyData:
@@ -171,6 +173,16 @@ class MaskMaker(ABC):
         """Return the control whose plan serves a configuration, and the plan; None if there is none."""
         return None
 
+    def counts_like(self, control: int, common: int) -> bool:
+        """Return whether a control counts code points as a common one does, and so do all that it leads to."""
+        own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
+        tables = self.stacks.automaton.tables
+        if common >= len(own) or not likeness.pair(tables.rows, control, common, own, np.empty_like(own)):
+            return False
+        met = np.flatnonzero(own >= 0)
+        own_counts, counts = (tables.info[controls][:, [COUNTS, NEEDS]] for controls in (own[met], met))
+        return np.array_equal(own_counts, counts)
+
     @staticmethod
     def foresee(automaton: Pushdown, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
         """Prepare the entries that nodes of a trie will need after an entry. Does nothing by default: entries are made on demand."""
@@ -246,13 +258,14 @@ class Masks(MaskMaker):
         _, node, needed, allowed = configuration
         words = plan.within(allowed).copy()
         for group in plan.groups:
-            after = self.stacks.after_action(ACTION - group.action, node)
-            if after is not None:
-                self._suffixes(group, after, needed, allowed, words)
+            for entry, least, most in group.taken(self.stacks.automaton.tables, needed):
+                after = self.stacks.after_action(entry, node)
+                if after is not None:
+                    self._suffixes(group, after, least, min(most, allowed), words)
         return words
 
-    def _suffixes(self, group: ActionGroup, after: Configuration, needed: int, allowed: int, words: Int32Array) -> None:
-        """Set the tokens of a group whose suffix is allowed in the configuration after its action."""
+    def _suffixes(self, group: ActionGroup, after: Configuration, least: int, most: int, words: Int32Array) -> None:
+        """Set the tokens of a group that read ``least`` to ``most`` code points before its action and whose suffix is allowed after it."""
         suffixes = group.suffixes
         key = (suffixes.byte, suffixes.is_again, after)
         found = self._after.get(key)
@@ -267,9 +280,9 @@ class Masks(MaskMaker):
             self._after[key] = found
             self._n_after_bytes += fits.nbytes + _PER_AFTER
         fits, deferred = found
-        masks.set_pairs(group.pairs, group.counts, needed, allowed, fits, suffixes.tokens, words)
+        masks.set_pairs(group.pairs, group.counts, least, most, fits, suffixes.tokens, words)
         if deferred:
-            is_open = (group.counts >= needed) & (group.counts <= allowed) & np.isin(group.pairs, deferred)
+            is_open = (group.counts >= least) & (group.counts <= most) & np.isin(group.pairs, deferred)
             self.walk.deferred += suffixes.tokens[group.pairs[is_open]].tolist()
 
     def _plan(self, control: int, node: int, allowed: int) -> Plan:
@@ -300,8 +313,8 @@ class Masks(MaskMaker):
         shared = self.shared
         info = self.stacks.automaton.tables.info
         is_counting = info.item(control, COUNTS) != 0
-        if info.item(control, COMMON) >= 0 and not is_counting:
-            found = self._plan_like(control, info.item(control, COMMON), allow)
+        if info.item(control, COMMON) >= 0:
+            found = self._plan_like(control, info.item(control, COMMON), allow, is_counted=is_counted)
             if found is not None:
                 return found
         stay = np.zeros(mask_words(self.size), np.int32)
@@ -328,9 +341,12 @@ class Masks(MaskMaker):
                 escapes[:n, 2] = most[0] = 0
             return plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
 
-    def _plan_like(self, control: int, common: int, allow: int) -> Plan | None:
+    def _plan_like(self, control: int, common: int, allow: int, *, is_counted: bool = False) -> Plan | None:
         """Derive the plan of a control from a common one's; None if they differ in more than the end of the string."""
         tables = self.stacks.automaton.tables
+        is_counting = tables.info.item(control, COUNTS) != 0
+        if is_counting and not self.counts_like(control, common):
+            return None
         if len(self._twin) < len(tables.rows):
             self._twin = np.full(len(tables.rows), -1, np.int32)
         if not likeness.is_like(
@@ -340,16 +356,18 @@ class Masks(MaskMaker):
             return None
         shared = self.shared
         plan = shared.plans.get(common)
-        if plan is None:
-            plan = shared.plans[common] = self._make_plan(common, -1, is_counted=False)
+        if plan is None or (is_counting and is_counted and not len(plan.counts)):
+            plan = shared.plans[common] = self._make_plan(common, -1, is_counted=is_counted)
         paths = shared.paths(common, plan)
         entries = np.empty(len(plan.escapes), np.int32)
         likeness.arrive(tables.rows, control, paths.data, paths.indptr, entries)
         ending = np.flatnonzero(entries <= ACTION)
         escapes = plan.escapes[ending]
         escapes[:, 0] = ACTION - entries[ending]
-        escapes[:, 2] = 0
         escapes[:, 3] = tables.actions[escapes[:, 0], 1]
+        if is_counting:
+            return plan_of(shared.trie, shared.suffixes, plan.stay, plan.counts, plan.most, escapes)
+        escapes[:, 2] = 0
         return plan_of(shared.trie, shared.suffixes, plan.stay, _NONE, 0, escapes)
 
 

@@ -12,9 +12,9 @@ Complexity: one walk of the trie per control with a plan; otherwise as a mask.
 import numpy as np
 
 from guided.arrays import Int32Array, mask_words
-from guided.automata.pushdown import ACTION, COMMON, UNLIMITED
+from guided.automata.pushdown import COMMON, UNLIMITED
 from guided.automata.stacks import Configuration, Record, Stacks
-from guided.index.plans import ActionGroup, StayClasses, TokenSuffixes
+from guided.index.plans import StayClasses, TokenSuffixes
 from guided.index.pushdown_masks import MaskMaker
 from guided.kernels import likeness
 from guided.kernels.masks import take_classes
@@ -88,14 +88,14 @@ class TokenClasses:
             self.configurations.append(configuration if stacks.is_open(control, top) else None)
         self.n_stays = len(self.configurations) - 1
 
-    def end(self, group: ActionGroup, after: _SuffixClasses) -> None:
-        """Add the tokens of a group."""
-        classes = after.class_of[group.pairs]
+    def end(self, suffixes: TokenSuffixes, pairs: Int32Array, after: _SuffixClasses) -> None:
+        """Add tokens that take an action."""
+        classes = after.class_of[pairs]
         fit = classes >= 0
-        self.add(group.suffixes.tokens[group.pairs[fit]], classes[fit] + len(self.configurations))
+        self.add(suffixes.tokens[pairs[fit]], classes[fit] + len(self.configurations))
         self.configurations += after.configurations
         if after.deferred:
-            self.deferred += group.suffixes.tokens[group.pairs[np.isin(group.pairs, after.deferred)]].tolist()
+            self.deferred += suffixes.tokens[pairs[np.isin(pairs, after.deferred)]].tolist()
 
     def add(self, tokens: Int32Array, classes: Int32Array) -> None:
         """Set the classes of some tokens."""
@@ -153,12 +153,16 @@ class TokenClassifier:
             _, node, needed, _ = configuration
             classes.stay(self._stays_of(base, needed > 0), self._stacks, node, needed)
             for group in plan.groups:
-                records = list[Record]()
-                after = self._stacks.after_action(ACTION - group.action, node, records=records)
-                if records:
-                    classes.deferred += group.suffixes.tokens[group.pairs].tolist()
-                elif after is not None:
-                    classes.end(group, self._suffixes(group.suffixes, after))
+                for entry, least, most in group.taken(self._stacks.automaton.tables, needed):
+                    records = list[Record]()
+                    after = self._stacks.after_action(entry, node, records=records)
+                    pairs = group.pairs
+                    if least > 0 or most < UNLIMITED:
+                        pairs = pairs[(group.counts >= least) & (group.counts <= most)]
+                    if records:
+                        classes.deferred += group.suffixes.tokens[pairs].tolist()
+                    elif after is not None:
+                        classes.end(group.suffixes, pairs, self._suffixes(group.suffixes, after))
         if base != configuration[0]:
             self._words.fill(0)
             classes.configurations += self._walk.ends(
@@ -204,8 +208,8 @@ class TokenClassifier:
         found = known.get((control, is_counted))
         if found is None:
             common = self._stacks.automaton.tables.info.item(control, COMMON)
-            if common >= 0 and common != control and not is_counted:
-                found = self._paired(control, common)
+            if common >= 0 and common != control and (not is_counted or self._masker.counts_like(control, common)):
+                found = self._paired(control, common, is_counted)
             if found is None:
                 found = self._walked(control, is_counted)
             # Why clear and not evict one: indices share the common entries, each under its own lock.
@@ -214,16 +218,16 @@ class TokenClassifier:
             known[control, is_counted] = found
         return found
 
-    def _paired(self, control: int, common: int) -> StayClasses | None:
+    def _paired(self, control: int, common: int, is_counted: bool) -> StayClasses | None:
         """Derive the entry of a control from a common one, if the control follows it step by step; else None."""
         own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
         todo: Int32Array = np.empty(_COMMON_CONTROLS, np.int32)
         if common >= len(own) or not likeness.pair(self._stacks.automaton.tables.rows, control, common, own, todo):
             return None
-        stays = self._stays_of(common, is_counted=False)
+        stays = self._stays_of(common, is_counted)
         if any(cells for _, cells, _ in stays.ends):
             return None
-        return StayClasses(stays.class_of, tuple((own.item(end), cells, 0) for end, cells, _ in stays.ends))
+        return StayClasses(stays.class_of, tuple((own.item(end), cells, needed) for end, cells, needed in stays.ends))
 
     def _walked(self, control: int, is_counted: bool) -> StayClasses:
         class_of: Int32Array = np.zeros(self._size, np.int32)

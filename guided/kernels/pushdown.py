@@ -137,10 +137,16 @@ def _read(
         elif entry == UNKNOWN:
             out[1], out[2] = control, b
             return MISSING_ENTRY, control, node, needed, allowed
-        elif entry == DEAD or needed > 0:
+        elif entry == DEAD:
             return _DIED, control, node, needed, allowed
         else:
-            is_again = actions[ACTION - entry, 1] != 0
+            taken: int = ACTION - entry
+            while needed > actions[taken, 3]:
+                taken = actions[taken, 4]
+                if taken < 0:
+                    return _DIED, control, node, needed, allowed
+            entry = ACTION - taken
+            is_again = actions[taken, 1] != 0
         while entry <= ACTION:
             action: int = ACTION - entry
             result: int = actions[action, 0]

@@ -113,7 +113,7 @@ def test_states_are_between_characters_or_within_one(escapes: Any) -> None:
     for pattern in PATTERNS:
         formula = formulas.atom(("pattern", pattern))
         automaton = string_automaton(formulas, (formula,), JsonOptions(escapes=escapes), Limits()).automaton
-        measure = measure_of(formula, automaton)
+        measure = measure_of(automaton)
         assert measure is not None
         assert measure.phases.min() >= 1, "every state is reached by spellings of characters"
 
@@ -171,7 +171,7 @@ def test_the_kernels_measure_as_the_plain_definition(pattern: str, escapes: Any)
     formulas = Formulas()
     formula = formulas.atom(("pattern", pattern))
     automaton = string_automaton(formulas, (formula,), JsonOptions(escapes=escapes), Limits()).automaton
-    measure = measure_of(formula, automaton)
+    measure = measure_of(automaton)
     phases = slow_phases(automaton)
     assert measure is not None
     assert [{phase} for phase in measure.phases.tolist()] == phases
@@ -182,7 +182,7 @@ def test_no_measure_where_a_state_is_between_characters_and_within_one() -> None
     classes = np.zeros(256, np.uint8)
     classes[[*b"a\\n"]] = [1, 2, 1]
     table = np.array([[-1, 1, 0], [-1, -1, -1]], np.int32)
-    assert measure_of(2, Automaton.from_table(table, classes, np.array([False, True]))) is None
+    assert measure_of(Automaton.from_table(table, classes, np.array([False, True]))) is None
 
 
 ALTERNATIVES: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from guided.arrays import DEAD
-from guided.automata.pushdown import ACTION, COUNTS, GUARD, NEEDS, RUN, WIDTH, PushdownTables
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH, PushdownTables
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
 from guided.schema.containers.listed import ListedState
@@ -25,8 +25,9 @@ from guided.schema.formula.exact import fraction
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.nearest import PathsDown, distances_by_characters, distances_to, path_down
+from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to, path_down
 from guided.schema.pushdown.structure import QUOTE, Structure
+from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.overlay import canonical_body
 
@@ -35,6 +36,8 @@ __all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "Target
 _SPACE = 0x20
 # Steps that one visited control costs a call.
 _PER_CONTROL = 5
+# Characters of one step of a completion, and more than any string has.
+_STEP, _FAR = 64, 1 << 40
 
 
 class TargetValuation(NamedTuple):
@@ -77,12 +80,14 @@ class MachineParts(NamedTuple):
         The control at which a value with a query may begin.
     cell : callable
         The cell of an open object or array.
-    frames : mapping of (str, tuple of int, bool) to int
-        First control of each string or number: type, formulas of the leaf, and whether a register counts its characters.
+    frames : mapping of (str, tuple of int, CountedStrings or None) to int
+        First control of each string or number: type, formulas of the leaf, and how registers count its characters.
     distinguished : mapping of int to (int, int)
         The set of constants and the state of each control in a string or number that tells them apart.
     in_string : callable
         Whether a control is in a frame of all strings, or of all except some.
+    valuation_of : mapping of int to int
+        Valuation of each action that ends a value.
     in_number : callable
         Whether a control is in a frame of numbers except some.
     """
@@ -95,9 +100,10 @@ class MachineParts(NamedTuple):
     queries: Callable[[int], ValueQuery | None]
     start: Callable[[ValueQuery], int]
     cell: Callable[[OpenContainer], int]
-    frames: Mapping[tuple[str, tuple[int, ...], bool], int]
+    frames: Mapping[tuple[str, tuple[int, ...], CountedStrings | None], int]
     distinguished: Mapping[int, tuple[int, int]]
     in_string: Callable[[int], bool]
+    valuation_of: Mapping[int, int]
     in_number: Callable[[int], bool]
 
 
@@ -107,7 +113,7 @@ class LeafFrame(NamedTuple):
     first: int
     kind: str
     leaf: Leaf
-    counts: bool
+    counts: CountedStrings | None
 
 
 class FramePaths:
@@ -122,6 +128,7 @@ class FramePaths:
         self._paths: dict[tuple[int, int, int], PathsDown] = {}
         self._paths_to: dict[tuple[int, frozenset[int]], PathsDown] = {}
         self._counted: dict[int, PathsDown] = {}
+        self._characters: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
         self._label_paths: dict[tuple[int, int], PathsDown] = {}
         self._spelled_constants: dict[tuple[int, int], dict[int, bytes]] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
@@ -155,14 +162,58 @@ class FramePaths:
             self._paths[key] = found
         return found
 
-    def paths_of_counted(self, frame: LeafFrame) -> PathsDown:
-        """Return the paths to the nearest end of a frame whose automaton counts characters."""
-        found = self._counted.get(frame.first)
+    def _paths_of_counted(self, strings: CountedStrings) -> PathsDown:
+        """Return the paths to the nearest end of strings that only have a greatest length."""
+        automaton = strings.leaf.automaton
+        found = self._counted.get(id(automaton))
         if found is None:
-            automaton = frame.leaf.automaton
-            info = self._parts.tables.info[frame.first : frame.first + automaton.n_states]
-            distance = distances_by_characters(automaton, info[:, COUNTS], info[:, NEEDS])
-            found = self._counted[frame.first] = PathsDown(automaton, distance)
+            distance = distances_by_characters(automaton, strings.measure)
+            found = self._counted[id(automaton)] = PathsDown(automaton, distance)
+        return found
+
+    def in_counted(self, strings: CountedStrings, state: int, needed: int, targets: TargetValuations) -> bytes:
+        """Return bytes towards the nearest end of a string that satisfies a target, up to `_STEP` characters and a quote."""
+        if not strings.registers[0]:
+            return self._paths_of_counted(strings).path(state)[0] + b'"'
+        count = strings.registers[0] - needed
+        onward = [(b"", state)] if strings.measure.phases.item(state) == 1 else self._characters_from(strings, state)
+        best: tuple[int, int] | None = None
+        for target in (*targets, _ANY[0]._replace(cost=_FAR)):
+            for path, reached in onward:
+                left, interval = strings.fewest(reached, count, target.suits)
+                if left < _FAR and (best is None or left + target.cost < best[0]):
+                    best = left + target.cost, left
+                    found = path, reached, interval, target.suits
+        assert best is not None, "every control is live"
+        (path, state, interval, suits), left = found, best[1]
+        text = bytearray(path)
+        for _ in range(min(left, _STEP)):
+            left -= 1
+            path, state = next(
+                (path, reached)
+                for path, reached in self._characters_from(strings, state)
+                if strings.reaches(reached, interval, left, suits)
+            )
+            text += path
+        return bytes(text) if left else bytes(text) + b'"'
+
+    def _characters_from(self, strings: CountedStrings, state: int) -> list[tuple[bytes, int]]:
+        """Return the states between characters after the next one, with shortest bytes, in the order in which completions try them."""
+        automaton = strings.leaf.automaton
+        key = id(automaton), state
+        found = self._characters.get(key)
+        if found is None:
+            table, classes, phases = automaton.table, automaton.classes.tolist(), strings.measure.phases
+            found = []
+            met, todo = set[int](), [(b"", state)]
+            for path, reached in todo:  # grows during iteration
+                row = table[reached].tolist()
+                for byte in ORDER:
+                    target = row[classes[byte]]
+                    if target >= 0 and target not in met:
+                        met.add(target)
+                        (found if phases.item(target) == 1 else todo).append((path + bytes([byte]), target))
+            self._characters[key] = found
         return found
 
     def frame_at(self, control: int) -> LeafFrame | None:
@@ -203,23 +254,47 @@ class FramePaths:
         rest, end = path_down(leaf.automaton, leaf.automaton.distances(), state)
         return rest, leaf.bits(int(leaf.automaton.labels[end]))
 
-    def near_end(self, control: int, needed: int) -> bytes:
-        """Return the bytes to the end of an unconstrained string, or of a literal."""
+    def near_end(self, control: int, needed: int, targets: TargetValuations = _ANY) -> bytes:
+        """Return the bytes to the end of a string that only lengths constrain, or of a literal."""
         found = self.nearest(control, 0)
         assert found is not None, "every control is live"
         if not needed:
             return found
         path, last = found[:-1], found[-1:]
-        rows, reached = self._parts.tables.rows, control
+        tables, reached = self._parts.tables, control
+        rows = tables.rows
         for byte in path:
+            needed = max(needed - (tables.info.item(reached, COUNTS) == 1), 0)
             reached = rows.item(reached, byte)
         row = rows[reached]
+        left = self._needed_at_end(row.item(last[0]), needed, targets)
+        needed -= left
+        if not needed:
+            return found
         loops = np.flatnonzero(row == reached)
         if not len(loops):
             # Some strings are excluded here: take a byte that leaves all of them, or one that continues one of them.
             return bytes([_SPACE if row[_SPACE] >= 0 else int(np.flatnonzero(row >= 0)[0])])
         fill = _SPACE if row[_SPACE] == reached else int(loops[0])
-        return path + bytes([fill]) * needed + last if needed <= RUN else path or bytes([fill]) * RUN
+        if needed <= RUN:
+            return path + bytes([fill]) * needed + last
+        # Why one less: a step of `RUN` says that all the code points needed come next.
+        return path or bytes([fill]) * (RUN - (left > 0))
+
+    def _needed_at_end(self, entry: int, needed: int, targets: TargetValuations) -> int:
+        """Return how many code points a string still needs where its completion ends, if it needs ``needed`` now."""
+        found: list[tuple[bool, int, int]] = []
+        least = 0
+        for action, most in self._parts.tables.alternatives(ACTION - entry):
+            if least > needed:
+                break
+            bits = self._parts.valuation_of.get(action)
+            if bits is not None:
+                left = min(needed, most)
+                costs = [target.cost for target in targets if target.suits(bits)]
+                found.append((not costs, needed - left + min(costs, default=0), left))
+            least = most + 1
+        return min(found)[2]
 
     def nearest(self, control: int, entry: int) -> bytes | None:
         """Return the shortest text from a control to a quote with this entry, or to any action if ``entry`` is 0."""

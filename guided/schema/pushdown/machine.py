@@ -178,6 +178,7 @@ class SchemaMachine:
                 self.value_starts.frames,
                 self.value_starts.distinguished,
                 self.value_starts.is_in_string,
+                self.value_starts.valuation_of,
                 self.value_starts.without_numbers.__contains__,
             )
         )

@@ -11,6 +11,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
+from guided.schema.strings.measure import Measure
 
 __all__ = ["ORDER", "PathsDown", "distances_by_characters", "distances_to", "path_down"]
 
@@ -23,14 +24,11 @@ def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
     return freeze(distance)
 
 
-def distances_by_characters(automaton: Automaton, phases: Int32Array, needs: Int32Array) -> Int32Array:
-    """Return the distances to accepting states along paths with the fewest characters.
-
-    ``phases`` and ``needs`` are those of `guided.schema.strings.measure`.
-    """
+def distances_by_characters(automaton: Automaton, measure: Measure) -> Int32Array:
+    """Return the distances to accepting states along paths with the fewest characters."""
     table = automaton.table
-    left = needs - (phases == 1)
-    is_direct = (table >= 0) & (needs[table] == left[:, None])
+    left = measure.needs - (measure.phases == 1)
+    is_direct = (table >= 0) & (measure.needs[table] == left[:, None])
     indptr, source = inverse_edges(np.where(is_direct, table, np.int32(DEAD)))
     distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
     kernel.distances(automaton.accepting, indptr, source, table.shape[1], distance, queue)

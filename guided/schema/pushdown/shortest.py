@@ -260,22 +260,22 @@ class Shortest:
         return found
 
     def _leaf_length(self, kind: str, formula: int) -> int:
-        atom = self._formulas.nodes[formula]
-        if atom[0] == "length":
-            return int(atom[1]) if atom[2] < 0 or atom[1] <= atom[2] else -1
+        by_length = self._context.lengths((formula,)) if kind == "string" else None
+        if by_length is not None:
+            return next((start for start, bits in by_length if bits >= 0), -1)
         if kind == "number":
             spelled = [
                 bodies[0] for value in self._context.listed(kind, formula) if (bodies := number_bodies(Fraction(value)))
             ]
             if spelled:
                 return min(map(len, spelled))
-        measured = self._context.measured(formula) if kind == "string" else None
-        if measured is None:
+        counted = self._context.counted((formula,)) if kind == "string" else None
+        if counted is None:
             automaton = self._context.leaf(kind, (formula,)).automaton
             return -1 if automaton.is_empty() else int(automaton.distances()[0])
-        measure = measured[0]
-        automaton = self._context.leaf(kind, (measure.formula,)).automaton
-        return int(distances_by_characters(automaton, measure.phases, measure.needs)[0])
+        if counted.registers[0]:
+            return counted.fewest(0, 0, lambda _: True)[0]
+        return int(distances_by_characters(counted.leaf.automaton, counted.measure)[0])
 
     def _of_conjunctive(self, state: ConjunctiveState, most: int | None) -> list[_Choice]:
         rules = state.rules

@@ -9,6 +9,8 @@ Why not share the states within an escape: a short completion could continue the
 Complexity: O(states x 256), in one kernel.
 """
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from guided.arrays import Int32Array
@@ -16,7 +18,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, COUNTS, LIVE, MANY, NEEDS, PLAN, PushdownTables
 from guided.kernels import frames as kernel
 from guided.schema.pushdown.structure import QUOTE, Structure
-from guided.schema.strings.measure import Measure
+from guided.schema.strings.counted import CountedStrings
 
 __all__ = ["StringFrames"]
 
@@ -35,7 +37,9 @@ class StringFrames:
         # Shared frames by the entry of their closing quote.
         self._common: dict[int, int] = {done: structure.string}
 
-    def frame(self, automaton: Automaton, ends: Int32Array, name: object | None, measure: Measure | None) -> int:
+    def frame(
+        self, automaton: Automaton, ends: Int32Array, name: Hashable | None, counted: CountedStrings | None
+    ) -> int:
         """Add a frame; return its first control.
 
         Parameters
@@ -45,11 +49,11 @@ class StringFrames:
             Entry of each accepting state for the closing quote, 0 for the others.
         name : hashable, optional
             Key of its plans, if all schemas share them.
-        measure : Measure, optional
+        counted : CountedStrings, optional
             If given, characters are counted.
         """
         tables, n = self._tables, automaton.n_states
-        common = {} if measure is not None else self._universal(automaton, ends)
+        common = {} if counted is not None else self._universal(automaton, ends)
         first = tables.reserve(n)
         control_of: Int32Array = np.arange(first, first + n, dtype=np.int32)
         for state, control in common.items():
@@ -71,10 +75,11 @@ class StringFrames:
         info[:, COMMON] = self._structure.string
         if name is not None:
             own = np.flatnonzero(info[:, PLAN] == np.arange(first, first + n)).tolist()
-            tables.plan_keys.update((first + i, (name, i, measure is not None)) for i in own)
-        if measure is not None:
-            info[:, COUNTS] = measure.phases
-            info[:, NEEDS] = measure.needs
+            counts = None if counted is None else counted.allowed.tobytes()
+            tables.plan_keys.update((first + i, (name, i, counts)) for i in own)
+        if counted is not None:
+            info[:, COUNTS] = counted.measure.phases
+            info[:, NEEDS] = counted.allowed
         return first
 
     def is_common(self, control: int) -> bool:
@@ -94,7 +99,7 @@ class StringFrames:
                 automaton.table, automaton.classes, ends, body.table, body.classes, body.accepting.astype(np.int32), state, twin, todo
             )  # fmt: skip
             if count:
-                first = self._ending(int(ends[state]))
+                first = self.ending(int(ends[state]))
                 met = todo[:count].tolist()
                 found |= {
                     one: first + int(twin[one]) for one in met if one == state or self._is_continued(int(twin[one]))
@@ -107,7 +112,7 @@ class StringFrames:
         row = self._tables.rows[self._structure.string + state]
         return bool((row[:0x80] < 0).all())
 
-    def _ending(self, done: int) -> int:
+    def ending(self, done: int) -> int:
         """Return the first control of the shared frame whose closing quote has this entry."""
         found = self._common.get(done)
         if found is None:
@@ -120,5 +125,6 @@ class StringFrames:
             info = tables.info[found : found + n]
             info[:, PLAN] = np.where(info[:, LIVE] > MANY, np.arange(found, found + n), -1)
             info[:, COMMON] = string + np.arange(n)
+            info[:, COUNTS] = tables.info[string : string + n, COUNTS]
             self._common[done] = found
         return found

@@ -7,7 +7,7 @@ A valuation holds the truth values of the observed formulas when a value ends, a
 (`ValueStarts.done`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,18 +21,20 @@ from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
 from guided.schema.containers.opening import Container, Containers
 from guided.schema.formula.atoms import BEGINS
-from guided.schema.formula.formulas import FALSE, TRUE, Atom
+from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.layout import dead_row, direct, indented
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import CLOSING, COLON, LITERALS, Structure, literal_chain, number_frame
-from guided.schema.strings.measure import Measure
+from guided.schema.strings.counted import CountedStrings
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["ValueStarts", "valuation_at_close"]
 
 _LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in BEGINS.items()}
+# Up to this length, the automaton of strings of which some are excluded may count characters.
+_SHORT = 32
 _KIND_OF = {byte: kind for kind, letters in BEGINS.items() for byte in letters}
 
 
@@ -82,7 +84,7 @@ class ValueStarts:
     start_of : dict of int to ValueStart
         Place of each control at which no whitespace is pending, or an array may end before its first line.
     frames : dict
-        First control of each frame, by type, formulas, and whether characters are counted.
+        First control of each frame, by type, formulas, and how characters are counted.
     distinguished : dict of int to (int, int)
         The set of constants of each control in a string or number that tells them apart, and its state (`SchemaContext.distinguished`).
     valuation_of : dict of int to int
@@ -119,8 +121,8 @@ class ValueStarts:
         self._literals: dict[tuple[str, int], int] = {}
         integer = self.formulas.atom(("integer", self.context.options.numbers == "dumps"))
         numbers = ((TRUE, structure.number), (integer, structure.integer))
-        self.frames: dict[tuple[str, tuple[int, ...], bool], int] = {
-            ("number", (formula,), False): first for formula, first in numbers if first >= 0
+        self.frames: dict[tuple[str, tuple[int, ...], CountedStrings | None], int] = {
+            ("number", (formula,), None): first for formula, first in numbers if first >= 0
         }
         self.distinguished: dict[int, tuple[int, int]] = {}
         self._distinguished_at: dict[tuple[int, int], int] = {}
@@ -128,9 +130,9 @@ class ValueStarts:
         self._entries_without: dict[int, int | None] = {}
         self.without_strings = Exclusions(tables, is_number=False)
         self.without_numbers = Exclusions(tables, is_number=True)
-        self._done: dict[tuple[int, bool], int] = {
-            (0, False): structure.value_done,
-            (0, True): structure.value_done_again,
+        self._done: dict[tuple[int, bool, int, int], int] = {
+            (0, False, 0, -1): structure.value_done,
+            (0, True, 0, -1): structure.value_done_again,
         }
         self.strings = StringFrames(structure, tables, action_entry(structure.value_done))
         self.valuation_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
@@ -333,14 +335,13 @@ class ValueStarts:
         rest, bodies = found
         if kind == "number":
             return self.without_numbers.without(self._frame("number", (rest,)), bodies)
-        atom = self.formulas.nodes[rest]
-        if rest == TRUE:
-            return self.without_strings.without(self.structure.string, bodies)
-        if atom[0] == "length" and self.structure.counts_characters:
-            first = self.without_strings.without(self.structure.string, bodies)
-            return None if first is None else direct(self.tables, Reaction(0, -1, first, _registers(atom)))
+        by_length = self._by_length((rest,))
+        if by_length is not None:
+            first = self.without_strings.without(by_length[0], bodies)
+            return None if first is None else self._with_registers(first, by_length[1])
         # A string counted by a register beside an automaton gets no such frame: its automaton already tracks the characters needed.
-        is_counted = self.context.measured(rest) is not None
+        counted = self.context.counted((rest,))
+        is_counted = counted is not None and (counted.registers[1] < UNLIMITED or counted.starts[-1] > _SHORT)
         return None if is_counted else self.without_strings.without(self._frame("string", (rest,)), bodies)
 
     def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
@@ -351,32 +352,50 @@ class ValueStarts:
         if kind not in ("string", "number") or not context.has_more(kind, formula, self.formulas.count_among(values)):
             return None
         if kind == "string":
-            atom = self.formulas.nodes[formula]
-            has_registers = atom[0] == "length" and self.structure.counts_characters
-            registers = _registers(atom) if has_registers else KEPT
-            base = self.structure.string if formula == TRUE or has_registers else self._frame(kind, (formula,))
+            base, registers = self._by_length((formula,)) or (self._frame(kind, (formula,)), KEPT)
             first = self.without_strings.without_chain(base, values, partial(context.link, kind))
-            if first is None or registers == KEPT:
-                return first
-            return direct(self.tables, Reaction(0, -1, first, registers))
+            return None if first is None else self._with_registers(first, registers)
         if context.options.numbers != "plain":
             return None
         first = self.without_numbers.without_chain(self._frame(kind, (formula,)), values, partial(context.link, kind))
         return None if first is None else self._entries_of_number(first)
 
     def _string_entry(self, wanted: tuple[int, ...]) -> int:
-        if wanted == (TRUE,):
-            return self.structure.string
-        atom = self.formulas.nodes[wanted[0]]
-        if len(wanted) == 1 and atom[0] == "length" and self.structure.counts_characters:
-            return direct(self.tables, Reaction(0, -1, self.structure.string, _registers(atom)))
+        by_length = self._by_length(wanted)
+        if by_length is not None:
+            return self._with_registers(*by_length)
         found = self._without(wanted)
         if found is not None:
             return found
-        if len(wanted) == 1 and (measured := self.context.measured(wanted[0])) is not None:
-            leaf, most = measured
-            return direct(self.tables, Reaction(0, -1, self._frame("string", (leaf.formula,), leaf), (0, most)))
+        counted = self.context.counted(wanted)
+        if counted is not None:
+            return self._with_registers(self._frame("string", counted.key, counted), counted.registers)
         return self._frame("string", wanted)
+
+    def _by_length(self, wanted: tuple[int, ...]) -> tuple[int, tuple[int, int]] | None:
+        """Return the first control of strings that only their lengths distinguish, and the registers there; None for others.
+
+        The registers count to the last length at which anything changes, and to the greatest length.
+        """
+        lengths = self.context.lengths(wanted) if self.structure.counts_characters else None
+        if lengths is None:
+            return None
+        *_, last = (i for i, (_, bits) in enumerate(lengths) if bits >= 0)
+        most = UNLIMITED if last + 1 == len(lengths) else min(lengths[last + 1][0], UNLIMITED) - 1
+        starts = [(min(start, UNLIMITED - 1), bits) for start, bits in lengths[: last + 1]]
+        return self.strings.ending(self._closing(starts, starts[-1][0])), (starts[-1][0], most)
+
+    def _closing(self, lengths: Iterable[tuple[int, int]], last: int) -> int:
+        """Return the entry of a closing quote whose valuation depends on the length (`SchemaContext.lengths`), counted up to ``last``."""
+        action = -1
+        for start, bits in lengths:
+            if start <= last and (bits >= 0 or action >= 0):
+                action = self._done_action(bits, most_needed=last - start, otherwise=action)
+        return action_entry(action)
+
+    def _with_registers(self, first: int, registers: tuple[int, int]) -> int:
+        """Return the entry that leads to a control with these registers."""
+        return first if registers == KEPT or first < 0 else direct(self.tables, Reaction(0, -1, first, registers))
 
     def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
         first = self._without(wanted, "number")
@@ -388,9 +407,9 @@ class ValueStarts:
         entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
         return entries
 
-    def _frame(self, kind: str, wanted: tuple[int, ...], measure: Measure | None = None) -> int:
-        """Return the first control of a string (after its quote) or of a number; with a measure, characters are counted."""
-        key = (kind, wanted, measure is not None)
+    def _frame(self, kind: str, wanted: tuple[int, ...], counts: CountedStrings | None = None) -> int:
+        """Return the first control of a string (after its quote) or of a number; ``counts``: how characters are counted."""
+        key = (kind, wanted, counts)
         found = self.frames.get(key)
         if found is not None:
             return found
@@ -399,12 +418,17 @@ class ValueStarts:
         tables = self.tables
         entries: Int32Array = np.zeros(automaton.n_states, np.int32)
         for label in np.unique(automaton.labels[automaton.accepting]).tolist():
-            entry = self.done(leaf.bits(label), again=kind == "number")
+            if counts is not None:
+                entry = self._closing(zip(counts.starts, counts.outcomes[label], strict=True), counts.registers[0])
+            else:
+                entry = self.done(leaf.bits(label), again=kind == "number")
             entries[automaton.accepting & (automaton.labels == label)] = entry
         if kind == "number":
             first = number_frame(tables, automaton, entries, self.structure.after_number)
         else:
-            first = self.strings.frame(automaton, entries, _Same(automaton) if len(wanted) == 1 else None, measure)
+            # Plans depend on actions, too: only those of all schemas make them the same for all.
+            is_same = np.isin(entries, (0, self.done(0))).all()
+            first = self.strings.frame(automaton, entries, _Same(automaton) if is_same else None, counts)
         self.frames[key] = first
         return first
 
@@ -457,17 +481,17 @@ class ValueStarts:
 
     def done(self, bits: int, again: bool = False) -> int:
         """Return the entry of the action that ends a value with a valuation."""
-        found = self._done.get((bits, again))
+        return action_entry(self._done_action(bits, again=again))
+
+    def _done_action(self, bits: int, *, again: bool = False, most_needed: int = 0, otherwise: int = -1) -> int:
+        """Return the action that ends a value with a valuation; see `PushdownTables.action`. No cell reacts if the valuation is -1."""
+        key = bits, again, most_needed, otherwise
+        found = self._done.get(key)
         if found is None:
-            found = self._done[bits, again] = self.tables.action(again=again)
-            self.valuation_of[found] = bits
-        return action_entry(found)
-
-
-def _registers(length: Atom) -> tuple[int, int]:
-    """Return the minimum and maximum code points of a length atom, as registers."""
-    _, least, most = length
-    return min(least, UNLIMITED - 1), UNLIMITED if most < 0 else min(most, UNLIMITED - 1)
+            found = self._done[key] = self.tables.action(again=again, most_needed=most_needed, otherwise=otherwise)
+            if bits >= 0:
+                self.valuation_of[found] = bits
+        return found
 
 
 class _Same:

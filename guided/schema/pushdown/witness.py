@@ -120,9 +120,9 @@ class Witness:
             return self._in_listed(listed, cell, own)
         frame = self._frame_paths.frame_at(control)
         if frame is not None:
-            return self._in_leaf(control, frame, cell, own)
+            return self._in_leaf(control, frame, cell, own, needed)
         if parts.in_string(control):
-            return self._frame_paths.near_end(control, needed)
+            return self._frame_paths.near_end(control, needed, self.targets(cell, own))
         if parts.in_number(control):
             found = self._frame_paths.nearest(control, 0)
             assert found is not None, "every control is live"
@@ -346,10 +346,11 @@ class Witness:
             return path + b'"'
         return path or self._after_valuation(cell, constant, own)
 
-    def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations) -> bytes:
-        if frame.counts:
-            return self._frame_paths.paths_of_counted(frame).path(control - frame.first)[0] + b'"'
-        path, end, _ = self._frame_paths.down(frame.leaf, control - frame.first, self.targets(cell, own))
+    def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
+        state = control - frame.first
+        if frame.counts is not None:
+            return self._frame_paths.in_counted(frame.counts, state, needed, self.targets(cell, own))
+        path, end, _ = self._frame_paths.down(frame.leaf, state, self.targets(cell, own))
         if frame.kind == "string":
             return path + b'"'
         return path or self._after_valuation(cell, frame.leaf.bits(int(frame.leaf.automaton.labels[end])), own)

@@ -1,7 +1,6 @@
 """Character counting in string automata: which states are between two characters, and the characters to the nearest end.
 
-A pattern with a maximum length n needs no product: a register counts the characters left, and a state may be entered exactly if at least
-as many are left as the shortest path to an end needs. A minimum length is part of the automaton.
+Lengths need no product with the automaton: a register counts characters (`guided.schema.strings.counted`).
 
 Complexity: one pass over the pairs of state and position within a character, and one breadth-first search (`guided.kernels.measure`).
 """
@@ -47,20 +46,17 @@ class Measure:
 
     Attributes
     ----------
-    formula : int
-        The formula of the automaton.
     phases : ndarray[int32], shape (n_states,)
         1 between two characters, 2 within one.
     needs : ndarray[int32], shape (n_states,)
         Minimum number of characters that must still begin.
     """
 
-    formula: int
     phases: Int32Array
     needs: Int32Array
 
 
-def measure_of(formula: int, automaton: Automaton) -> Measure | None:
+def measure_of(automaton: Automaton) -> Measure | None:
     """Return the measure of an automaton of bodies; None if it is empty, or a state is both between and within characters."""
     if automaton.is_empty():
         return None
@@ -80,7 +76,7 @@ def measure_of(formula: int, automaton: Automaton) -> Measure | None:
         return None
     needs: Int32Array = np.empty(n, np.int32)
     kernel.needs(automaton.accepting, phases, *inverse_edges(table), table.shape[1], np.empty((2, n), np.int32), needs)
-    return Measure(formula, freeze(phases), freeze(needs))
+    return Measure(freeze(phases), freeze(needs))
 
 
 def _onward(place: int) -> list[tuple[int, bytes]]:

@@ -12,23 +12,22 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import UNLIMITED
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, JsonOptions
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.exact import fraction
-from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.strings.automaton import string_automaton, without_surrogates
+from guided.schema.strings.counted import CountedStrings, counted_strings
 from guided.schema.strings.counting import enumerate_by_truths, truths_together
 from guided.schema.strings.distinguished import distinguished_numbers, distinguished_strings
-from guided.schema.strings.languages import ANY_LENGTH
 from guided.schema.strings.leaf import Leaf
-from guided.schema.strings.lengths import bounded
-from guided.schema.strings.measure import Measure, measure_of
+from guided.schema.strings.lengths import by_length
+from guided.schema.strings.measure import measure_of
 from guided.schema.strings.overlay import canonical_body, has_one_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import key_automaton
@@ -79,8 +78,8 @@ class SchemaContext:
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
-        self._measures: dict[int, Measure | None] = {}
-        self._measured: dict[int, tuple[Measure, int] | None] = {}
+        self._counted: dict[tuple[int, ...], CountedStrings | None] = {}
+        self._lengths: dict[tuple[int, ...], tuple[tuple[int, int], ...] | None] = {}
         self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
         # Bytes of all automata here.
@@ -239,41 +238,65 @@ class SchemaContext:
         if kind == "number" and is_alone and self._is_surely_satisfiable(kind, wanted[1]):
             # Why both: no atom of numbers holds for every number.
             return 0, 1
+        counted = self.counted(wanted) if kind == "string" and self.lengths(wanted) is None else None
+        if counted is not None:
+            return counted.valuations()
         if kind == "string" and self.has_all_bytes and (kind, wanted) not in self._leaves:
             return truths_together(self.formulas, wanted, self.options, self.limits)
+        by_length = self.lengths(wanted) if kind == "string" else None
+        if by_length is not None:
+            return tuple(sorted({bits for start, bits in by_length if bits >= 0 and self._has_length(start)}))
         leaf = self.leaf(kind, wanted)
         labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
         return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
 
-    def measured(self, formula: int) -> tuple[Measure, int] | None:
-        """Return the measure of a string formula without its maximum length, and that length; None if it cannot be split this way.
+    def lengths(self, wanted: tuple[int, ...]) -> tuple[tuple[int, int], ...] | None:
+        """Return the truths of ``wanted[1:]``, as bits, for all lengths of strings; None if anything else matters.
 
-        A register then counts characters, in place of an automaton whose size is multiplied by the length.
+        Each is preceded by the length from which on it holds, and is -1 where ``wanted[0]`` does not hold.
         """
-        if formula not in self._measured:
-            self._measured[formula] = self._measured_anew(formula)
-        return self._measured[formula]
+        if wanted not in self._lengths:
+            is_length = all(atom[0] == "length" for formula in wanted for atom in self.formulas.atoms(formula))
+            self._lengths[wanted] = None if not is_length else tuple(
+                (start, sum(1 << i for i, one in enumerate(rest) if one == TRUE) if must == TRUE else -1)
+                for start, (must, *rest) in by_length(self.formulas, wanted)
+            )  # fmt: skip
+        return self._lengths[wanted]
 
-    def _measured_anew(self, formula: int) -> tuple[Measure, int] | None:
-        nodes = self.formulas.nodes
-        if nodes[formula][0] == "length" or not any(
-            nodes[member][0] in ("length", "|") for member in self.formulas.members(formula)
-        ):
-            return None
-        found = bounded(self.formulas, formula, self.limits)
-        if found is None or nodes[found.rest][0] == "strings":
-            return None
-        rest, least, most = found
-        if least:
-            # The automaton enforces the minimum length; it does not grow if the rest already implies that minimum.
-            rest = self.formulas.conjunction((rest, self.formulas.atom(("length", least, ANY_LENGTH))))
-        measure = self._measure(rest)
-        return None if measure is None or measure.needs[0] > most else (measure, min(most, UNLIMITED - 1))
+    def counted(self, wanted: tuple[int, ...]) -> CountedStrings | None:
+        """Return the strings of formulas with lengths that a register counts; None if there are none, or the automaton must count them."""
+        if wanted not in self._counted:
+            self._counted[wanted] = self._counted_anew(wanted)
+        return self._counted[wanted]
 
-    def _measure(self, formula: int) -> Measure | None:
-        if formula not in self._measures:
-            self._measures[formula] = measure_of(formula, self.leaf("string", (formula,)).automaton)
-        return self._measures[formula]
+    def _counted_anew(self, wanted: tuple[int, ...]) -> CountedStrings | None:
+        formulas = self.formulas
+        intervals = by_length(formulas, wanted)
+        # Why not if the values are listed: their lengths are known.
+        if len(intervals) == 1 or formulas.rewrite(wanted[0], self._unlisted, {}) == FALSE:
+            return None
+        some = formulas.disjunction(interval.formulas[0] for interval in intervals)
+        distinct = dict.fromkeys(one for interval in intervals for one in interval.formulas if one > TRUE)
+        key = some, *distinct
+        leaf = self.leaf("string", key)
+        measure = measure_of(leaf.automaton)
+        if measure is None:
+            return None
+        automaton, outcomes = leaf.automaton, dict[int, tuple[int, ...]]()
+        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
+            bits = leaf.bits(label)
+            truths = {TRUE: True, FALSE: False, **{one: bool(bits >> i & 1) for i, one in enumerate(distinct)}}
+            outcomes[label] = tuple(
+                sum(truths[one] << i for i, one in enumerate(rest)) if truths[must] else -1
+                for _, (must, *rest) in intervals
+            )
+        found = counted_strings(leaf, key, tuple(interval.start for interval in intervals), outcomes, measure)
+        if found is not None:
+            self.formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
+        return found
+
+    def _unlisted(self, atom: Atom) -> int:
+        return FALSE if atom[0] == "strings" else self.formulas.atom(atom)
 
     def exclusions(self, kind: str, formula: int) -> tuple[int, list[bytes]] | None:
         """Split off the excluded values of a formula of strings or numbers: the rest of the formula, and the spellings of these values.
@@ -339,9 +362,12 @@ class SchemaContext:
             return quick_satisfiable_number([atom for atom in atoms if atom[0] != "T"], count)
         if kind != "string":
             return False
-        if formula == TRUE or (len(atoms) == 1 and atoms[0][0] == "length" and _is_many_lengths(*atoms[0][1:])):
+        if self._has_many_lengths(formula):
             return count < _MANY_TEXTS
-        return self.measured(formula) is None and _has_more_texts(self.leaf(kind, (formula,)).automaton, count)
+        counted = self.counted((formula,))
+        if counted is not None:
+            return counted.is_infinite()
+        return _has_more_texts(self.leaf(kind, (formula,)).automaton, count)
 
     def listed(self, kind: str, formula: int) -> tuple[str | Fraction, ...]:
         """Return the strings or numbers that a formula lists, without those it excludes; empty for formulas that list none."""
@@ -356,11 +382,12 @@ class SchemaContext:
         if self.has_ascii and self._is_surely_satisfiable(kind, formula):
             return True
         if kind == "string":
-            atom = self.formulas.nodes[formula]
-            if atom[0] == "length":
-                return self._has_length(atom[1], atom[2])
-            if self.measured(formula) is not None:
-                return True
+            by_length = self.lengths((formula,))
+            if by_length is not None:
+                return any(bits >= 0 and self._has_length(start) for start, bits in by_length)
+            counted = self.counted((formula,))
+            if counted is not None:
+                return bool(counted.valuations())
         return not self.leaf(kind, (formula,)).automaton.is_empty()
 
     def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
@@ -378,16 +405,20 @@ class SchemaContext:
                 return quick_satisfiable_string(rest[0], is_ascii=not self.has_all_bytes)
             return self.has_all_bytes and has_common_text(rest, self.limits)
         # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
-        has_many = not rest or (len(rest) == 1 and rest[0][0] == "length" and _is_many_lengths(*rest[0][1:]))
+        has_many = self._has_many_lengths(self.formulas.conjunction(members))
         return has_many and self.has_all_bytes and sum(len(nodes[one][1]) for one in excluded) < _MANY_TEXTS
 
-    def _has_length(self, least: int, most: int) -> bool:
-        """Return whether the alphabet can spell a string of such a length. One spellable character is enough, since it can be repeated."""
-        if most != ANY_LENGTH and least > most:
-            return False
-        if least == 0:
-            return True
-        return bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
+    def _has_length(self, length: int) -> bool:
+        """Return whether the alphabet can spell a string of a length. One spellable character is enough, since it can be repeated."""
+        return length == 0 or bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
+
+    def _has_many_lengths(self, formula: int) -> bool:
+        """Return whether a formula over the atoms of strings allows all strings of a length greater than 0."""
+        by_length = self.lengths((formula,))
+        return by_length is not None and any(
+            bits >= 0 and (start > 0 or i + 1 == len(by_length) or by_length[i + 1][0] > 1)
+            for i, (start, bits) in enumerate(by_length)
+        )
 
     def table_of(self, wanted: tuple[int, ...]) -> int:
         """Return the number of the key table of an object, for formulas over the atoms of objects."""
@@ -562,11 +593,6 @@ def _hexadecimal(character: str) -> list[bytes]:
     lower = b"\\u%04x" % ord(character)
     upper = b"\\u%04X" % ord(character)
     return [lower] if lower == upper else [lower, upper]
-
-
-def _is_many_lengths(least: int, most: int) -> bool:
-    """Return whether the range contains a length greater than 0."""
-    return most == ANY_LENGTH or (most > 0 and least <= most)
 
 
 def _has_more_texts(automaton: Automaton, count: int) -> bool:

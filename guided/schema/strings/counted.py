@@ -1,0 +1,301 @@
+"""Strings whose lengths are counted by a register, beside an automaton that does not contain them.
+
+The lengths that formulas name are thresholds. Between two of them, from one *start* to the next, formulas depend on other atoms only. An
+automaton labeled with the truths of the formulas in all these intervals serves all lengths: what holds at a closing quote is a function
+of its end state and of the interval of the count.
+
+A state is *live* at a count if some continuation ends where the required formula holds. From each state, end states are reached in numbers
+of characters that are ultimately periodic: the set of states from which exactly m characters lead there determines that for m + 1, so these
+sets recur. Hence the counts at which a state is live recur too, away from thresholds, and those near thresholds tell all of them.
+
+Invariant: a state with a bound is live at exactly those counts up to the bound at which it can be reached, and one without a bound at all
+of these. Where this does not hold, as for ``^a*b{3}$`` with ``minLength`` 9, `counted_strings` returns None: the automaton must count.
+
+Complexity: O(characters until sets recur x edges), and O(counts near thresholds x states).
+"""
+
+from collections.abc import Callable
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+
+from guided.arrays import BoolArray, Int32Array, Int64Array, freeze
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import BEYOND, UNLIMITED
+from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.measure import Measure
+
+__all__ = ["CountedStrings", "counted_strings"]
+
+# Most characters until sets must recur, longest common period, and greatest length.
+_ROWS, _PERIOD, _LONGEST = 2048, 512, BEYOND >> 1
+_NEVER = 1 << 40
+# Edges followed in one step.
+_PER_STEP = 64
+
+
+class _Recurring(NamedTuple):
+    """A sequence of sets of states that recurs.
+
+    Attributes
+    ----------
+    rows : ndarray[bool], shape (n, n_states)
+        The first sets.
+    period : int
+        Set m is set m - period if m is at least n.
+    """
+
+    rows: BoolArray
+    period: int
+
+    def row_of(self, m: Int64Array) -> Int64Array:
+        """Return the numbers of rows that equal sets."""
+        begin = len(self.rows) - self.period
+        return np.where(m < len(self.rows), m, begin + (m - begin) % self.period)
+
+
+class _Reach(NamedTuple):
+    """The numbers of characters in which states reach some end states.
+
+    Attributes
+    ----------
+    sets : _Recurring
+        Set m: the states from which exactly m characters lead to an end.
+    nexts : ndarray[int64], shape (n, n_states)
+        For each row of ``sets`` the least number of characters that is not less.
+    """
+
+    sets: _Recurring
+    nexts: Int64Array
+
+    def least(self, m: Int64Array) -> Int64Array:
+        """Return the least numbers of characters that are at least ``m``, shape (len(m), n_states); `_NEVER` if there is none."""
+        index = self.sets.row_of(m)
+        return self.nexts[index] + (m - index)[:, None]
+
+
+class CountedStrings:
+    """The strings of some formulas, by end state and length.
+
+    Attributes
+    ----------
+    leaf : Leaf
+        Its automaton is labeled with truths in all intervals.
+    key : tuple of int
+        The formulas of the leaf.
+    starts : tuple of int
+        First length of each interval; the last is unbounded.
+    outcomes : dict of int to tuple of int
+        For each label, by interval, the truths of the observed formulas as bits; -1 if the required formula does not hold.
+    measure : Measure
+    allowed : ndarray[int32], shape (n_states,)
+        Code points that must be allowed at each state, by its bound (`guided.automata.pushdown`).
+    registers : (int, int)
+        Code points needed, up to the last length that matters, and allowed, at the beginning of a string.
+    cost : int
+        Steps that making it took.
+    """
+
+    def __init__(
+        self,
+        leaf: Leaf,
+        key: tuple[int, ...],
+        starts: tuple[int, ...],
+        outcomes: dict[int, tuple[int, ...]],
+        measure: Measure,
+    ) -> None:
+        self.leaf, self.key, self.starts, self.outcomes = leaf, key, starts, outcomes
+        self.measure, self.allowed, self.registers = measure, measure.needs, (0, UNLIMITED)
+        self.cost = 0
+        self._reaches: dict[bytes, _Reach | None] = {}
+        self._edges: tuple[Int64Array, Int64Array] | None = None
+
+    @property
+    def edges(self) -> tuple[Int64Array, Int64Array]:
+        """The pairs of states between characters that one character connects: sources and targets."""
+        if self._edges is None:
+            self._edges = _edges(self.leaf.automaton, self.measure.phases)
+        return self._edges
+
+    def ends(self, interval: int, suits: Callable[[int], bool]) -> BoolArray:
+        """Return the states at which a string may end with such a valuation if its length is in an interval."""
+        automaton = self.leaf.automaton
+        labels = [label for label, bits in self.outcomes.items() if bits[interval] >= 0 and suits(bits[interval])]
+        found: BoolArray = automaton.accepting & np.isin(automaton.labels, labels)
+        return found
+
+    def reach(self, ends: BoolArray) -> _Reach | None:
+        """Return in how many characters states reach some end states; None if too many sets do not recur."""
+        key = ends.tobytes()
+        if key not in self._reaches:
+            sources, targets = self.edges
+            sets = self._recurring(ends, targets, sources)
+            self._reaches[key] = None if sets is None else _Reach(sets, _nexts(sets))
+        return self._reaches[key]
+
+    def reached(self) -> _Recurring | None:
+        """Return the states that exactly m characters lead to, for each m; None if too many sets do not recur."""
+        start = np.zeros(self.leaf.automaton.n_states, np.bool_)
+        start[0] = True
+        return self._recurring(start, *self.edges)
+
+    def _recurring(self, first: BoolArray, sources: Int64Array, targets: Int64Array) -> _Recurring | None:
+        met: dict[bytes, int] = {}
+        rows: list[BoolArray] = []
+        row = first
+        while (key := np.packbits(row).tobytes()) not in met:
+            if len(rows) == _ROWS:
+                return None
+            met[key] = len(rows)
+            rows.append(row)
+            self.cost += 1 + len(sources) // _PER_STEP
+            before, row = row, np.zeros_like(row)
+            row[targets[before[sources]]] = True
+        return _Recurring(np.array(rows), len(rows) - met[key])
+
+    def end(self, interval: int) -> int:
+        """Return the length after the last one of an interval."""
+        return self.starts[interval + 1] if interval + 1 < len(self.starts) else _NEVER
+
+    def fewest(self, state: int, count: int, suits: Callable[[int], bool]) -> tuple[int, int]:
+        """Return the fewest characters after which a string may end with such a valuation, and the interval; `_NEVER` if there are none.
+
+        ``state``: between two characters, after ``count`` of them.
+        """
+        found = [(_NEVER, 0)]
+        for interval, start in enumerate(self.starts):
+            left = self.end(interval) - count
+            if left > 0:
+                reach = self.reach(self.ends(interval, suits))
+                if reach is not None:
+                    least = reach.least(np.array([max(start - count, 0)])).item(0, state)
+                    if least < left:
+                        found.append((least, interval))
+        return min(found)
+
+    def reaches(self, state: int, interval: int, characters: int, suits: Callable[[int], bool]) -> bool:
+        """Return whether exactly so many characters may lead from a state to an end with such a valuation."""
+        reach = self.reach(self.ends(interval, suits))
+        assert reach is not None
+        return bool(reach.sets.rows[reach.sets.row_of(np.array([characters])).item(), state])
+
+    def valuations(self) -> tuple[int, ...]:
+        """Return the truths of the observed formulas that occur, as bits."""
+        reached = self.reached()
+        assert reached is not None
+        automaton, found = self.leaf.automaton, set[int]()
+        for interval, start in enumerate(self.starts):
+            counts = np.arange(start, min(self.end(interval), start + len(reached.rows) + reached.period))
+            states = reached.rows[reached.row_of(counts)].any(axis=0) & automaton.accepting
+            found.update(self.outcomes[label][interval] for label in np.unique(automaton.labels[states]).tolist())
+        return tuple(sorted(found - {-1}))
+
+    def is_infinite(self) -> bool:
+        """Return whether there surely are infinitely many strings."""
+        reached = self.reached()
+        ends = self.ends(len(self.starts) - 1, lambda _: True)
+        return reached is not None and bool((reached.rows[-reached.period :] & ends).any())
+
+
+def counted_strings(
+    leaf: Leaf, key: tuple[int, ...], starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]], measure: Measure
+) -> CountedStrings | None:
+    """Return the strings with bounds and registers; None if no bounds describe at which counts states are live, or none were found."""
+    starts = tuple(min(start, _LONGEST) for start in starts)
+    found = CountedStrings(leaf, key, starts, outcomes, measure)
+    if set(outcomes.values()) == {(0, -1)} and measure.needs[0] < starts[1]:
+        # Only a greatest length: a state is live as long as its nearest end is within it.
+        found.registers = 0, starts[1] - 1
+        return found
+    intervals = range(len(starts))
+    reached = found.reached()
+    reaches = [found.reach(found.ends(interval, lambda _: True)) for interval in intervals]
+    if reached is None or None in reaches:
+        return None
+    sequences = [reached, *(reach.sets for reach in reaches if reach is not None)]
+    period = lcm(*(one.period for one in sequences))
+    if period > _PERIOD:
+        return None
+    near = max(len(one.rows) for one in sequences) + 2 * period
+    counts = np.unique(
+        np.concatenate([np.arange(max(start - near, 0), start + period + 1) for start in (*starts, near)])
+    )
+    live = np.zeros((len(counts), leaf.automaton.n_states), np.bool_)
+    for interval, reach in zip(intervals, reaches, strict=True):
+        assert reach is not None
+        least = reach.least(np.maximum(starts[interval] - counts, 0))
+        live |= least < (found.end(interval) - counts)[:, None]
+    found.cost += live.size // _PER_STEP
+    bounds = _bounds(counts, live, reached)
+    if bounds is None:
+        return None
+    found.registers, found.allowed = _registers(found, bounds, reached)
+    return found
+
+
+def _bounds(counts: Int64Array, live: BoolArray, reached: _Recurring) -> Int64Array | None:
+    """Return the greatest count at which each state is live; `_NEVER` if it is wherever it is reached, -1 if nowhere. None: no bounds."""
+    met = reached.rows[reached.row_of(counts)]
+    is_bounded = (met & ~live).any(axis=0)
+    met_live = met & live
+    later = np.logical_or.accumulate(met_live[::-1], axis=0)[::-1]
+    if (met & ~live & later).any():
+        return None
+    last = len(counts) - 1 - np.argmax(met_live[::-1], axis=0)
+    return np.where(is_bounded, np.where(met_live.any(axis=0), counts[last], -1), _NEVER)
+
+
+def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring) -> tuple[tuple[int, int], Int32Array]:
+    """Return the registers at the beginning of a string, and for each state how many code points it must be allowed."""
+    starts, phases = strings.starts, strings.measure.phases
+    last = max(i for bits in strings.outcomes.values() for i, one in enumerate(bits) if one >= 0)
+    is_observed = len({one for bits in strings.outcomes.values() for one in bits} - {-1}) > 1
+    # Why beyond the greatest length: then the count is always known, and with it which valuations are in reach.
+    needed = starts[last + 1] if is_observed and last + 1 < len(starts) else starts[last]
+    needs = np.zeros(len(bounds), np.int64)
+    allowed = UNLIMITED
+    is_bounded = bounds < _NEVER
+    if is_bounded.any():
+        most = int(bounds[is_bounded].max(initial=0))
+        later = np.arange(most + 1, most + 1 + len(reached.rows) + reached.period)
+        is_met_later = reached.rows[reached.row_of(later)].any(axis=0)
+        allowed = most
+        if (is_met_later & ~is_bounded).any():
+            allowed = BEYOND + most + 1
+        needs = np.where(is_bounded, allowed - bounds, 0)
+    needs[phases != 1] = _NEVER
+    table, within = strings.leaf.automaton.table, np.flatnonzero(phases != 1)
+    is_final = not len(within)
+    while not is_final:
+        least = np.where(table[within] >= 0, needs[table[within]], _NEVER).min(axis=1)
+        is_final = np.array_equal(least, needs[within])
+        needs[within] = least
+    return (needed, allowed), freeze(needs.astype(np.int32))
+
+
+def _nexts(sets: _Recurring) -> Int64Array:
+    begin = len(sets.rows) - sets.period
+    rows = np.concatenate([sets.rows, sets.rows[begin:]])
+    found = np.empty(rows.shape, np.int64)
+    least = np.full(rows.shape[1], _NEVER, np.int64)
+    for m in reversed(range(len(rows))):
+        least = found[m] = np.where(rows[m], m, least)
+    return found[: len(sets.rows)]
+
+
+def _edges(automaton: Automaton, phases: Int32Array) -> tuple[Int64Array, Int64Array]:
+    """Return the pairs of states that one character connects. O(pairs of a state between characters and one within)."""
+    n, is_between = automaton.n_states, phases == 1
+    origins = here = np.flatnonzero(is_between)
+    found: list[Int64Array] = []
+    while len(here):
+        onward = automaton.table[here]
+        at, column = np.nonzero(onward >= 0)
+        pairs = np.unique(origins[at] * n + onward[at, column])
+        origins, here = np.divmod(pairs, n)
+        is_end = is_between[here]
+        found.append(pairs[is_end])
+        origins, here = origins[~is_end], here[~is_end]
+    sources, targets = np.divmod(np.unique(np.concatenate(found)), n)
+    return sources, targets
