@@ -69,7 +69,11 @@ def uses_in(file: str, source: str) -> Iterator[Use]:
     loaded = [one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
     for node in nodes:
         function = node.func if isinstance(node, ast.Call) else None
-        if not isinstance(function, ast.Attribute) or ast.unparse(function.value) != "re" or function.attr in ("escape", "error"):
+        if (
+            not isinstance(function, ast.Attribute)
+            or ast.unparse(function.value) != "re"
+            or function.attr in ("escape", "error")
+        ):
             continue
         method = function.attr
         assert method in ("compile", "match", "fullmatch", "search", "sub", "split", "findall"), f"{file}: {method}"
