@@ -398,9 +398,9 @@ SCHEMAS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     "names of all kinds, n times": (1, 99, lambda n: (
         {"properties": {name * n: {} for name in ("", " ", "\0", "\u2028", '"', "\\", "😀", "\ud800")}}
     )),
-    "n options that are written in any whitespace": (2, 9, lambda n: Attack("schema", "{}", options={
-        "whitespace": nested(n, lambda inner, i: f"(?=.{{0,{9 * i}}}{inner})", " *") + " *",
-    })),
+    "whitespace that looks n ahead": (2, 14, lambda n: (
+        Attack("schema", {}, options={"whitespace": f"(?:(?=[ \\n]* .{{{n}}})[ \\n])*(?:(?=[ \\n]*\\n.{{{n}}})[ \\n])*"})
+    )),
     "whitespace of n states": (30, 501, lambda n: Attack("schema", {}, options={"whitespace": f" {{0,{n}}}"})),
     "n configurations": (99, 20_000, lambda n: Attack("schema", {"type": "string", "maxLength": n}, options={"eager": True})),
     "n end tokens": (9, 20_000, lambda n: Attack("schema", {"type": "integer"}, end_tokens=n)),
