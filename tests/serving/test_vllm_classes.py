@@ -281,8 +281,13 @@ def test_no_large_constraint_is_written_or_read(name: str, tokenizer: Any) -> No
     with pytest.MonkeyPatch.context() as patch:
         for function in ("dumps", "loads"):
             patch.delattr(json, function)
-        asyncio.run(checks.ahead(params))
-        assert "LimitError: file_bytes: " in checks.refusal(params, MODEL)
+        assert "LimitError: file_bytes: " in asyncio.run(refusal_of(checks, params))
+
+
+async def refusal_of(checks: RequestChecks, params: SamplingParams) -> str:
+    """The outcome of both steps of a check, in one task, as vLLM's front end takes them."""
+    await checks.ahead(params)
+    return checks.refusal(params, MODEL)
 
 
 def test_a_dictionary_becomes_text_outside_of_the_event_loop(tokenizer: Any) -> None:
@@ -299,8 +304,7 @@ def test_a_dictionary_becomes_text_outside_of_the_event_loop(tokenizer: Any) -> 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json, "dumps", dumps)
-        asyncio.run(checks.ahead(params))
-        assert checks.refusal(params, MODEL) == ""
+        assert asyncio.run(refusal_of(checks, params)) == ""
     assert len(threads) == 1
     assert threading.get_ident() not in threads
     assert json.loads(params.structured_outputs.json) == schema
