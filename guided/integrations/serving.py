@@ -16,6 +16,7 @@ interpreter for as long as they run.
 Independent of any serving engine; `guided.integrations.vllm` and `guided.integrations.sglang` adapt it.
 """
 
+import gc
 import hashlib
 import json
 import logging
@@ -209,6 +210,8 @@ class Shared(Generic[_Value]):
         # Weights of the computed values, those first that are to be weighed again, and their sum.
         self._weights: OrderedDict[Hashable, int] = OrderedDict()
         self._total = 0
+        # Weight of all values that were dropped so far.
+        self.dropped = 0
         self._lock = new_lock(Rank.INDEX)
 
     def __len__(self) -> int:
@@ -272,7 +275,9 @@ class Shared(Generic[_Value]):
                 if oldest is None:
                     break
                 del self._values[oldest]
-                self._total -= self._weights.pop(oldest)
+                weight = self._weights.pop(oldest)
+                self._total -= weight
+                self.dropped += weight
 
     def _weigh_again(self, key: Hashable) -> None:
         """Note the weight of a computed value; it is then the last to be weighed again."""
@@ -310,7 +315,8 @@ class Indices:
         max_bytes: int | None = None,
     ) -> None:
         self.vocabulary, self._options, self._limits = vocabulary, options or Options(), limits
-        most = _index_cache_bytes() if max_bytes is None else max_bytes
+        self._most = most = _index_cache_bytes() if max_bytes is None else max_bytes
+        self._collected = 0
         self._indices = Shared[_Kept](most, lambda kept: kept.index.n_bytes + kept.source_bytes)
 
     def __len__(self) -> int:
@@ -326,6 +332,11 @@ class Indices:
         """
         options, text = self._unpacked(kind, text)
         kept, known = self._indices.get(_key(kind, text, options), lambda: self._compiled(kind, text, options))
+        dropped = self._indices.dropped
+        if dropped - self._collected > self._most // 4:
+            # Why: parts of an index refer to each other, and Python's collector begins by the number of objects, not by their bytes.
+            self._collected = dropped
+            gc.collect()
         return kept.index, known
 
     def known(self, kind: str, text: str) -> Index | None:

@@ -1,9 +1,11 @@
 """Requests of serving engines: each kind becomes its spec, or is refused with a reason."""
 
 import base64
+import gc
 import json
 import re
 import threading
+import weakref
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -409,6 +411,21 @@ def test_an_index_weighs_what_it_keeps_of_its_source(kind: str, kept: dict[str, 
     assert len(indices) < 6
     plain, _ = indices.index("JSON", json.dumps({"type": "integer", "minimum": 0}))
     assert weights[0] > plain.n_bytes + 50_000
+
+
+def test_dropped_indices_are_freed() -> None:
+    """Python's collector counts objects, not bytes, and parts of an index refer to each other."""
+    indices, alive = Indices(BYTES, max_bytes=2 << 20), []
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(20):
+            schema = {"type": "array", "minItems": number, "description": "x" * 200_000}
+            alive.append(weakref.ref(indices.index("JSON", json.dumps(schema))[0].tables))
+        assert len(indices) <= 5
+        assert sum(one() is not None for one in alive) <= 8
+    finally:
+        gc.enable()
 
 
 def test_the_bound_of_indices_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
