@@ -1,7 +1,7 @@
 """Progress lines on stderr: a spinner, the current work, and its duration.
 
-They appear on terminals only, and vanish when the work is done. Two switches turn them off: the environment variable
-``GUIDED_PROGRESS=0``, and the logger ``guided`` (``logging.getLogger("guided").setLevel(logging.ERROR)``).
+They appear on terminals only, and vanish when the work is done; announcements appear everywhere, and stay. Two switches turn all of them
+off: the environment variable ``GUIDED_PROGRESS=0``, and the logger ``guided`` (``logging.getLogger("guided").setLevel(logging.ERROR)``).
 """
 
 import logging
@@ -16,7 +16,7 @@ from guided.locks import Rank, new_lock
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["is_shown", "notice", "progress", "silenced"]
+__all__ = ["announcement", "is_shown", "notice", "progress", "silenced"]
 
 _logger = logging.getLogger("guided")
 _lock = new_lock(Rank.DISPLAY)
@@ -44,8 +44,8 @@ def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iter
         Replaces the text.
     """
     if not is_shown():
-        if announce and not _is_turned_off() and sys.stderr is not None:
-            sys.stderr.write(f"guided: {text} ...\n")
+        if announce:
+            _write(f"{text} ...")
         yield _ignore
         return
     global _display
@@ -77,6 +77,20 @@ def notice(text: str) -> None:
             _display.console.print(f"guided: {text}", markup=False, highlight=False, soft_wrap=True)
         else:
             sys.stderr.write(f"guided: {text}\n")
+
+
+def announcement(text: str) -> None:
+    """Write a permanent line, on a terminal or not, unless lines are turned off."""
+    if is_shown():
+        notice(text)
+    else:
+        _write(text)
+
+
+def _write(text: str) -> None:
+    """Write a line that no display of `progress` follows."""
+    if not _is_turned_off() and sys.stderr is not None:
+        sys.stderr.write(f"guided: {text}\n")
 
 
 def is_shown() -> bool:

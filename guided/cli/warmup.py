@@ -7,20 +7,25 @@ Numba compiles a kernel for the types of its arguments, so the kernels are not c
 as real ones. Tests check that all kernels are reached, and that real inputs cause no further compilation.
 """
 
+import logging
 import os
 import pkgutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import console, print_json
 from guided.cli.specs import JsonOption
-from guided.progress import progress
+from guided.progress import announcement, progress
+
+# Beginning of the records of `guided.kernels.compiler`.
+_COMPILED = "compiled "
 
 __all__ = ["build_extension", "kernels", "warm", "warmup"]
 
@@ -29,7 +34,7 @@ def warmup(as_json: JsonOption = False) -> int:
     """Compile all kernels now, so that nothing has to wait for it later.
 
     Needed once per machine (about a minute), unless the installed wheel has compiled kernels. With a C compiler, later processes load the
-    code without numba; otherwise from numba's cache. NUMBA_CACHE_DIR sets the folder.
+    code without numba; otherwise from numba's cache. NUMBA_CACHE_DIR sets the folder. Each kernel is shown on stderr.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         raise UsageError("nothing to compile: NUMBA_DISABLE_JIT switches numba's compiler off")
@@ -38,16 +43,23 @@ def warmup(as_json: JsonOption = False) -> int:
     begin = time.perf_counter()
     compiled, reason = 0, ""
     with progress("compiling kernels") as say:
+
+        def advance(what: str) -> None:
+            say(f"compiling kernels: {what}")
+            if what.startswith(_COMPILED):
+                announcement(what)
+
         path = extension.path()
         if extension.is_wanted() and path is None:
             try:
                 path = extension.cache_path()
-                compiled = build_extension(path, lambda what: say(f"compiling kernels: {what}"))
+                compiled = build_extension(path, advance)
             except (extension.BuildError, OSError) as error:
                 path, reason = None, str(error)
         if path is None or not extension.is_wanted():
             _import_all()
-            warm(lambda what: say(f"compiling kernels for numba's cache: {what}"))
+            with _each_kernel(advance):
+                warm(advance)
             found = kernels()
             compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in found.values())
             n_kernels, place = len(found), _folder(found)
@@ -122,9 +134,14 @@ def compile_all(folder: str) -> None:
     """Compile all kernels in this process and write their extension into a folder; print the name of each stage."""
     from guided.kernels.build import build, c_compiler
 
+    def advance(what: str) -> None:
+        print(what, flush=True)
+
     c_compiler()
     _import_all()
-    warm(lambda what: print(what, flush=True))
+    with _each_kernel(advance):
+        warm(advance)
+    advance("an extension of all kernels")
     build(Path(folder))
 
 
@@ -242,6 +259,31 @@ def warm(advance: Callable[[str], None]) -> None:
 
     nothing = np.zeros(0, np.int64)
     copy_rows(nothing, nothing, nothing)
+
+
+@contextmanager
+def _each_kernel(advance: Callable[[str], None]) -> Iterator[None]:
+    """Pass on the records of the logger ``guided.kernels``, one for each kernel that was compiled."""
+    logger, level = logging.getLogger("guided.kernels"), logging.getLogger("guided.kernels").level
+    handler = _Lines(advance)
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+class _Lines(logging.Handler):
+    """Passes on the messages of records."""
+
+    def __init__(self, advance: Callable[[str], None]) -> None:
+        super().__init__()
+        self._advance = advance
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._advance(record.getMessage())
 
 
 def _import_all() -> None:
