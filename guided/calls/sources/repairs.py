@@ -21,7 +21,8 @@ _TRUTHS = frozenset({"additionalItems", "additionalProperties", "nullable", "rea
 _WORDS = {"true": True, "false": False}
 # The values of these keywords are data.
 _DATA = frozenset({"const", "default", "enum", "example", "examples"})
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+# Why at most 400 digits: Python refuses to convert thousands, and no bound has so many.
+_DECIMAL = re.compile(r"-?\d{1,400}(\.\d{1,400})?")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float), "array": (list,), "object": (dict,),
 }  # fmt: skip

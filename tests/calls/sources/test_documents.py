@@ -127,3 +127,9 @@ def test_slips_are_mended_and_recorded() -> None:
     assert repair_document(found) == (found, ())
     with pytest.raises(SchemaError, match="maxLength"):
         read_tools(found)
+
+
+def test_a_bound_written_as_text_of_thousands_of_digits_is_left_as_it_is() -> None:
+    for digits in ("9" * 5_000, "-1." + "0" * 5_000):
+        document = {"components": {"schemas": {"A": {"type": "integer", "maximum": digits}}}}
+        assert repair_document(document) == (document, ())
