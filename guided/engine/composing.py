@@ -10,7 +10,7 @@ from guided.engine.algebra import Composition
 from guided.engine.composed import Composed
 from guided.engine.network import Network, network_of, trimmed
 from guided.engine.specs import NO_TEXT, NO_VALUE, Lowered, StackSpec
-from guided.errors import GrammarError, GuidedError, SchemaError, VocabularyError, brief
+from guided.errors import GrammarError, GuidedError, LimitError, SchemaError, VocabularyError, brief
 from guided.index.composition import CompositionIndex, PartIndex
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
@@ -79,6 +79,9 @@ def compose(
         if network.frame.is_empty():
             raise _no_text(network)
         return ComposedIndex(build_regular(network.frame, vocabulary, limits), origin, (), tuple(notes))
+    # PERF: before the parts are lowered, of which hundreds would take seconds.
+    if max(map(len, network.calls.values()), default=0) > limits.readings:
+        raise LimitError("readings", limits.readings + 1, limits.readings, "the text can be read in too many ways")
     unenforced: dict[tuple[str, str], None] = {}
     letters = np.frombuffer(alphabet, np.bool_)
     tables: list[PartIndex | None] = []

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from guided.automata.build import from_tree
+from guided.automata.automaton import Automaton
+from guided.automata.build import over_characters, spend_together
+from guided.automata.steps import Steps
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Lowered, StackSpec
@@ -113,7 +115,9 @@ class TreeSpec(Composable):
 
     def lower(self, limits: Limits) -> Any:
         """Return the automaton of the tree."""
-        found = from_tree(self.tree, limits)
+        steps = Steps(limits.steps)
+        found = Automaton.from_characters(over_characters(self.tree, limits, steps), limits)
+        spend_together(steps.spent)
         if not self.may_be_empty and found.is_empty():
             raise SchemaError("no value satisfies the schema", "", "schema")
         return found

@@ -13,7 +13,8 @@ Complexity: that of one regular expression of the size of the composition (`guid
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
+from guided.automata.build import from_tree, one_budget
 from guided.automata.calls import with_call_edges
 from guided.automata.minimize import merge_columns
 from guided.automata.nfa import Operand
@@ -38,6 +39,7 @@ from guided.engine.algebra import (
     Stored,
     Text,
 )
+from guided.engine.located import Located, at_place
 from guided.engine.scanning import SEVERAL, scan
 from guided.engine.specs import Choice, Regex, StackSpec
 from guided.errors import LimitError
@@ -51,6 +53,10 @@ from guided.patterns.parse import parse
 
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "operand_of", "trimmed"]
 
+# States of automata of leaves that become part of the frame, which takes 0.1 ms each; further leaves are parts.
+_MOST_CONVERTED = 8_000
+# Steps that the pattern trees of all leaves may take at least: each takes some ten thousand, however small it is.
+_LEAVES_STEPS = 64_000_000
 _ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
 
 
@@ -324,7 +330,8 @@ def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Net
         A leaf cannot be lowered.
     """
     builder = _Trees(limits, merges=merges)
-    node = builder.tree_of(spec)
+    with one_budget(replace(limits, steps=max(limits.steps, _LEAVES_STEPS))):
+        node = builder.tree_of(spec)
     if not builder.parts:
         return Network(from_tree(node, limits), {}, (), builder.empty)
     table, classes, accepting, edges = with_call_edges(node, limits)
@@ -401,6 +408,8 @@ class _Trees:
         self._texts: dict[tuple[tuple[str, ...], tuple[str, ...]], Operand] = {}
         self._parts: list[Leaf] = []
         self._empty: list[Any] = []
+        # States of leaves that were converted to trees.
+        self._n_converted = 0
 
     @property
     def parts(self) -> tuple[Leaf, ...]:
@@ -446,8 +455,10 @@ class _Trees:
             return tree.Literal(item)
         if self._merges and isinstance(item, Choice):
             return _any_of(item.options)
-        if self._merges and isinstance(item, Regex) and item.builder == "guided":
-            found = parse(item.pattern, item.flags, self._limits)
+        spec, place = (item.spec, item.place) if isinstance(item, Located) else (item, "")
+        if self._merges and isinstance(spec, Regex) and spec.builder == "guided":
+            with at_place(place) if place else nullcontext():
+                found = parse(spec.pattern, spec.flags, self._limits)
             # Assertions see only the text of the pattern.
             return tree.Intersect((found,)) if _has_assertions(found) else found
         if self._merges and isinstance(item, Text) and item.max_tokens is None:
@@ -456,7 +467,9 @@ class _Trees:
         if leaf.automaton is None:
             assert leaf.lowered is not None
             return self._call((leaf.lowered.kind, leaf.lowered.fingerprint), leaf)
-        if self._merges and leaf.max_tokens is None:
+        n_states = leaf.automaton.n_states
+        if self._merges and leaf.max_tokens is None and n_states + self._n_converted <= _MOST_CONVERTED:
+            self._n_converted += n_states
             return operand_of(leaf.automaton)
         return self._call((leaf.max_tokens, leaf.automaton), leaf)
 

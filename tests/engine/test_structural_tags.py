@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import guided
+from guided.engine.argument_styles import STYLES
 from guided.engine.compile import compile as compile_index
 from guided.engine.files import load_index
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import GrammarError, GuidedError, LimitError, PatternError, SchemaError
+from guided.integrations.serving import FRONT_END_LIMITS
 from guided.vocabulary.vocabulary import Vocabulary
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -524,3 +526,32 @@ def test_many_triggers_take_linear_work() -> None:
         return count
 
     assert work(200) < 6 * work(50)
+
+
+@pytest.mark.parametrize("style", ["qwen_xml", "deepseek_xml"])
+def test_long_strings_in_a_style_are_parts(style: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 3_000}}, "required": ["a"]}
+    form = STYLES[style]
+    index = compile_index(
+        StructuralTag({"format": {"type": "json_schema", "style": style, "json_schema": schema}}), BYTES
+    )
+    for length in (0, 3_000, 3_001):
+        text = f"{form.before}a{form.between_text}{'b' * length}{form.after}"
+        assert index.accepts(text) == (length <= 3_000)
+    assert not index.accepts(f"{form.before}a{form.between_text}b{form.after}b{form.after}")
+
+
+def test_many_costly_leaves_are_refused_early() -> None:
+    patterns = [{"type": "regex", "pattern": f"[a-z]{{1,{number}}}(foo|bar{number})?"} for number in range(1, 900)]
+    strings = {f"p{number}": {"type": "string", "pattern": f"a{number}.*b"} for number in range(2_000)}
+    arguments = {"type": "json_schema", "style": "qwen_xml", "json_schema": {"type": "object", "properties": strings}}
+    grammars = [{"type": "grammar", "grammar": f'start: "({number}" start ")" | "a"'} for number in range(300)]
+    for content, what in (
+        ({"type": "sequence", "elements": patterns}, "nfa_states"),
+        (arguments, "steps"),
+        ({"type": "or", "elements": grammars}, "readings"),
+    ):
+        tag = StructuralTag({"format": content})
+        with pytest.raises(LimitError) as caught:
+            compile_index(tag, BYTES, FRONT_END_LIMITS)
+        assert caught.value.what == what
