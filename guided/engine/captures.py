@@ -5,7 +5,8 @@ precedence (`guided.engine.algebra`). Each thread has the trail of captured part
 the first is kept, since both have the same future. What all threads agree on is certain, whatever follows; at the end, the first thread
 that may end there gives the reading, as in ``re``.
 
-Complexity: O(threads) per byte; `Limits.readings` bounds the threads.
+Complexity: O(threads, and nodes of the NFA that are entered) per byte; `Limits.readings` bounds the threads, and `Limits.call_steps` the
+steps of each call, and of each kilobyte of its text.
 Ref: Pike's regular expression machine.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
+from guided.automata.steps import Steps
 from guided.engine.algebra import Composition, Named, Part, Repeat
 from guided.engine.network import Leaf, Nfa, nfa_of
 from guided.errors import LimitError
@@ -25,6 +27,11 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Capture", "CaptureReader", "Captures", "list_names"]
 
+# A text is read in parts of this many bytes; each may use all steps of a call.
+_PART = 1024
+# Marks of trails that are compared in one step.
+_MARKS_PER_STEP = 8
+_ADVICE = "the text can be read in too many ways"
 
 # Opens a reader at the beginning of a leaf, and keeps its index locked meanwhile.
 OpenReader: TypeAlias = Callable[[], AbstractContextManager[Reader[Any]]]
@@ -119,6 +126,7 @@ class CaptureReader:
 
     def __init__(self, nfa: Nfa, leaves: list[OpenReader], limits: Limits) -> None:
         self._nfa, self._leaves, self._limits = nfa, leaves, limits
+        self._steps = Steps(limits.call_steps, "call_steps")
         self._at = 0
         # Parts that have certainly begun: each with its begin, and the captures within it.
         self._opened: list[tuple[int, list[Capture]]] = [(0, [])]
@@ -134,9 +142,12 @@ class CaptureReader:
         LimitError
             The text can be read in too many ways.
         """
+        self._steps.begin()
         with ExitStack() as stack:
             readers = _Open(stack, self._leaves)
-            for byte in data:
+            for count, byte in enumerate(data, 1):
+                if not count % _PART:
+                    self._steps.begin()
                 self._at += 1
                 self._step(byte, readers)
         return list(self._agreed(self._threads))
@@ -149,6 +160,7 @@ class CaptureReader:
         return None
 
     def _step(self, byte: int, readers: "_Open") -> None:
+        self._steps.spend(len(self._threads), _ADVICE)
         found: list[_Thread] = []
         seen: set[Any] = set()
         for node, place, trail in self._threads:
@@ -167,7 +179,7 @@ class CaptureReader:
                 if reader.may_end(after):
                     self._enter(self._behind(node, after), trail, found, seen, readers)
             if len(found) > self._limits.readings:
-                raise LimitError("readings", len(found), self._limits.readings, "the text can be read in too many ways")
+                raise LimitError("readings", len(found), self._limits.readings, _ADVICE)
         self._threads = found
 
     def _enter(self, node: int, trail: _Mark | None, found: list[_Thread], seen: set[Any], readers: "_Open") -> None:
@@ -179,6 +191,7 @@ class CaptureReader:
             if node in seen:
                 continue
             seen.add(node)
+            self._steps.spend(1, _ADVICE)
             if node == 1:
                 found.append(_Thread(1, None, trail))
                 continue
@@ -209,6 +222,7 @@ class CaptureReader:
     def _agreed(self, threads: list[_Thread]) -> Iterator[Capture]:
         """Yield the parts that ended on all trails, and cut the marks that all trails share off them."""
         trails = [_marks(thread.trail) for thread in threads]
+        self._steps.spend(sum(map(len, trails)) // _MARKS_PER_STEP, _ADVICE)
         count = 0
         for column in zip(*trails, strict=False):
             first = column[0]

@@ -53,6 +53,8 @@ from guided.patterns.parse import parse
 
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "operand_of", "trimmed"]
 
+# States that a node of an `Nfa` counts as, since it takes as much time and memory.
+_PER_NODE = 2
 # States of automata of leaves that become part of the frame, which takes 0.1 ms each; further leaves are parts.
 _MOST_CONVERTED = 8_000
 # Steps that the pattern trees of all leaves may take at least: each takes some ten thousand, however small it is.
@@ -135,8 +137,9 @@ class _Builder:
     def node(self, mark: tuple[Part, bool] | None = None) -> int:
         nfa = self.nfa
         number = len(nfa.edges)
-        if number >= self._limits.nfa_states:
-            raise LimitError("nfa_states", number + 1, self._limits.nfa_states, "the composition has too many parts")
+        if _PER_NODE * number >= self._limits.nfa_states:
+            given = _PER_NODE * (number + 1)
+            raise LimitError("nfa_states", given, self._limits.nfa_states, "the composition has too many parts")
         nfa.edges.append(None)
         nfa.onward.append([])
         nfa.marks.append(mark)

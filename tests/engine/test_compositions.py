@@ -680,3 +680,17 @@ def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
     assert counts[1] < 6 * counts[0]
     with pytest.raises(LimitError, match=r"^nfa_states: "):
         compile_index(Text([chr(0x4E00 + n) + "ab" for n in range(2_000)]) + "a", BYTES)
+
+
+def test_captures_take_at_most_their_steps() -> None:
+    spec = Repeat(Repeat(Repeat(Optional("a"), 0, 20), 0, 20), 0, 20).named("a") + "c"
+    with pytest.raises(LimitError, match=r"^call_steps: "):
+        Captures(spec, Limits(call_steps=5_000)).of(b"aac")
+    with pytest.raises(LimitError, match=r"^readings: "):
+        Captures(spec, Limits()).of(b"aac")
+    found = Captures(Repeat(Regex("[a-z]").named("a")) + "c", Limits(call_steps=20_000)).of(b"ab" * 4_000 + b"c")
+    assert found is not None
+    assert len(found) == 8_000
+    with pytest.raises(LimitError, match=r"^nfa_states: "):
+        Captures(spec, Limits(nfa_states=100_000))
+    assert Captures(spec, Limits(nfa_states=200_000)).nfa.leaves
