@@ -26,7 +26,7 @@ class Limits:
     depth : int
         Nesting of groups in a pattern.
     intervals : int
-        Intervals of characters in the sets of a pattern (a class such as ``\w`` has hundreds).
+        Intervals of characters in the sets of a pattern, or of all terminals of a grammar (a class such as ``\w`` has hundreds).
     nfa_states : int
         States of the nondeterministic automaton, counted repeats included; parts of a pattern (each counts four in a str, three
         in a tree); bytes of a choice's texts.

@@ -352,14 +352,15 @@ class Lexemes:
 
 def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
     """Return the states reached by whole characters, ascending."""
-    found = np.zeros(len(scanner.table), np.bool_)
-    work = np.unique(scanner.starts[scanner.starts >= 0])
-    while len(work):
-        found[work] = True
-        targets = np.unique(np.concatenate([column[work] for column in columns]))
-        work = targets[targets >= 0]
-        work = work[~found[work]]
-    return np.flatnonzero(found)
+    rows = np.stack(columns, axis=1).tolist()
+    work = np.unique(scanner.starts[scanner.starts >= 0]).tolist()
+    found = set(work)
+    for state in work:
+        for target in rows[state]:
+            if target >= 0 and target not in found:
+                found.add(target)
+                work.append(target)
+    return np.array(sorted(found), np.int64)
 
 
 def _begin_of_last(text: bytes) -> int:

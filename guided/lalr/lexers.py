@@ -26,6 +26,7 @@ from guided.lalr.terminals import Lexer, LexerContext, Terminal
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.first import first_characters
+from guided.patterns.source import Intervals
 
 __all__ = ["lexer_plugins", "parsed_pattern"]
 
@@ -165,9 +166,11 @@ def _without_keywords(
 
 
 def _matcher(limits: Limits, steps: Steps) -> _Whole:
+    intervals = Intervals(limits.intervals)
+
     @cache
     def first(pattern: str) -> Charset:
-        return first_characters(terminal_tree(Terminal("", pattern, 0), limits))
+        return first_characters(terminal_tree(Terminal("", pattern, 0), limits, intervals))
 
     @cache
     def scanner(pattern: str) -> OwnScanner:

@@ -27,6 +27,7 @@ from guided.lalr.scanner import terminal_tree
 from guided.lalr.size import check_size
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
+from guided.patterns.source import Intervals
 
 __all__ = ["import_sources", "tables_of_object", "tables_of_text"]
 
@@ -92,9 +93,10 @@ def tables_of_text(
         steps.spend(check_size(text, limits, start), "the grammar is too large")
         lark = Lark(text, **options)
         tables = read_tables(lark, lark.parser.parser.analysis)
+        intervals = Intervals(limits.intervals)
         for terminal in tables.lexer.terminals:
             if _UNUSUAL.search(terminal.pattern):
-                terminal_tree(terminal, limits)
+                terminal_tree(terminal, limits, intervals)
         return tables
 
 

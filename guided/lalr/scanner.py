@@ -26,6 +26,7 @@ from guided.lalr.terminals import Lexer, Terminal
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse_in_order
+from guided.patterns.source import Intervals
 from guided.patterns.tree import Chars, Concat, Literal, Node
 
 __all__ = ["NOTHING", "Scanner", "scanner_of", "terminal_tree"]
@@ -122,7 +123,8 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     LimitError
         A budget is exceeded.
     """
-    trees = [terminal_tree(terminal, limits) for terminal in lexer.terminals]
+    intervals = Intervals(limits.intervals)
+    trees = [terminal_tree(terminal, limits, intervals) for terminal in lexer.terminals]
     words = [(owner, word, _characters(trees[word])) for owner, word in lexer.keywords]
     program = program_of(trees, limits)
     numbers = {charset: number for number, charset in enumerate(program.charsets)}
@@ -153,8 +155,8 @@ def _examples(parts: Partition) -> tuple[bytes, ...]:
     return tuple(chr(code).encode() for code in parts.starts[first[classes != INVALID]].tolist())
 
 
-def terminal_tree(terminal: Terminal, limits: Limits) -> Node:
-    """Parse a terminal's pattern.
+def terminal_tree(terminal: Terminal, limits: Limits, intervals: Intervals | None = None) -> Node:
+    """Parse a terminal's pattern; ``intervals`` is a counter to continue.
 
     Raises
     ------
@@ -162,7 +164,7 @@ def terminal_tree(terminal: Terminal, limits: Limits) -> Node:
         The pattern is invalid or uses a feature that no automaton supports.
     """
     try:
-        return parse_in_order(terminal.pattern, terminal.flags, limits)
+        return parse_in_order(terminal.pattern, terminal.flags, limits, intervals)
     except PatternError as error:
         raise GrammarError(
             f"{error.reason}, at position {error.position} of /{terminal.pattern}/", terminal.name

@@ -27,7 +27,7 @@ from guided.patterns.escapes import escape
 from guided.patterns.flags import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, join, of_argument
 from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, OpenGroup, opening
 from guided.patterns.quantifiers import quantifier
-from guided.patterns.source import Source
+from guided.patterns.source import Intervals, Source
 from guided.patterns.tree import Look, Node
 from guided.patterns.width import max_width
 
@@ -80,23 +80,30 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
         The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters exceed ``intervals``, or
         it has more groups, operators and runs of letters than a quarter of ``nfa_states``.
     """
-    return without_outer_anchors(_tree(pattern, flags, limits, union))
+    return without_outer_anchors(_tree(pattern, flags, limits, union, limits.intervals))
 
 
-def parse_in_order(pattern: str, flags: int, limits: Limits) -> Node:
+def parse_in_order(pattern: str, flags: int, limits: Limits, intervals: Intervals | None = None) -> Node:
     """Return the tree of a pattern with the preferences of a backtracking matcher: for ``match`` instead of ``fullmatch``.
 
-    Alternatives keep their order, lazy repeats are marked, and no anchor is dropped. Arguments and errors are those of `parse`.
+    Alternatives keep their order, lazy repeats are marked, and no anchor is dropped. Arguments and errors are those of `parse`, and
+    ``intervals`` a counter to continue.
     """
-    return _tree(pattern, flags, limits, union_in_order)
+    return _tree(pattern, flags, limits, union_in_order, intervals or limits.intervals)
 
 
-def _tree(pattern: str, flags: int, limits: Limits, join: Callable[[Sequence[Node], Spend], Node]) -> Node:
+def _tree(
+    pattern: str,
+    flags: int,
+    limits: Limits,
+    join: Callable[[Sequence[Node], Spend], Node],
+    intervals: int | Intervals,
+) -> Node:
     if not isinstance(pattern, str):
         raise TypeError(f"a pattern must be a str, not {type(pattern).__name__}")
     if len(pattern) > limits.pattern_length:
         raise LimitError("pattern_length", len(pattern), limits.pattern_length)
-    source = Source(pattern, limits.intervals)
+    source = Source(pattern, intervals)
     surrogate = _SURROGATE.search(pattern)
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())

@@ -5,14 +5,36 @@ pattern can request one, so the work is not linear in the text.
 """
 
 import re
+from dataclasses import dataclass
 
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
 
-__all__ = ["Source"]
+__all__ = ["Intervals", "Source"]
 
 # Cost of a search among all code points, in intervals (20 ms against 0.3 us).
 _SEARCH = 1 << 16
+_MOST_INTERVALS = Limits().intervals
+
+
+@dataclass(slots=True)
+class Intervals:
+    """Number of intervals of characters computed so far, for one pattern or several, and their limit."""
+
+    limit: int
+    spent: int = 0
+
+    def spend(self, count: int) -> None:
+        """Count computed intervals.
+
+        Raises
+        ------
+        LimitError
+            ``intervals`` was exceeded.
+        """
+        self.spent += count
+        if self.spent > self.limit:
+            raise LimitError("intervals", self.spent, self.limit, "use fewer or simpler sets of characters")
 
 
 class Source:
@@ -24,16 +46,16 @@ class Source:
         The whole pattern.
     position : int
         Offset of the next character to read.
-    spent : int
-        Intervals of characters computed so far.
+    spend : callable
+        Counts intervals of characters.
     """
 
-    __slots__ = ("_limit", "_properties", "position", "spent", "text")
+    __slots__ = ("_properties", "position", "spend", "text")
 
-    def __init__(self, text: str, max_intervals: int = Limits().intervals) -> None:
+    def __init__(self, text: str, intervals: int | Intervals = _MOST_INTERVALS) -> None:
         self.text = text
-        self.position = self.spent = 0
-        self._limit = max_intervals
+        self.position = 0
+        self.spend = (Intervals(intervals) if isinstance(intervals, int) else intervals).spend
         self._properties: set[str] = set()
 
     @property
@@ -78,18 +100,6 @@ class Source:
             raise self.error(f"missing {terminator}, unterminated name", start)
         self.position = end + 1
         return self.text[start:end]
-
-    def spend(self, intervals: int) -> None:
-        """Count computed intervals of characters.
-
-        Raises
-        ------
-        LimitError
-            ``intervals`` was exceeded.
-        """
-        self.spent += intervals
-        if self.spent > self._limit:
-            raise LimitError("intervals", self.spent, self._limit, "use fewer or simpler sets of characters")
 
     def spend_on_property(self, name: str) -> None:
         """Count a property by name: its first use is a search among all code points.

@@ -10,9 +10,12 @@ import lark
 import pytest
 from lark import load_grammar
 
+from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr import loading
+from guided.lalr.lexemes import Lexemes
 from guided.lalr.refusals import _OTHER_NOTATIONS, _Text
+from guided.lalr.scanner import scanner_of
 from guided.lalr.size import TOKEN, check_size
 from guided.limits import Limits
 from tests.executed import executed_lines
@@ -234,3 +237,39 @@ def test_scanners_of_all_terminals_share_the_budget() -> None:
     tables(patterns(1), limits)
     with pytest.raises(LimitError, match="steps"):
         tables(patterns(10), limits)
+
+
+def test_sets_of_characters_of_all_terminals_share_the_budget() -> None:
+    def patterns(count: int) -> str:
+        return f"start: {' | '.join(f'A{i}' for i in range(count))}\n" + "\n".join(
+            f"A{i}: /[^\\W\\d]{i};/" for i in range(count)
+        )
+
+    limits = Limits(intervals=30_000)
+    scanner_of(tables(patterns(2)).lexer, limits)
+    lexer = tables(patterns(40)).lexer
+    with pytest.raises(LimitError, match="intervals"):
+        scanner_of(lexer, limits)
+
+
+def test_long_lookaheads_are_counted_by_their_length() -> None:
+    """What is owed has 2**length states, each with the letters since the lexeme's end."""
+
+    def visited(length: int) -> int:
+        lexer = tables(f'start: A "b"*\nA: /a(?=.{{{length}}}b)/').lexer
+        scanner, steps = scanner_of(lexer, Limits()), Steps(2_000_000)
+        lexemes = Lexemes(scanner, steps)
+        lines = executed_lines(lambda: lexemes.fresh(int(scanner.starts[0, scanner.first_left]), frozenset()))
+        assert steps.spent > steps.limit
+        return lines
+
+    assert visited(200) < 0.5 * visited(20)
+
+
+def test_a_repeat_takes_the_same_work_for_each_of_its_states() -> None:
+    def compiled(count: int) -> int:
+        found = tables(f"start: A\nA: /(ab){{2,{count}}}c/")
+        return executed_lines(lambda: Lexemes(scanner_of(found.lexer, Limits()), Steps(1 << 40)))
+
+    few, many = compiled(200), compiled(400)
+    assert many <= 2.3 * few
