@@ -202,19 +202,21 @@ class _Reader:
         )
         if tokens == 0:
             return Alternatives(stop) if stop else ""
-        if characters is None:
+        # The end is not part of the text. A text never contains an end, so it contains nothing around one.
+        excludes = tuple(text for text in excludes if not any(end in text for end in stop))
+        is_apart = tokens is None and any(_overlaps(text, end) for text in excludes for end in stop)
+        if characters is None and not is_apart:
             return Text(stop=stop, excludes=excludes, max_tokens=tokens)
         if tokens is not None:
             reason = "max_chars and max_tokens cannot be enforced together: leave out one"
             raise SchemaError(reason, f"{at}/max_chars", "max_chars")
-        text: Node = repeat(_CHARACTER, 0, characters)
-        without = [containing(excludes)] if excludes else []
+        tree: Node = repeat(_CHARACTER, 0, characters)
+        if excludes:
+            tree = Intersect((tree, Complement(containing(excludes))))
         if stop:
-            ends = alternate(map(Literal, stop))
-            text = concat([text, ends])
             # The first occurrence of a stop string ends the text.
-            without.append(concat([containing(stop), _CHARACTER]))
-        tree = Intersect((text, *map(Complement, without))) if without else text
+            found = concat([tree, alternate(map(Literal, stop))])
+            tree = Intersect((found, Complement(concat([containing(stop), _CHARACTER]))))
         source = (str(characters), repr(excludes), repr(stop))
         return located(TreeSpec.of(tree, "text", *source), at)
 
@@ -376,6 +378,11 @@ def _dispatched(
     if not loops:
         return Alternatives((branch, rest))
     return Concatenation((*(() if first is None else (first,)), Repeat(branch), rest))
+
+
+def _overlaps(text: str, end: str) -> bool:
+    """Return whether a text may occur at the beginning of an end, or within it."""
+    return text in end or any(text.endswith(end[:length]) for length in range(1, min(len(end), len(text) + 1)))
 
 
 def _get(given: Any, name: str, at: str) -> Any:

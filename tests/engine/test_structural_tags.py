@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -555,3 +556,18 @@ def test_many_costly_leaves_are_refused_early() -> None:
         with pytest.raises(LimitError) as caught:
             compile_index(tag, BYTES, FRONT_END_LIMITS)
         assert caught.value.what == what
+
+
+@pytest.mark.parametrize("most", [None, 3])
+@pytest.mark.parametrize("excludes", [["<b>"], ["<"], ["x<"], ["x<b>x", "xx"], ["b>"], ["b", "<b"]])
+def test_the_end_of_a_tag_is_not_part_of_its_text(excludes: list[str], most: int | None) -> None:
+    content = {"type": "any_text", "excludes": excludes} | ({} if most is None else {"max_chars": most})
+    index = compile_index(
+        StructuralTag({"format": {"type": "tag", "begin": "", "content": content, "end": "<b>"}}), BYTES
+    )
+    for letters in (letters for length in range(7) for letters in product("<b>x", repeat=length)):
+        text = "".join(letters)
+        inner = text.removesuffix("<b>")
+        is_first = text.find("<b>") == len(inner) < len(text)
+        is_allowed = not any(each in inner for each in excludes) and (most is None or len(inner) <= most)
+        assert index.accepts(text) == (is_first and is_allowed), text
