@@ -14,7 +14,7 @@ __all__ = ["Intervals", "Source"]
 
 # Cost of a search among all code points, in intervals (20 ms against 0.3 us).
 _SEARCH = 1 << 16
-_MOST_INTERVALS = Limits().intervals
+_INTERVALS = Limits().intervals
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Source:
 
     __slots__ = ("_properties", "position", "spend", "text")
 
-    def __init__(self, text: str, intervals: int | Intervals = _MOST_INTERVALS) -> None:
+    def __init__(self, text: str, intervals: int | Intervals = _INTERVALS) -> None:
         self.text = text
         self.position = 0
         self.spend = (Intervals(intervals) if isinstance(intervals, int) else intervals).spend
