@@ -161,7 +161,7 @@ def test_bounds_are_those_of_the_unrolled_automaton(condition: Any, more: dict[s
     if strings is None:
         return
     sources, targets = strings.edges
-    last, n = strings.starts[-1], strings.leaf.automaton.n_states
+    last, n = strings.starts[-1], len(strings.between)
     # From here on each set of states recurs, and nothing changes with the length.
     longest = last + 4 * n + 40
     live = np.zeros((longest + 2, n), np.bool_)
@@ -174,7 +174,7 @@ def test_bounds_are_those_of_the_unrolled_automaton(condition: Any, more: dict[s
         allowed = register(strings.registers[1], count)
         for state in np.flatnonzero(met).tolist():
             if count == 0 or live[count, state] or live[count - 1][sources[targets == state]].any():
-                assert (allowed >= strings.allowed[state]) == live[count, state]
+                assert (allowed >= strings.allowed[strings.between[state]]) == live[count, state]
         # Only through live states: no string continues from others.
         after = np.zeros_like(met)
         after[targets[(met & live[count])[sources]]] = True

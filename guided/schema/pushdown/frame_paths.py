@@ -38,6 +38,8 @@ _SPACE = 0x20
 _PER_CONTROL = 5
 # Characters of one step of a completion, and more than any string has.
 _STEP, _FAR = 64, 1 << 40
+# Steps that one character of them costs a call.
+_PER_CHARACTER = 10
 
 
 class TargetValuation(NamedTuple):
@@ -186,19 +188,30 @@ class FramePaths:
                     found = path, reached, interval, target.suits
         assert best is not None, "every control is live"
         (path, state, interval, suits), left = found, best[1]
+        reaching = strings.reaching(interval, suits)
+        # Why one less: a step of `RUN` says that all the code points needed come next.
+        run = RUN if needed > RUN and strings.starts[interval] >= strings.registers[0] else RUN - 1
+        if not path and left > run and reaching.row(left - run)[strings.place(state)]:
+            character, reached = self._characters_from(strings, state)[0]
+            if reached == state and len(character) == 1:
+                return character * run
+        n_characters = min(left, _STEP)
+        self._parts.tables.steps.spend(
+            _PER_CHARACTER * n_characters, "the search for the shortest completion takes too many steps"
+        )
         text = bytearray(path)
-        for _ in range(min(left, _STEP)):
+        for _ in range(n_characters):
             left -= 1
-            path, state = next(
-                (path, reached)
-                for path, reached in self._characters_from(strings, state)
-                if strings.reaches(reached, interval, left, suits)
-            )
+            row = reaching.row(left)
+            path, state = next(one for one in self._characters_from(strings, state) if row[strings.place(one[1])])
             text += path
         return bytes(text) if left else bytes(text) + b'"'
 
     def _characters_from(self, strings: CountedStrings, state: int) -> list[tuple[bytes, int]]:
-        """Return the states between characters after the next one, with shortest bytes, in the order in which completions try them."""
+        """Return the states between characters after the next one, with shortest bytes, in the order in which completions try them.
+
+        The state itself comes first, so that a long way repeats one character.
+        """
         automaton = strings.leaf.automaton
         key = id(automaton), state
         found = self._characters.get(key)
@@ -213,6 +226,7 @@ class FramePaths:
                     if target >= 0 and target not in met:
                         met.add(target)
                         (found if phases.item(target) == 1 else todo).append((path + bytes([byte]), target))
+            found.sort(key=lambda one: one[1] != state)
             self._characters[key] = found
         return found
 

@@ -30,6 +30,8 @@ __all__ = ["CountedStrings", "counted_strings"]
 
 # Most characters until sets must recur, longest common period, and greatest length.
 _ROWS, _PERIOD, _LONGEST = 2048, 512, BEYOND >> 1
+# Most pairs of a state and a count that are compared.
+_CELLS = 1 << 21
 _NEVER = 1 << 40
 # Edges followed in one step.
 _PER_STEP = 64
@@ -40,14 +42,20 @@ class _Recurring(NamedTuple):
 
     Attributes
     ----------
-    rows : ndarray[bool], shape (n, n_states)
-        The first sets.
+    rows : ndarray[bool], shape (n, n_between)
+        The first sets, of states between characters (`CountedStrings.between`).
     period : int
         Set m is set m - period if m is at least n.
     """
 
     rows: BoolArray
     period: int
+
+    def row(self, m: int) -> BoolArray:
+        """Return a set."""
+        begin = len(self.rows) - self.period
+        found: BoolArray = self.rows[m if m < len(self.rows) else begin + (m - begin) % self.period]
+        return found
 
     def row_of(self, m: Int64Array) -> Int64Array:
         """Return the numbers of rows that equal sets."""
@@ -62,7 +70,7 @@ class _Reach(NamedTuple):
     ----------
     sets : _Recurring
         Set m: the states from which exactly m characters lead to an end.
-    nexts : ndarray[int64], shape (n, n_states)
+    nexts : ndarray[int64], shape (n, n_between)
         For each row of ``sets`` the least number of characters that is not less.
     """
 
@@ -70,7 +78,7 @@ class _Reach(NamedTuple):
     nexts: Int64Array
 
     def least(self, m: Int64Array) -> Int64Array:
-        """Return the least numbers of characters that are at least ``m``, shape (len(m), n_states); `_NEVER` if there is none."""
+        """Return the least numbers of characters that are at least ``m``, shape (len(m), n_between); `_NEVER` if there is none."""
         index = self.sets.row_of(m)
         return self.nexts[index] + (m - index)[:, None]
 
@@ -91,6 +99,8 @@ class CountedStrings:
     measure : Measure
     allowed : ndarray[int32], shape (n_states,)
         Code points that must be allowed at each state, by its bound (`guided.automata.pushdown`).
+    between : ndarray[int64], shape (n_between,)
+        The states between two characters.
     registers : (int, int)
         Code points needed, up to the last length that matters, and allowed, at the beginning of a string.
     cost : int
@@ -107,22 +117,24 @@ class CountedStrings:
     ) -> None:
         self.leaf, self.key, self.starts, self.outcomes = leaf, key, starts, outcomes
         self.measure, self.allowed, self.registers = measure, measure.needs, (0, UNLIMITED)
+        self.between: Int64Array = np.flatnonzero(measure.phases == 1)
         self.cost = 0
         self._reaches: dict[bytes, _Reach | None] = {}
         self._edges: tuple[Int64Array, Int64Array] | None = None
 
     @property
     def edges(self) -> tuple[Int64Array, Int64Array]:
-        """The pairs of states between characters that one character connects: sources and targets."""
+        """The pairs of states that one character connects, by their positions in ``between``: sources and targets."""
         if self._edges is None:
-            self._edges = _edges(self.leaf.automaton, self.measure.phases)
+            sources, targets = _edges(self.leaf.automaton, self.between)
+            self._edges = np.searchsorted(self.between, sources), np.searchsorted(self.between, targets)
         return self._edges
 
     def ends(self, interval: int, suits: Callable[[int], bool]) -> BoolArray:
-        """Return the states at which a string may end with such a valuation if its length is in an interval."""
+        """Return at which states of ``between`` a string may end with such a valuation if its length is in an interval."""
         automaton = self.leaf.automaton
         labels = [label for label, bits in self.outcomes.items() if bits[interval] >= 0 and suits(bits[interval])]
-        found: BoolArray = automaton.accepting & np.isin(automaton.labels, labels)
+        found: BoolArray = automaton.accepting[self.between] & np.isin(automaton.labels[self.between], labels)
         return found
 
     def reach(self, ends: BoolArray) -> _Reach | None:
@@ -136,9 +148,7 @@ class CountedStrings:
 
     def reached(self) -> _Recurring | None:
         """Return the states that exactly m characters lead to, for each m; None if too many sets do not recur."""
-        start = np.zeros(self.leaf.automaton.n_states, np.bool_)
-        start[0] = True
-        return self._recurring(start, *self.edges)
+        return self._recurring(self.between == 0, *self.edges)
 
     def _recurring(self, first: BoolArray, sources: Int64Array, targets: Int64Array) -> _Recurring | None:
         met: dict[bytes, int] = {}
@@ -163,22 +173,26 @@ class CountedStrings:
 
         ``state``: between two characters, after ``count`` of them.
         """
-        found = [(_NEVER, 0)]
+        found, place = [(_NEVER, 0)], self.place(state)
         for interval, start in enumerate(self.starts):
             left = self.end(interval) - count
             if left > 0:
                 reach = self.reach(self.ends(interval, suits))
                 if reach is not None:
-                    least = reach.least(np.array([max(start - count, 0)])).item(0, state)
+                    least = reach.least(np.array([max(start - count, 0)])).item(0, place)
                     if least < left:
                         found.append((least, interval))
         return min(found)
 
-    def reaches(self, state: int, interval: int, characters: int, suits: Callable[[int], bool]) -> bool:
-        """Return whether exactly so many characters may lead from a state to an end with such a valuation."""
+    def place(self, state: int) -> int:
+        """Return the position of a state in ``between``."""
+        return int(np.searchsorted(self.between, state))
+
+    def reaching(self, interval: int, suits: Callable[[int], bool]) -> _Recurring:
+        """Return the states from which exactly m characters may lead to an end with such a valuation, for each m."""
         reach = self.reach(self.ends(interval, suits))
         assert reach is not None
-        return bool(reach.sets.rows[reach.sets.row_of(np.array([characters])).item(), state])
+        return reach.sets
 
     def valuations(self) -> tuple[int, ...]:
         """Return the truths of the observed formulas that occur, as bits."""
@@ -187,7 +201,8 @@ class CountedStrings:
         automaton, found = self.leaf.automaton, set[int]()
         for interval, start in enumerate(self.starts):
             counts = np.arange(start, min(self.end(interval), start + len(reached.rows) + reached.period))
-            states = reached.rows[reached.row_of(counts)].any(axis=0) & automaton.accepting
+            states = self.between[reached.rows[reached.row_of(counts)].any(axis=0)]
+            states = states[automaton.accepting[states]]
             found.update(self.outcomes[label][interval] for label in np.unique(automaton.labels[states]).tolist())
         return tuple(sorted(found - {-1}))
 
@@ -221,7 +236,9 @@ def counted_strings(
     counts = np.unique(
         np.concatenate([np.arange(max(start - near, 0), start + period + 1) for start in (*starts, near)])
     )
-    live = np.zeros((len(counts), leaf.automaton.n_states), np.bool_)
+    if len(counts) * len(found.between) > _CELLS:
+        return None
+    live = np.zeros((len(counts), len(found.between)), np.bool_)
     for interval, reach in zip(intervals, reaches, strict=True):
         assert reach is not None
         least = reach.least(np.maximum(starts[interval] - counts, 0))
@@ -253,7 +270,8 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
     is_observed = len({one for bits in strings.outcomes.values() for one in bits} - {-1}) > 1
     # Why beyond the greatest length: then the count is always known, and with it which valuations are in reach.
     needed = starts[last + 1] if is_observed and last + 1 < len(starts) else starts[last]
-    needs = np.zeros(len(bounds), np.int64)
+    needs = np.full(len(phases), _NEVER)
+    needs[strings.between] = 0
     allowed = UNLIMITED
     is_bounded = bounds < _NEVER
     if is_bounded.any():
@@ -263,8 +281,7 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
         allowed = most
         if (is_met_later & ~is_bounded).any():
             allowed = BEYOND + most + 1
-        needs = np.where(is_bounded, allowed - bounds, 0)
-    needs[phases != 1] = _NEVER
+        needs[strings.between[is_bounded]] = allowed - bounds[is_bounded]
     table, within = strings.leaf.automaton.table, np.flatnonzero(phases != 1)
     is_final = not len(within)
     while not is_final:
@@ -284,10 +301,12 @@ def _nexts(sets: _Recurring) -> Int64Array:
     return found[: len(sets.rows)]
 
 
-def _edges(automaton: Automaton, phases: Int32Array) -> tuple[Int64Array, Int64Array]:
+def _edges(automaton: Automaton, between: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the pairs of states that one character connects. O(pairs of a state between characters and one within)."""
-    n, is_between = automaton.n_states, phases == 1
-    origins = here = np.flatnonzero(is_between)
+    n = automaton.n_states
+    is_between = np.zeros(n, np.bool_)
+    is_between[between] = True
+    origins = here = between
     found: list[Int64Array] = []
     while len(here):
         onward = automaton.table[here]
