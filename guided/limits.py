@@ -49,7 +49,7 @@ class Limits:
         computed, except for the results of `Index.explore`, and computes it again on demand.
     call_steps : int
         Elementary steps of one call of an index with a stack: parts of formulas, alternatives of values, steps of completions. The
-        default takes 1 to 3 s of CPU time. The formulas of a whole schema, or its finite automaton (``eager``), may take eight times
+        default takes 1 to 3 s of CPU time. The formulas of a whole schema, or its finite automaton (``eager``), may take twice
         as many.
     file_bytes : int
         Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file; characters of a JSON text,
@@ -108,7 +108,7 @@ class Limits:
     nfa_states: int = 2_000_000
     states: int = 1_000_000
     transitions: int = 64_000_000
-    steps: int = 200_000_000
+    steps: int = 160_000_000
     tokens: int = 1 << 22
     token_length: int = 1 << 20
     index_bytes: int = 1 << 29

@@ -21,7 +21,7 @@ __all__ = ["flattened"]
 
 _BYTES = [bytes([byte]) for byte in range(256)]
 # All configurations together may take the steps of this many calls.
-_CALLS = 8
+_CALLS = 2
 
 
 def flattened(automaton: Pushdown, most: int) -> Automaton | None:

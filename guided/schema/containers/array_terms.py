@@ -199,6 +199,7 @@ def _ends(term: _Term, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spen
     """Yield the ways to end an array, ignoring ``uniqueItems``."""
     n_prefix = term.n_prefix
     needed = min(term.least, n_prefix)
+    spend(needed)
     if 0 <= term.most < term.least or not all(can_be(term.required_of_item(position)) for position in range(needed)):
         return
     if term.least > n_prefix and not can_be(term.required_of_item(n_prefix)):
@@ -209,6 +210,7 @@ def _ends(term: _Term, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spen
     end = needed
     while end < n_prefix and (term.most < 0 or end < term.most) and can_be(term.required_of_item(end)):
         end += 1
+    spend(end - needed)
     spare = needed + len(term.against) + sum(least for least, _ in term.counts.values()) + 2
     if (
         term.past_values is not None

@@ -10,6 +10,7 @@ the object is live if
 Complexity: the formula of each label once per object; then a few operations on sets of labels per key.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -86,13 +87,25 @@ class ConjunctiveState(NamedTuple):
             room = rules.most - self.members - needed.bit_count()
             if room <= 0:
                 labels &= keys.labels_of(needed) if room == 0 else 0
-        if rules.least > self.members + 1 and not labels & keys.other_labels:
-            labels = sum(1 << label for label in ones(labels) if self._can_reach(alive, label))
+        short = rules.least - self.members - 1
+        if short > 0 and not labels & keys.other_labels:
+            labels &= self._leaving(alive & ~keys.labels_of(self.seen), short)
         return labels
 
-    def _can_reach(self, alive: int, label: int) -> bool:
-        after = self.next(label)
-        return after.members + (alive & ~self.rules.keys.labels_of(after.seen)).bit_count() >= self.rules.least
+    def _leaving(self, left: int, short: int) -> int:
+        """Return the labels of the names after which at least ``short`` of the labels ``left`` may still come, as bits. O(log names)."""
+        keys = self.rules.keys
+        if left.bit_count() <= short:
+            return 0
+        n_ordered = keys.n_ordered if self.rules.is_ordered else 0
+        # An ordered name closes itself and those before it, any other name only itself.
+        n_early = bisect_left(
+            range(n_ordered),
+            True,
+            key=lambda name: (left & ~keys.labels_of(keys.closed_by(name, True))).bit_count() < short,
+        )
+        late = (1 << n_ordered) - (1 << n_early)
+        return left & ~keys.labels_of(late)
 
     def may_come(self, labels: int) -> bool:
         """Return whether a key of one of these labels may come."""

@@ -25,6 +25,8 @@ __all__ = ["ITEM", "ArrayState", "ObjectState", "SharedContext", "object_state"]
 ITEM = 0
 # From this number of alternatives on, each alternative computes its labels separately.
 _MANY_OPTIONS = 4
+# Mentioned names per step; each takes some operations on sets of all labels.
+_NAMES_PER_STEP = 4
 
 
 class SharedContext:
@@ -253,6 +255,7 @@ class ObjectState(NamedTuple):
         found = shared.layouts.get(self.table)
         if found is None:
             found = shared.layouts[self.table] = KeyLayout.of(self.keys)
+        shared.formulas.spend(len(mentioned) // _NAMES_PER_STEP)
         yield from found.groups(mentioned, is_ordered=shared.is_ordered)
 
     def _options(self) -> "list[ObjectState] | None":

@@ -42,7 +42,7 @@ _DEEPEST = 32
 # Subschemas of parts that are lowered together with their parent: all of a typical schema, and 0.2 ms of a large one.
 _AT_ONCE = 64
 # Step budget of a whole schema's formulas, in calls of its index.
-_CALLS = 8
+_CALLS = 2
 # Limits that every schema was already checked against when it was compiled.
 _LIMITS = Limits()
 # Most names that a note lists.

@@ -46,6 +46,8 @@ CLOSE = -1
 _ENOUGH = 8
 # Steps that one alternative costs a call.
 _PER_CHOICE = 20
+# Labels compared per step.
+_LABELS_PER_STEP = 4
 _FEW, _FEW_TERMS = 4, 16
 # Bytes of a member besides its key and value: two quotes, a colon and a comma.
 _AROUND = 4
@@ -282,6 +284,7 @@ class Shortest:
         if state.needed:
             return [self._required_members(state)]
         labels = ones(state.labels())
+        self._formulas.steps.spent += len(labels) // _LABELS_PER_STEP
         short = rules.least - state.members - _FEW
         # Why a single label: choosing some of many in any order would make a new state for each choice.
         if short > 0 and most is not None:

@@ -30,8 +30,8 @@ from guided.schema.strings.languages import ANY_LENGTH, complement, has_lengths,
 
 __all__ = ["Language", "evaluate", "language"]
 
-# Measured: truths that are copied in the time of one step, and steps in the time of an atom with a small automaton.
-_BITS_PER_STEP, _PER_ATOM = 8, 20_000
+# Measured: truths that are copied in the time of one step, and steps in the time of an atom with a small automaton and of a cell.
+_BITS_PER_STEP, _PER_ATOM, _PER_CELL = 8, 20_000, 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,7 @@ class _Product:
         self.atoms.append(atom)
         self.parts, classes = joint(self.parts, dfa.partition)
         table, left, right = _pairs(self.table, dfa.table, classes, "minus", self._limits, self.atoms)
-        n_steps = _PER_ATOM + table.size + self._bits.size // _BITS_PER_STEP
+        n_steps = _PER_ATOM + _PER_CELL * table.size + self._bits.size // _BITS_PER_STEP
         self._steps.spend(n_steps, "too many string constraints at once")
         holds = (dfa.accepting[right] & (right >= 0)).astype(np.int64)
         before = self._of_label[self.labels[left]]

@@ -14,6 +14,8 @@ __all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "names_of", "pattern_formula"
 ALWAYS, NEVER = -2, -1
 # The name index of undeclared keys.
 OTHER = -1
+# Names compared per step.
+_NAMES_PER_STEP = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, floa
 def value_of(formulas: Formulas, atom: Atom, name: str | None, bits: int, names_formula: dict[int, int]) -> int:
     """Return the formula that a ("properties", ...) atom requires of the value of a key."""
     _, declared, patterns, others = atom
+    formulas.spend((len(declared) + len(patterns)) // _NAMES_PER_STEP)
     found = [value for key, value in declared if key == name]
     found += [value for source, value in patterns if bits >> names_formula[pattern_formula(formulas, source)] & 1]
     return formulas.conjunction(found) if found else int(others)

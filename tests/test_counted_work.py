@@ -1,0 +1,139 @@
+"""Budgets see the work: hostile specs run under a tracer that compares counted steps with executed lines.
+
+A step of a call (`Limits.call_steps`) stands for some microseconds, a step of a compile (`Limits.steps`) for about 8 ns, a line of Python
+for about a tenth of a microsecond. A loop that no budget sees runs many lines for few steps, or for none. Lines of a spec's size are free:
+reading a spec is linear. Kernels run no lines; they count their own steps.
+"""
+
+import random
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from guided.automata.steps import Steps
+from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Regex, Spec
+from guided.errors import GuidedError
+from guided.guide.guide import Guide
+from tests.hostile.random_specs import a_schema
+from tests.schema.engine import BYTES
+
+# Lines per step of a call and of a compile, and lines per character of a spec.
+PER_CALL_STEP, PER_STEP, PER_CHARACTER, SPARE = 40, 0.4, 100, 20_000
+
+
+def words(count: int) -> list[str]:
+    draw = random.Random(3)
+    return sorted({"".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(4, 9))) for _ in range(count)})
+
+
+def closed(count: int, **more: Any) -> dict[str, Any]:
+    names = {f"name{i}": {"type": "integer"} for i in range(count)}
+    return {"type": "object", "properties": names, "additionalProperties": False, **more}
+
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "a minimum of members of a closed object": closed(300, minProperties=150),
+    "items that must contain values": {
+        "type": "array", "prefixItems": [{"contains": {"const": i}} for i in range(200)], "minItems": 200,
+    },
+    "items with bounds": {
+        "type": "array", "prefixItems": [{"type": "integer", "minimum": 7 * i} for i in range(80)], "minItems": 80,
+    },
+    "many names that depend on each other": {
+        "type": "object", "properties": dict.fromkeys(words(60), True), "dependentRequired": {name: words(60)[:5] for name in words(60)},
+    },
+}  # fmt: skip
+PATTERNS = {
+    "alternatives that begin with lookaheads": "(?:" + "|".join(f"(?!{word})[a-z]+" for word in words(400)) + ")*",
+    "lookbehinds in a row": "".join(f"(?<!{word})[a-z]" for word in words(120)),
+}
+
+
+class Work:
+    """Counts the lines of the package that run in a block, and the steps that it counts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.lines = 0
+        self.counters: list[Steps] = []
+        made, begun = Steps.__init__, Steps.begin
+
+        def noted(steps: Steps, *given: Any, **named: Any) -> None:
+            made(steps, *given, **named)
+            self.counters.append(steps)
+
+        def restarted(steps: Steps) -> None:
+            # Why here too: the counter of an index is a copy.
+            begun(steps)
+            if not any(one is steps for one in self.counters):
+                self.counters.append(steps)
+
+        monkeypatch.setattr(Steps, "__init__", noted)
+        monkeypatch.setattr(Steps, "begin", restarted)
+
+    def trace(self, run: Callable[[], Any]) -> Any:
+        def of_line(_frame: FrameType, event: str, _argument: object) -> Any:
+            self.lines += event == "line"
+            return of_line
+
+        def of_call(frame: FrameType, _event: str, _argument: object) -> Any:
+            return of_line if "/guided/" in frame.f_code.co_filename else None
+
+        before = sys.gettrace()
+        sys.settrace(of_call)
+        try:
+            return run()
+        except GuidedError as error:
+            return error
+        finally:
+            sys.settrace(before)
+
+    def steps(self, what: str) -> int:
+        return sum(one.spent for one in self.counters if one.what == what)
+
+    def check(self, size: int) -> None:
+        seen = PER_CALL_STEP * self.steps("call_steps") + PER_STEP * self.steps("steps") + PER_CHARACTER * size + SPARE
+        assert self.lines <= seen, (self.lines, self.steps("call_steps"), self.steps("steps"), size)
+
+
+def compile_and_ask(spec: Spec, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile, and ask for a mask and for what remains; check the work of each by itself."""
+    work = Work(monkeypatch)
+    index = work.trace(lambda: compile_spec(spec, BYTES))
+    work.check(size)
+    if not isinstance(index, Index):
+        return
+    asks: list[Callable[[Guide], Any]] = [
+        lambda guide: guide.mask(),
+        lambda guide: guide.remaining,
+        lambda guide: guide.mask_within(1_000),
+    ]
+    for ask in asks:
+        work.lines = 0
+        work.counters.clear()
+        work.trace(lambda ask=ask: ask(index.guide()))
+        work.check(size)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_steps_of_a_schema_follow_its_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = SCHEMAS[name]
+    compile_and_ask(JsonSchema(schema, whitespace="compact"), len(str(schema)), monkeypatch)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_steps_of_a_pattern_follow_its_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    work.trace(lambda: compile_spec(Regex(PATTERNS[name]), BYTES))
+    work.check(len(PATTERNS[name]))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_steps_of_a_random_schema_follow_its_lines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = a_schema(random.Random(seed))
+    compile_and_ask(JsonSchema(schema, unsupported="record"), len(str(schema)), monkeypatch)
