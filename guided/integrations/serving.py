@@ -68,6 +68,7 @@ FRONT_END_LIMITS = Limits(
     mask_bytes=16 << 20,
     growth_bytes=16 << 20,
     call_steps=200_000,
+    dead_end_steps=20_000_000,
     schema_depth=100,
     schema_parts=200_000,
     digits=1_000,
