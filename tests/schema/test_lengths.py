@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import jsonschema
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
@@ -264,3 +265,14 @@ def test_automata_count_where_registers_cannot() -> None:
     guide.advance(ord("a"))
     assert guide.validate(b"b")
     assert index.remaining(guide.state) == 4
+
+
+@pytest.mark.parametrize("length", [300, 1_000_000])
+def test_completions_of_long_strings_repeat_a_character(length: int) -> None:
+    index = compiled({"type": "string", "pattern": "^[a-z]+@[a-z]+$", "minLength": length})
+    assert index.remaining(index.initial) == length + 2
+    guide = index.guide()
+    guide.advance_many(b'"a@')
+    assert index.remaining(guide.state) == length - 1
+    assert isinstance(index.tables, PushdownIndex)
+    assert index.tables.automaton.tables.steps.spent < 10_000
