@@ -24,7 +24,7 @@ from tests.hostile.random_specs import a_schema
 from tests.schema.engine import BYTES
 
 # Lines per step of a call and of a compile, and lines per character of a spec.
-PER_CALL_STEP, PER_STEP, PER_CHARACTER, SPARE = 40, 0.4, 100, 20_000
+PER_CALL_STEP, PER_STEP, PER_CHARACTER, SPARE = 25, 0.4, 60, 20_000
 
 
 def words(count: int) -> list[str]:
