@@ -55,8 +55,8 @@ __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "operand
 
 # States that a node of an `Nfa` counts as, since it takes as much time and memory.
 _PER_NODE = 2
-# States of automata of leaves that become part of the frame, which takes 0.1 ms each; further leaves are parts.
-_MOST_CONVERTED = 8_000
+# States of the automata of leaves that become part of the frame, at 0.1 ms each; further leaves are parts of their own.
+_STATES_CONVERTED = 8_000
 # Steps that the pattern trees of all leaves may take at least: each takes some ten thousand, however small it is.
 _LEAVES_STEPS = 64_000_000
 _ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
@@ -471,7 +471,7 @@ class _Trees:
             assert leaf.lowered is not None
             return self._call((leaf.lowered.kind, leaf.lowered.fingerprint), leaf)
         n_states = leaf.automaton.n_states
-        if self._merges and leaf.max_tokens is None and n_states + self._n_converted <= _MOST_CONVERTED:
+        if self._merges and leaf.max_tokens is None and n_states + self._n_converted <= _STATES_CONVERTED:
             self._n_converted += n_states
             return operand_of(leaf.automaton)
         return self._call((leaf.max_tokens, leaf.automaton), leaf)
