@@ -11,6 +11,7 @@ import linecache
 import random
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from guided.errors import GuidedError, LimitError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from tests.hostile import client, odd
-from tests.hostile.client import Attack, Client, Endless, limits_over, steps, vocabulary
+from tests.hostile.client import Attack, Client, Cost, Endless, limits_over, steps, vocabulary
 from tests.hostile.random_specs import KINDS, attack
 from tests.hostile.table import ROWS
 
@@ -35,29 +36,37 @@ SMALL, FRONT_END = limits_over(100), limits_over(10, FRONT_END_LIMITS)
 MOST, MOST_TO_MAKE = 1_500_000, 12_000_000
 
 
-def check(sent: Attack, draw: random.Random) -> Client:
+def check(sent: Attack, seed: str) -> Client:
     """Send an input; each call may take so many steps."""
     found = Client(steps, SMALL, FRONT_END, n_tokens=4)
-    found.send(sent, draw)
-    assert not [
-        cost for cost in found.costs if cost.cost > (MOST_TO_MAKE if cost.entry in ("make", "server") else MOST)
-    ]
+    with suppress(Endless):
+        found.send(sent, random.Random(seed))
+        if not _too_many(found):
+            return found
+    # Why again: the first call of a kernel may compile it, which takes millions of steps.
+    found = Client(steps, SMALL, FRONT_END, n_tokens=4)
+    found.send(sent, random.Random(seed))
+    assert not _too_many(found)
     return found
+
+
+def _too_many(found: Client) -> list[Cost]:
+    return [cost for cost in found.costs if cost.cost > (MOST_TO_MAKE if cost.entry in ("make", "server") else MOST)]
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_each_row_takes_bounded_work(name: str) -> None:
     row = ROWS[name]
     for size in sorted({row.small, min(2 * row.small, row.full)}):
-        check(row.attack(size), random.Random(name))
+        check(row.attack(size), name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_specs_take_bounded_work(kind: str) -> None:
     clients = []
     for number in range(12):
-        draw = random.Random(f"{kind} {number}")
-        clients.append(check(attack(kind, draw, is_large=False), draw))
+        seed = f"{kind} {number}"
+        clients.append(check(attack(kind, random.Random(seed), is_large=False), seed))
     assert any(found.n_steps for found in clients)
 
 
