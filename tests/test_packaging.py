@@ -314,6 +314,7 @@ def test_make_lists_its_targets_and_knows_them() -> None:
         "test-all",
         "test-with",
         "test-serving",
+        "hostile",
         "lint",
         "bench",
         "docs",

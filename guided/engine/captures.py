@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import cache
+from threading import RLock
 from typing import Any, NamedTuple, TypeAlias
 
 from guided.automata.steps import Steps
@@ -23,6 +24,7 @@ from guided.errors import LimitError
 from guided.index.pushdown import PushdownIndex
 from guided.index.reader import Reader, table_reader
 from guided.limits import Limits
+from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Capture", "CaptureReader", "Captures", "list_names"]
@@ -102,6 +104,8 @@ class Captures:
         self._stacks = {
             number: _Stack(leaf, limits) for number, leaf in enumerate(self.nfa.leaves) if leaf.automaton is None
         }
+        # Why one lock: a text locks the indices of leaves in the order in which it meets them, and another text in another order.
+        self._lock = new_lock(Rank.COMPOSITION)
 
     def reader(self) -> "CaptureReader":
         """Return a reader at the beginning of a text."""
@@ -111,7 +115,7 @@ class Captures:
                 leaves.append(self._stacks[number].opened())
             else:
                 leaves.append(_always(table_reader(leaf.automaton)))
-        return CaptureReader(self.nfa, leaves, self.limits)
+        return CaptureReader(self.nfa, leaves, self.limits, self._lock)
 
     def of(self, data: bytes) -> list[Capture] | None:
         """Return the named parts of a whole text in order of their ends; None if the text is not in the language."""
@@ -124,14 +128,14 @@ class Captures:
 class CaptureReader:
     """Reads one text. Made by `Captures.reader`; not thread-safe."""
 
-    def __init__(self, nfa: Nfa, leaves: list[OpenReader], limits: Limits) -> None:
-        self._nfa, self._leaves, self._limits = nfa, leaves, limits
+    def __init__(self, nfa: Nfa, leaves: list[OpenReader], limits: Limits, lock: RLock) -> None:
+        self._nfa, self._leaves, self._limits, self._lock = nfa, leaves, limits, lock
         self._steps = Steps(limits.call_steps, "call_steps")
         self._at = 0
         # Parts that have certainly begun: each with its begin, and the captures within it.
         self._opened: list[tuple[int, list[Capture]]] = [(0, [])]
         self._threads: list[_Thread] = []
-        with ExitStack() as stack:
+        with self._lock, ExitStack() as stack:
             self._enter(0, None, self._threads, set(), _Open(stack, leaves))
 
     def feed(self, data: bytes) -> list[Capture]:
@@ -143,7 +147,7 @@ class CaptureReader:
             The text can be read in too many ways.
         """
         self._steps.begin()
-        with ExitStack() as stack:
+        with self._lock, ExitStack() as stack:
             readers = _Open(stack, self._leaves)
             for count, byte in enumerate(data, 1):
                 if not count % _PART:

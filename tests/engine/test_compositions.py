@@ -4,8 +4,10 @@ import json
 import pickle
 import re
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import make_dataclass
 from itertools import product
+from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
 
 import pytest
@@ -222,6 +224,38 @@ def test_captures_equal_those_of_re(spec: Composition, text: str) -> None:
         # A repeated group of `re` may hold an empty last repetition, and repetitions with separators have no groups.
         if (begin, end) != (len(text[:begin]), len(text[:begin])) and name in last and "Repeat" not in repr(spec):
             assert last[name] == (len(text[:begin].encode()), len(text[:end].encode()))
+
+
+def test_threads_read_parts_in_different_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text holds the index of each part that it has met, and waits for the next: two orders must not wait for each other."""
+    first, second = JsonSchema({"type": "array"}), JsonSchema({"type": "object"})
+    finder = Captures((first + second).named("one") | ("-" + second + first).named("other"), Limits())
+    met, reading = Barrier(2), PushdownIndex.reading
+
+    @contextmanager
+    def slow_reading(index: PushdownIndex, state: int) -> Any:
+        with reading(index, state) as reader:
+            # Until the other thread has a part of its own, if it can.
+            with suppress(BrokenBarrierError):
+                met.wait(0.2)
+            yield reader
+
+    found: dict[str, Any] = {}
+    readers = {text: finder.reader() for text in ("[1]{}", "-{}[1]")}
+    readers["-{}[1]"].feed(b"-")
+    monkeypatch.setattr(PushdownIndex, "reading", slow_reading)
+    threads = [
+        Thread(
+            target=lambda text=text: found.update({text: readers[text].feed(text.lstrip("-").encode())}), daemon=True
+        )
+        for text in readers
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    names = {text: [capture.part.name for capture in found[text] + readers[text].close()] for text in readers}
+    assert names == {"[1]{}": ["one"], "-{}[1]": ["other"]}
 
 
 @settings(max_examples=examples(50), deadline=None)
