@@ -31,6 +31,8 @@ __all__ = ["Context", "Event", "Keyword", "Ordered", "determinize_in_order"]
 
 # As in `guided.automata.lookaround`: a step here costs about as much as this many compiled ones.
 _STEP_COST = 250
+# A state's further cost here, and in the tables that a parser's lexer makes of it.
+_STATE_COST = 4_000
 _TOO_MANY = "the terminals are too ambiguous"
 _NOTHING: frozenset[Any] = frozenset()
 
@@ -217,6 +219,7 @@ class _Construction:
         if number == len(self.work):
             self.work.append(state)
             self._check(number)
+            self.steps.spend(_STATE_COST, _TOO_MANY)
         return number
 
     def _check(self, number: int) -> None:

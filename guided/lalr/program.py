@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from guided.automata.nfa import NFA, build_nfa
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
@@ -31,6 +32,10 @@ from guided.patterns.width import min_width
 __all__ = ["AGAIN", "ENTER", "JUMP", "LOOK", "MATCH", "READ", "SPLIT", "Instruction", "Program", "program_of"]
 
 READ, SPLIT, JUMP, LOOK, ENTER, AGAIN, MATCH = range(7)
+
+# As in `guided.automata.lookaround`: a part of a terminal takes 4 us.
+_VISIT_COST = 500
+_TOO_LONG = "shorten the terminals or their counts"
 
 
 class Instruction(NamedTuple):
@@ -64,15 +69,15 @@ class Program:
     nfa: NFA | None
 
 
-def program_of(trees: Sequence[Node], limits: Limits) -> Program:
-    """Compile terminals given as ordered trees (`guided.patterns.parse.parse_in_order`).
+def program_of(trees: Sequence[Node], limits: Limits, steps: Steps | None = None) -> Program:
+    """Compile terminals given as ordered trees (`guided.patterns.parse.parse_in_order`); the cost is added to ``steps``.
 
     Raises
     ------
     LimitError
-        ``nfa_states`` or ``transitions`` of ``limits`` is exceeded.
+        ``nfa_states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
     """
-    emitter = _Emitter(limits.nfa_states)
+    emitter = _Emitter(limits.nfa_states, steps or Steps(limits.steps))
     starts = []
     for number, tree in enumerate(trees):
         starts.append(len(emitter.code))
@@ -142,8 +147,8 @@ _Task: TypeAlias = Node | _Patch | _Branch | _Rest | _Copies | _Closed
 class _Emitter:
     """Builds the program."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
+    def __init__(self, limit: int, steps: Steps) -> None:
+        self.limit, self.steps = limit, steps
         self.code: list[Instruction] = []
         self.looks: list[Look] = []
         self.charsets: list[Charset] = []
@@ -162,10 +167,12 @@ class _Emitter:
         while tasks:
             self._visits += 1
             if self._visits > self.limit:
-                raise LimitError("nfa_states", self._visits, self.limit, "shorten the terminals or their counts")
+                raise LimitError("nfa_states", self._visits, self.limit, _TOO_LONG)
+            self.steps.spend(_VISIT_COST, _TOO_LONG)
             match tasks.pop():
                 case Literal(text):
                     self._visits += len(text)
+                    self.steps.spend(_VISIT_COST * len(text), _TOO_LONG)
                     for character in text:
                         self._read(Charset.char(character))
                 case Chars(charset):
@@ -217,7 +224,7 @@ class _Emitter:
         left = None if node.maximum is None else node.maximum - node.minimum
         self._visits += node.minimum
         if self._visits > self.limit:
-            raise LimitError("nfa_states", self._visits, self.limit, "shorten the terminals or their counts")
+            raise LimitError("nfa_states", self._visits, self.limit, _TOO_LONG)
         tasks.append(_Patch(ends))
         if left is None or left > 0:
             tasks.append(_Copies(node, left, ends, min_width(node.item) == 0))

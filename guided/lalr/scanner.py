@@ -123,10 +123,10 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     LimitError
         A budget is exceeded.
     """
-    intervals = Intervals(limits.intervals)
+    steps, intervals = steps or Steps(limits.steps), Intervals(limits.intervals)
     trees = [terminal_tree(terminal, limits, intervals) for terminal in lexer.terminals]
     words = [(owner, word, _characters(trees[word])) for owner, word in lexer.keywords]
-    program = program_of(trees, limits)
+    program = program_of(trees, limits, steps)
     numbers = {charset: number for number, charset in enumerate(program.charsets)}
     keywords = [
         Keyword(owner, word, tuple(numbers[charset] for charset in spelling)) for owner, word, spelling in words

@@ -273,3 +273,20 @@ def test_a_repeat_takes_the_same_work_for_each_of_its_states() -> None:
 
     few, many = compiled(200), compiled(400)
     assert many <= 2.3 * few
+
+
+def test_a_terminal_of_many_states_is_refused_before_they_are_made() -> None:
+    lexer = tables("start: A\nA: /(ab){2,50000}c/").lexer
+    with pytest.raises(LimitError, match="steps"):
+        scanner_of(lexer, Limits())
+
+    def refused(count: int) -> int:
+        found, limits = tables(f"start: A\nA: /(ab){{2,{count}}}c/").lexer, Limits(steps=1_000_000)
+
+        def make() -> None:
+            with pytest.raises(LimitError, match="steps"):
+                scanner_of(found, limits)
+
+        return executed_lines(make)
+
+    assert refused(40_000) <= 1.1 * refused(4_000)
