@@ -79,6 +79,7 @@ __all__ = [
     "PENDING",
     "PER_CELL",
     "PER_CELL_BELOW",
+    "PER_CONTROL",
     "PLAN",
     "RUN",
     "UNLIMITED",
@@ -95,7 +96,7 @@ _BY_CONTROL = ("rows", "info", "live")
 # 4 MiB, the size from which numpy asks for pages of 2 MiB.
 _ROOM, _GROWTH = 3968, 4
 # Measured bytes of memory of a control, a reaction and a cell.
-_PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
+PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 # If a string still needs more code points than this, a completion step is one byte repeated this often, if one byte is possible.
 RUN = 256
 # Code points allowed where some continuations have a greatest length and others have none: the register never falls below this.
@@ -326,7 +327,7 @@ class PushdownTables:
     def n_bytes(self) -> int:
         """Approximate bytes of memory of the tables."""
         return (
-            _PER_CONTROL * self.n_controls
+            PER_CONTROL * self.n_controls
             + _PER_REACTION * self.n_reactions
             + _PER_CELL * self.n_cells
             + 8 * (self.n_guards + self.n_allows)
@@ -377,9 +378,11 @@ class PushdownTables:
         LimitError
             There are too many controls.
         """
+        # Before there is room: a gigabyte is not allocated to be refused.
+        self.steps.spend(n, "the automaton has too many states")
         first = self.make_room(n)
         self.info[first : first + n] = _PLAIN
-        self.register(n)
+        self.n_controls += n
         return first
 
     def register(self, n: int) -> None:

@@ -1,5 +1,6 @@
 """Frames of strings read what their automata read, wherever they run on in a common frame."""
 
+import json
 import random
 
 import numpy as np
@@ -8,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.arrays import DEAD
-from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, action_entry
+from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, PushdownTables, action_entry
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
+from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
@@ -199,3 +201,53 @@ def test_masks_with_excluded_strings(schema: dict[str, object]) -> None:
             guide.advance(int(np.flatnonzero(bits)[0]))
             left -= 1
     assert n_met >= 2
+
+
+LONG = [f"{number**3 % 10**9:09}" for number in range(100, 900)]
+FEW_BYTES = Limits(growth_bytes=1_000_000)
+BYTES = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
+
+
+@pytest.mark.parametrize("escapes", ["canonical", "any"])
+@pytest.mark.parametrize(
+    ("inner", "place"),
+    [
+        ({"enum": LONG}, "/items/enum"),
+        ({"enum": [None, *LONG]}, "/items/enum"),
+        ({"type": "string", "enum": LONG}, "/items/enum"),
+        ({"anyOf": [{"enum": LONG}, {"type": "null"}]}, "/items/anyOf/0/enum"),
+        ({"pattern": f"^({'|'.join(LONG)})$", "type": "string"}, "/items/pattern"),
+    ],
+)
+def test_a_list_that_no_text_could_contain_is_refused_at_once(inner: object, place: str, escapes: str) -> None:
+    spec = JsonSchema({"type": "array", "items": inner}, escapes=escapes)
+    with pytest.raises(LimitError, match=f"{place} lists too many") as caught:
+        compile_spec(spec, BYTES, limits=FEW_BYTES)
+    assert caught.value.what == "growth_bytes"
+    compile_spec(spec, BYTES)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"enum": LONG[:40]}, LONG[3]),
+        ({"enum": LONG, "pattern": "^001"}, LONG[0]),
+        ({"allOf": [{"enum": LONG}, {"enum": LONG[:5]}]}, LONG[3]),
+        ({"anyOf": [{"type": "string", "not": {"enum": LONG}}, {"type": "null"}]}, None),
+    ],
+)
+def test_a_list_of_which_little_is_left_is_not_refused(schema: object, text: str | None) -> None:
+    guide = compile_spec(JsonSchema(schema), BYTES, limits=FEW_BYTES).guide()
+    for byte in json.dumps(text).encode():
+        guide.mask()
+        guide.advance(byte)
+    assert guide.is_accepting
+
+
+def test_a_frame_is_counted_before_it_has_room() -> None:
+    tables = PushdownTables()
+    tables.steps.limit = 1_000
+    room = len(tables.rows)
+    with pytest.raises(LimitError, match="call_steps"):
+        tables.reserve(100_000)
+    assert (len(tables.rows), tables.n_controls) == (room, 0)

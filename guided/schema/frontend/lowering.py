@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
+from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
@@ -32,6 +33,7 @@ from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_pr
 from guided.schema.frontend.references import References
 from guided.schema.frontend.resources import Context, Target
 from guided.schema.frontend.site import Site, typed
+from guided.schema.strings.overlay import canonical_body, has_one_body
 
 __all__ = ["Lowering"]
 
@@ -43,6 +45,8 @@ _DEEPEST = 32
 _AT_ONCE = 64
 # Step budget of a whole schema's formulas, in calls of its index.
 _CALLS = 2
+# Most states of an automaton for all spellings of a character: four bytes, or two escapes of six that share a backslash with others.
+_STATES_OF_CHARACTER = 16
 # Limits that every schema was already checked against when it was compiled.
 _LIMITS = Limits()
 # Most names that a note lists.
@@ -87,6 +91,8 @@ class Lowering:
         The constants of large enumerations.
     listed_at : dict of int to (tuple, int)
         Location of each such enumeration, and the position of the next atom in the schema's text.
+    long_lists : dict of int to tuple
+        Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_lists`).
     origins : dict of int to tuple
         Location of the first occurrence of some atoms: minimum counts and ``uniqueItems``.
     constants : dict of int to (list or dict, int)
@@ -128,6 +134,7 @@ class Lowering:
         "listed",
         "listed_at",
         "lists_items",
+        "long_lists",
         "misspelled",
         "narrowed",
         "nested",
@@ -161,6 +168,7 @@ class Lowering:
         self.sequence: dict[int, float] = {}
         self.listed = Constants(limits.digits, formulas.spend)
         self.listed_at: dict[int, tuple[Location, int]] = {}
+        self.long_lists: dict[int, Location] = {}
         self._listed_formulas: dict[int, int] = {}
         self.origins: dict[int, Location] = {}
         self.references = References(schema, registry or {}, closes=not options.additional_properties)
@@ -280,6 +288,18 @@ class Lowering:
         while key < len(self._places):
             self.expand(key)
             key += 1
+
+    def strings(self, texts: list[str], location: Location) -> int:
+        """Return the atom of listed strings."""
+        listed = tuple(sorted(set(texts)))
+        found = self.formulas.atom(("strings", listed))
+        most = self.limits.growth_bytes * 3 // (4 * PER_CONTROL)
+        size = sum(map(len, listed)) * _STATES_OF_CHARACTER
+        if size > most and has_one_body(listed, self.options.escapes):
+            size = sum(len(canonical_body(text)) for text in listed)
+        if size > most:
+            self.long_lists.setdefault(found, location)
+        return found
 
     def refuse(self, reason: str, location: Location, keyword: str) -> None:
         """Record a keyword that cannot be enforced, or raise, depending on the options."""

@@ -63,6 +63,9 @@ class Lowering(Protocol):
     def constant_later(self, value: Any, location: Location) -> int:
         """Return the formula of one value, lowered on demand."""
 
+    def strings(self, texts: list[str], location: Location) -> int:
+        """Return the atom of listed strings."""
+
     def refuse(self, reason: str, location: Location, keyword: str) -> None:
         """Reject a keyword that cannot be enforced, or record it."""
 

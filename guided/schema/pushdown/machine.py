@@ -103,6 +103,7 @@ class SchemaMachine:
         self.formulas = formulas
         formulas.steps = self.tables.steps
         self.context = SchemaContext(formulas, lowering, options, limits, self.structure.alphabet)
+        self.context.check_lists()
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context, self.structure, self.tables)
         self.end = self.structure.end

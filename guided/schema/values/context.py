@@ -12,12 +12,14 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray
 from guided.automata.automaton import Automaton
+from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, JsonOptions
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.exact import fraction
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.spelling import number_bodies
@@ -208,6 +210,36 @@ class SchemaContext:
             steps = found.cost + found.automaton.n_states
             self.formulas.steps.spend(steps, f"the automaton of a {kind} has too many states")
         return found
+
+    def check_lists(self) -> None:
+        """Refuse listed strings whose automaton alone is larger than an index may grow, so that no text could contain them.
+
+        Raises
+        ------
+        LimitError
+            An automaton is too large.
+        """
+        long_lists = self.lowering.long_lists
+        if not long_lists:
+            return
+        nodes, most = self.formulas.nodes, self.limits.growth_bytes
+        # Why not those negated: all other strings need no automaton of these.
+        negated = {node[1] for node in nodes if node[0] == "!"}
+        holding: dict[int, list[tuple[int, set[int]]]] = {}
+        for formula, node in enumerate(nodes):
+            if node[0] == "&" and formula not in negated:
+                for member in node[1]:
+                    if nodes[member][0] == "string" and nodes[member][1] in long_lists:
+                        holding.setdefault(nodes[member][1], []).append((formula, set(node[1])))
+        for atom, found in holding.items():
+            # Why the largest: conditions beside the list may leave few of its strings.
+            formula, _ = max(found, key=lambda one: len(one[1]))
+            leaf = string_automaton(self.formulas, (self.typed(formula, "string"),), self.options, self.limits)
+            # As an index that starts over: one text may take three quarters.
+            needed = leaf.automaton.n_states * PER_CONTROL * 4 // 3
+            if needed > most:
+                place = pointer_of(long_lists[atom])
+                raise LimitError("growth_bytes", needed, most, f"{place} lists too many or too long strings")
 
     def distinguished(self, kind: str, numbered: int) -> Leaf:
         """Return the automaton of a set of strings or numbers, each labeled with its number as a constant."""

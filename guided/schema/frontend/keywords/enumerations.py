@@ -91,7 +91,7 @@ def _one_of(lowering: Lowering, values: list[Any], location: Location, depth: in
         else:
             raise SchemaError(f"{shown(value)} is not a JSON value", pointer_of(location[0]), str(location[1]))
     if texts:
-        listed = formulas.atom(("strings", tuple(sorted(set(texts)))))
+        listed = lowering.strings(texts, location)
         others.append(formulas.conjunction([formulas.atom(("type", "string")), formulas.atom(("string", listed))]))
     if numbers:
         listed = formulas.atom(("number", formulas.disjunction(numbers)))

@@ -48,7 +48,7 @@ def pattern(site: Site, value: Any) -> None:
         site.strings.append(site.atom("pattern", value))
     else:
         words = found[2] if found[1] is None else found[1]
-        site.strings.append(site.atom("strings", tuple(sorted(set(words.split("|"))))))
+        site.strings.append(site.lowering.strings(words.split("|"), (site.location, "pattern")))
 
 
 def check_pattern(limits: Limits, source: str, pointer: str, keyword: str) -> None:
