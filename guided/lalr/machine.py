@@ -44,6 +44,9 @@ _NONE: frozenset[int] = frozenset()
 _WORD = (1 << 64) - 1
 # Pseudo-bytes of `Reads`: the end of the text, and "check only whether the hypotheses are live".
 _END_READ, _NOTHING_READ = -1, -2
+# Steps of a call for a control, besides the one for its place in the tables: it takes 15 us and 2 KB.
+_CONTROL_COST = 3
+_TOO_MANY = "the grammar's terminals overlap in too many ways"
 
 
 class LalrMachine(Pushdown):
@@ -281,11 +284,13 @@ class LalrMachine(Pushdown):
     def _control(self, hypotheses: frozenset[Hypothesis]) -> int:
         found = self._controls.get(hypotheses)
         if found is None:
+            # Why first: if these exceed a budget, no control without its guard stays behind.
+            self._tables.steps.spend(_CONTROL_COST, _TOO_MANY)
+            wanted = self.reader.guard(hypotheses)
             found = self._controls[hypotheses] = self._tables.reserve(1)
             self._sets.append(hypotheses)
             self._tables.rows[found] = UNKNOWN
             self._tables.info[found, LIVE] = MANY + 1
-            wanted = self.reader.guard(hypotheses)
             if wanted is not None:
                 self._tables.guard(found, np.array([self._words(wanted)], np.uint64))
             # After the control is stored: its end action may lead back to it.

@@ -24,6 +24,7 @@ from guided.lalr.scanner import scanner_of
 from guided.lalr.stack_symbols import StackSymbols, bits
 from guided.lalr.stacks import Stacks as ParserStacks
 from guided.lalr.tables import LalrTables
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_loading import PYTHON
@@ -233,3 +234,20 @@ def test_masks_equal_the_tokens_that_can_be_read(
             check_masks(index_of(tables, Vocabulary([*tokens, None], eos=[len(tokens)])), rng, 5)
     except (GrammarError, LimitError):
         return
+
+
+def test_a_control_is_several_steps_of_a_call() -> None:
+    """What is owed after the first character is its last eleven letters: 2^11 texts, each with controls of its own."""
+    text = "start: (A | B)*\nA: /a(?=.{11}b)/\nB: /[ab]/"
+    tables, limits = guided.Grammar(text).tables, Limits(call_steps=20_000, dead_end_steps=1_000_000)
+    machine = LalrMachine(tables, scanner_of(tables.lexer, limits), tables.starts[0], limits, ANY_BYTE)
+    before = machine.tables.n_controls
+
+    def fill_all() -> None:
+        # Each row makes more controls, with higher numbers.
+        for control in range(machine.start, 30_000):
+            machine.fill(control, ord("a"))
+
+    with pytest.raises(LimitError, match="call_steps"):
+        fill_all()
+    assert machine.tables.n_controls - before <= 5_000
