@@ -82,7 +82,7 @@ class Lexemes:
             if key not in self._letters:
                 self._letters[key] = len(kept)
                 kept.append(number)
-        self.columns = np.stack([columns[number] for number in kept], axis=1)
+        self.columns = _side_by_side([columns[number] for number in kept], len(self._table))
         self.examples = [scanner.examples[number] for number in kept]
         self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
         self.rows: list[list[int]] = self.columns.tolist()
@@ -352,7 +352,7 @@ class Lexemes:
 
 def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
     """Return the states reached by whole characters, ascending."""
-    rows = np.stack(columns, axis=1).tolist()
+    rows = _side_by_side(columns, len(scanner.table)).tolist()
     work = np.unique(scanner.starts[scanner.starts >= 0]).tolist()
     found = set(work)
     for state in work:
@@ -361,6 +361,11 @@ def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
                 found.add(target)
                 work.append(target)
     return np.array(sorted(found), np.int64)
+
+
+def _side_by_side(columns: Sequence[Int32Array], n_states: int) -> Int32Array:
+    """Return the table of columns: int32, shape (n_states, n_columns). There are none if tokens encode no single byte."""
+    return np.ascontiguousarray(np.array(columns, np.int32).reshape(len(columns), n_states).T)
 
 
 def _begin_of_last(text: bytes) -> int:

@@ -262,3 +262,9 @@ def test_terminals_are_checked(terminals: dict[str, object], kind: type[Exceptio
         guided.Grammar('start: A\nA: "x"', terminals=terminals)  # type: ignore[arg-type]
     with pytest.raises(GrammarError, match="the terminals of a Lark object cannot be replaced"):
         guided.Grammar(lark.Lark('start: "a"', parser="lalr"), terminals={"A": ["a"]})
+
+
+@pytest.mark.parametrize("text", ['start: "a"+', "start: A\nA: /a(?=b)/ | /b/"])
+def test_tokens_that_encode_no_single_byte_spell_no_text(text: str) -> None:
+    with pytest.raises(VocabularyError, match="a byte that the vocabulary cannot encode"):
+        guided.compile(guided.Grammar(text), guided.Vocabulary([b"ab", None], eos=[1]))
