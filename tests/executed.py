@@ -1,4 +1,4 @@
-"""Counts of executed lines, which compare the work of inputs of two sizes on any machine."""
+"""Counts of executed lines and calls, which compare the work of inputs of two sizes on any machine."""
 
 import sys
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 from guided.errors import GuidedError
 
-__all__ = ["executed_lines"]
+__all__ = ["executed_calls", "executed_lines"]
 
 
 def executed_lines(work: Callable[[], object]) -> int:
@@ -27,4 +27,20 @@ def executed_lines(work: Callable[[], object]) -> int:
         pass
     finally:
         sys.settrace(before)
+    return count
+
+
+def executed_calls(work: Callable[[], object]) -> int:
+    """Return the number of calls of Python and C functions that a function makes."""
+    count = 0
+
+    def note(_frame: FrameType, event: str, _given: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
     return count

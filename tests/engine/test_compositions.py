@@ -3,7 +3,6 @@
 import json
 import pickle
 import re
-import sys
 from contextlib import contextmanager, suppress
 from dataclasses import make_dataclass
 from itertools import product
@@ -44,6 +43,7 @@ from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.executed import executed_calls
 from tests.masks import bits
 from tests.oracles import SlowReadings
 from tests.profiles import examples
@@ -598,22 +598,6 @@ def test_an_index_that_forgets_its_states_gives_the_same_masks() -> None:
         assert bits(one.mask()) == bits(other.mask())
 
 
-def _n_calls(function: Any) -> int:
-    """The number of calls of Python and C functions that a function makes."""
-    count = 0
-
-    def note(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 def _words(letters: str, length: int) -> Vocabulary:
     """All words up to a length, and single bytes."""
     words = ["".join(word).encode() for n in range(2, length + 1) for word in product(letters, repeat=n)]
@@ -640,7 +624,7 @@ def test_the_work_of_a_mask_hardly_grows_with_the_vocabulary(spec: Composition) 
         vocabulary = _words("abcdefghi[1", length)
         compile_index(spec, vocabulary).mask(0)
         guide = compile_index(spec, vocabulary).guide()
-        counts.append(_n_calls(lambda guide=guide: (guide.mask(), guide.remaining, guide.mask_within(9))))
+        counts.append(executed_calls(lambda guide=guide: (guide.mask(), guide.remaining, guide.mask_within(9))))
     # The larger vocabulary has 120 times as many tokens.
     assert counts[1] < 8 * counts[0]
 
@@ -655,7 +639,7 @@ def test_all_work_of_a_call_is_counted(spec: Composition) -> None:
         for call in (
             guide.mask, lambda: guide.remaining, lambda: guide.mask_within(3), lambda: guide.advance(ord("1"))
         ):  # fmt: skip
-            assert _n_calls(call) < 3_000 + 60 * tables.steps.spent
+            assert executed_calls(call) < 3_000 + 60 * tables.steps.spent
 
 
 @pytest.mark.parametrize(("spec", "most"), [(_AMBIGUOUS[3], 8_000), (_AMBIGUOUS[5], 1_500)])
@@ -673,7 +657,7 @@ def test_a_call_takes_at_most_its_steps(spec: Composition, most: int) -> None:
 def test_a_text_is_read_in_linear_time() -> None:
     spec = Text() + JsonSchema({"type": "array"}) + Text()
     index = compile_index(spec, BYTES)
-    counts = [_n_calls(lambda n=n: index.accepts("[1] x [2] " * n)) for n in (50, 200)]
+    counts = [executed_calls(lambda n=n: index.accepts("[1] x [2] " * n)) for n in (50, 200)]
     assert counts[1] < 6 * counts[0]
     with pytest.raises(LimitError, match=r"^(call_steps|readings): "):
         index.accepts("[" * 5_000)
@@ -708,7 +692,7 @@ def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
     for n in (100, 400):
         stops = [f"<{number:04}>" for number in range(n)]
         spec = Dispatch((Text(stops, excludes=("</end>",)), *map(str, range(n)))) + Text(excludes=stops)
-        counts.append(_n_calls(lambda spec=spec: compile_index(spec, BYTES)))
+        counts.append(executed_calls(lambda spec=spec: compile_index(spec, BYTES)))
         assert compile_index(spec, BYTES).accepts("free <0077>77 text")
         assert Captures(spec, Limits()).of(b"free <0077>77 text") == []
     assert counts[1] < 6 * counts[0]

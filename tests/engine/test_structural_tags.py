@@ -4,7 +4,6 @@ import contextlib
 import copy
 import json
 import pickle
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,12 @@ import guided
 from guided.engine.argument_styles import STYLES
 from guided.engine.compile import compile as compile_index
 from guided.engine.files import load_index
+from guided.engine.index import Index
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import GrammarError, GuidedError, LimitError, PatternError, SchemaError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.executed import executed_calls
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
 
@@ -511,17 +512,10 @@ def test_many_triggers_take_linear_work() -> None:
         tags = [{"begin": f"{name}>", "content": {"type": "any_text"}, "end": "</t>"} for name in names]
         of_tags = {"type": "triggered_tags", "triggers": names, "tags": tags}
         of_rules = {"type": "dispatch", "rules": [[name, {"type": "const_string", "value": "x"}] for name in names]}
-        count = 0
-
-        def note(_frame: Any, event: str, _argument: Any) -> None:
-            nonlocal count
-            count += event in ("call", "c_call")
-
-        sys.setprofile(note)
-        try:
-            found = [compile_index(StructuralTag({"format": each}), BYTES) for each in (of_tags, of_rules)]
-        finally:
-            sys.setprofile(None)
+        found: list[Index] = []
+        count = executed_calls(
+            lambda: found.extend(compile_index(StructuralTag({"format": each}), BYTES) for each in (of_tags, of_rules))
+        )
         assert found[0].accepts("so <tool_00003>text</t> and")
         assert found[1].accepts("so <tool_00003x and")
         return count

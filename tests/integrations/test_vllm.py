@@ -1,10 +1,8 @@
 """The vLLM backend without vLLM: grammars never raise, and keep end tokens apart."""
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Callable
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ import guided
 from guided.integrations import vllm, vllm_backend
 from guided.integrations.serving import spec_of
 from guided.integrations.vllm_backend import Grammar
+from tests.executed import executed_lines
 from tests.masks import bits
 
 BYTES = guided.Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256], size=300)
@@ -119,29 +118,11 @@ def test_a_mask_takes_as_long_with_many_stop_tokens() -> None:
         mask = torch.zeros((1, 102), dtype=torch.int32)
         for text in (b"", b"xyz"):
             assert grammar.accept_tokens("id", text)
-            steps.append(lines_of(lambda grammar=grammar, mask=mask: grammar.fill_bitmask(mask, 0)))  # type: ignore[misc]
+            steps.append(executed_lines(lambda grammar=grammar, mask=mask: grammar.fill_bitmask(mask, 0)))  # type: ignore[misc]
             assert {256, 3256} & set(bits(mask[0].numpy())) == ({256, 3256} if text else set())
-        steps.append(lines_of(lambda grammar=grammar: grammar.validate_tokens([97] * 4)))  # type: ignore[misc]
+        steps.append(executed_lines(lambda grammar=grammar: grammar.validate_tokens([97] * 4)))  # type: ignore[misc]
     # The first one computes what the index keeps.
     assert steps[3:6] == steps[6:]
-
-
-def lines_of(call: Callable[[], object]) -> int:
-    """Number of lines of Python that a call executes."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 VALUES = st.recursive(
@@ -162,7 +143,7 @@ def test_the_size_of_a_value_is_about_that_of_its_text(value: Any) -> None:
 )
 def test_a_large_value_is_not_read_to_its_end(value: Any) -> None:
     """The event loop asks for the size of whatever a client sends."""
-    assert lines_of(lambda: vllm_backend._size(value, 1000)) < 10 * 1000
+    assert executed_lines(lambda: vllm_backend._size(value, 1000)) < 10 * 1000
     assert vllm_backend._size(value, 1000) > 1000
 
 
