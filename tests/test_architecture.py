@@ -265,6 +265,7 @@ def test_limit_errors_name_a_field_of_limits_or_a_documented_limit() -> None:
     assert sorted(unknown) == [
         ("guided/automata/steps.py", "self.what"),
         ("guided/integrations/following.py", "what"),
+        ("guided/schema/frontend/keywords/strings.py", "error.what"),
         ("guided/schema/strings/combination.py", "error.what"),
     ]
     assert others <= used

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree, one_budget, over_characters
 from guided.automata.minimize import minimal
+from guided.engine.compile import compile as compile_spec
+from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -26,6 +28,7 @@ from guided.schema.strings.languages import known
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
 from guided.schema.values.keys import OTHER, KeyLabel, key_automaton
+from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
@@ -358,6 +361,19 @@ def test_too_much_at_once_is_named() -> None:
     assert caught.value.what == "states"
     with pytest.raises(LimitError, match="length 900"):
         build(formulas, [formulas.atom(length)], limits=Limits(states=500))
+
+
+@pytest.mark.parametrize("source", ["a.{10}b", "^(a|b|ab)*(a.{10}b|b.{10}a)$", "^[ab]+a[a-z]{12}$", "a.{3,12}b"])
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_a_pattern_of_many_states_is_refused_at_once(keyword: str, source: str) -> None:
+    """Also of a member that no text needs."""
+    inner = {"pattern": source} if keyword == "pattern" else {"patternProperties": {source: {"type": "null"}}}
+    spec = JsonSchema({"type": "object", "properties": {"a": inner}})
+    words = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
+    with pytest.raises(LimitError, match=f"the pattern at /properties/a/{keyword} needs") as caught:
+        compile_spec(spec, words, limits=Limits(states=500))
+    assert caught.value.what == "states"
+    compile_spec(spec, words)
 
 
 def test_a_wrong_pattern_is_refused_beside_any_other_keyword() -> None:

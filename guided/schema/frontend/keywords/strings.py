@@ -6,7 +6,7 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 import re
 from typing import Any
 
-from guided.errors import PatternError, SchemaError
+from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula.formulas import FALSE
@@ -15,11 +15,15 @@ from guided.schema.frontend.keywords.counts import count_or
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.site import Site
 from guided.schema.strings.ecma import parse_ecma
+from guided.schema.strings.languages import known
 
 __all__ = ["check_pattern", "format_of_draft3", "format_of_string", "least_length", "most_length", "pattern"]
 
 # One word, or several in a group, that span the whole text and consist of literal characters.
 _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',/:;<=>@`~-]*))\$", re.ASCII)
+# Counts of at least ten.
+_COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
+_REPEATED = re.compile(r"[*+]|\{\d+,\}")
 _troubles: Memo[str] = Memo(4096, 1 << 23)
 
 
@@ -52,10 +56,22 @@ def pattern(site: Site, value: Any) -> None:
 
 
 def check_pattern(limits: Limits, source: str, pointer: str, keyword: str) -> None:
-    """Raise for an invalid pattern, with its location in the schema."""
-    trouble = _trouble(source, limits)
+    """Raise for a pattern that is invalid, or whose automaton is too large, with its location in the schema."""
+    try:
+        trouble = _trouble(source, limits)
+    except LimitError as error:
+        advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts"
+        raise LimitError(error.what, error.given, error.limit, advice) from error
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
+
+
+def _may_be_large(source: str) -> bool:
+    """Return whether the automaton of a pattern may be much larger than the pattern: a counted repeat may begin at many places.
+
+    The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
+    """
+    return bool(_COUNTED.search(source)) and (not source.startswith("^") or bool(_REPEATED.search(source)))
 
 
 def _trouble(source: str, limits: Limits) -> str:
@@ -64,6 +80,8 @@ def _trouble(source: str, limits: Limits) -> str:
     if found is None:
         try:
             parse_ecma(source, limits)
+            if _may_be_large(source):
+                known(("pattern", source), limits)
             found = ""
         except PatternError as error:
             found = str(error)
