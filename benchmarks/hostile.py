@@ -42,8 +42,8 @@ DOCUMENT = Path(__file__).parent.parent / "docs" / "limits.md"
 RECORD = DOCUMENT.with_name("limits_record.md")
 # Bounds: CPU seconds of one call with the default limits and of one check of a server, and megabytes of an input.
 CALL_SECONDS, CHECK_SECONDS, MEGABYTES = 5.0, 1.0, 1_000
-# Caps of a process: CPU seconds, and bytes of its address space.
-_CPU_CAP, _MEMORY_CAP = 120, 8 << 30
+# Caps of an input: CPU seconds, and megabytes by which the address space of its process grows.
+_CPU_CAP, _MEMORY_CAP = 120, 8 << 10
 
 # What to do where a limit is passed.
 ADVICE = {
@@ -158,7 +158,8 @@ def outcome_of(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Out
         os.close(reader)
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (_CPU_CAP, _CPU_CAP))
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_CAP, _MEMORY_CAP))
+            most = (_megabytes("VmSize") + _MEMORY_CAP) << 20
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
             os.write(writer, json.dumps(asdict(_sent(name, make, tokens))).encode())
         finally:
             os._exit(0)
@@ -203,7 +204,7 @@ def _sent(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
 
 
 def _megabytes(field: str) -> int:
-    """Memory of this process: VmRSS, what it has now, or VmHWM, the peak."""
+    """Memory of this process: VmRSS, what it has now, VmHWM, the peak, or VmSize, the address space."""
     (found,) = re.findall(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
     return int(found) // 1024
 
