@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from guided.engine.index import Index
 from guided.errors import LimitError, SchemaError
 from guided.schema.frontend.lowering import Lowering
+from tests.executed import executed_calls
 from tests.schema.engine import compiled
 from tests.schema.lowered import DRAFT, holds, lowered
 
@@ -238,3 +239,13 @@ def test_too_many_cases_are_refused_or_recorded() -> None:
     assert caught.value.keyword == "additionalProperties"
     index = compiled(schema, additional_properties=False, unsupported="record")
     assert index.unenforced == (("", "additionalProperties"),)
+
+
+def test_a_completion_of_many_counted_names_looks_at_each_name_once() -> None:
+    def calls(n: int) -> int:
+        names = {f"name{i}": {"type": "integer"} for i in range(n)}
+        schema = {"type": "object", "properties": names, "additionalProperties": False, "minProperties": n // 2}
+        guide = compiled(schema, property_order="any").guide()
+        return executed_calls(lambda: guide.remaining)
+
+    assert calls(800) < 6 * calls(200)

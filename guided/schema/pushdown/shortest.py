@@ -101,6 +101,9 @@ class Shortest:
         self._lengths: dict[tuple[int, int], int] = {}
         self._needs: dict[int, int] = {}
         self._required: dict[ConjunctiveObject, _Required] = {}
+        # By key table: labels of each length of a shortest key, and the labels among these.
+        self._by_length: dict[int, dict[int, int]] = {}
+        self._measured: dict[int, int] = {}
 
     def cost(self, node: Node) -> int:
         """Return the bytes of a short text for a value's formula or for the rest of a state; INFINITE if there is none.
@@ -283,18 +286,27 @@ class Shortest:
         rules = state.rules
         if state.needed:
             return [self._required_members(state)]
-        labels = ones(state.labels())
-        self._formulas.steps.spent += len(labels) // _LABELS_PER_STEP
+        labels = state.labels()
+        self._formulas.steps.spent += labels.bit_count() // _LABELS_PER_STEP
         short = rules.least - state.members - _FEW
         # Why a single label: choosing some of many in any order would make a new state for each choice.
         if short > 0 and most is not None:
-            label = min(labels, key=lambda label: self.key_length(rules.table, label))
+            label = self._shortest_key(rules.table, labels)
             if not rules.keys.other_labels >> label & 1:
                 return [self._one_member(state, label)]
             cost = self.key_length(rules.table, label) + _AROUND
             needs = (rules.value(label), state._replace(members=state.members + short))
             return [_Choice(short * cost, needs, label, (short, 1))]
-        return [self._one_member(state, label) for label in labels[:most]]
+        return [self._one_member(state, label) for label in ones(labels)[:most]]
+
+    def _shortest_key(self, table: int, labels: int) -> int:
+        """Return the first of some labels with the shortest keys."""
+        by_length = self._by_length.setdefault(table, {})
+        for label in ones(labels & ~self._measured.get(table, 0)):
+            length = self.key_length(table, label)
+            by_length[length] = by_length.get(length, 0) | 1 << label
+        self._measured[table] = self._measured.get(table, 0) | labels
+        return next(lowest(found) for length in sorted(by_length) if (found := by_length[length] & labels))
 
     def _one_member(self, state: ConjunctiveState, label: int) -> _Choice:
         return _Choice(
