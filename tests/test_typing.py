@@ -69,7 +69,7 @@ TYPES = [
     ("guided.json(model, City).batch(['p'])", "list[guided.Result[City]]"),
     ("guided.json(model, City).sample('p', 2, retries=1)", "list[guided.Result[City]]"),
     ("guided.json(model, City)('p', logprobs=1).logprobs", "tuple[events.Logprob, ...]"),
-    ("guided.json(model, City)('p', retries=1).refused[0].error", "guided.SchemaError"),
+    ("guided.json(model, City)('p', retries=1).refused[0].error", "guided.SchemaError | guided.IncompleteError"),
     ("guided.json(model, Point)('p').value", "Point"),
     ("guided.json(model, Movie)('p').value", "Movie"),
     ("guided.json(model, Color)('p').value", "Color"),

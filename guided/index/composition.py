@@ -28,7 +28,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -273,7 +272,7 @@ class CompositionIndex:
     def _after(self, items: Iterable[Item], data: bytes, *, counts: bool) -> tuple[Item, ...]:
         """Return the items after some bytes. ``counts``: the bytes are one token, which the budgets count."""
         steps, rows, classes = self.steps, self._rows, self._classes
-        with _Readers(self._parts, steps) as readers:
+        with _reading_parts(self._parts, steps) as readers:
             # With each point, the state where its reading began, and the offset.
             points: dict[_Point, tuple[int, int]] = {}
             for item in items:
@@ -392,7 +391,7 @@ class CompositionIndex:
         else:
             behind, part = self._after_part(item.after), self._parts[item.part]
             walk = boundaries.ends(self._first_bytes(behind), part.last_bytes)
-            with _Readers(self._parts, self.steps) as readers:
+            with _reading_parts(self._parts, self.steps) as readers:
                 start, reader = readers.start(item), readers.of(item.part)
                 nodes, _, n_read = walk.run(start, reader.step, reader.may_end)
             self.steps.spend(n_read if isinstance(part, PushdownIndex) else n_read // _BYTES_PER_STEP, _ADVICE)
@@ -442,7 +441,7 @@ class CompositionIndex:
         key = items, nodes.tobytes()
         found = self._rests.get(key)
         if found is None:
-            with _Readers(self._parts, self.steps) as readers:
+            with _reading_parts(self._parts, self.steps) as readers:
                 pieces = [
                     self._boundaries.tokens_at(at)
                     for point, origin, at in self._read_below(items, nodes, readers)
@@ -763,7 +762,7 @@ class CompositionIndex:
         found = self._bounds.get(key)
         if found is None:
             tokens, bounds = [_NO_TOKENS], [_NO_TOKENS]
-            with _Readers(self._parts, self.steps) as readers:
+            with _reading_parts(self._parts, self.steps) as readers:
                 for point, origin, at in self._read_below(items, nodes, readers):
                     item = self._item(point, origin, readers)
                     if item is None:
@@ -807,31 +806,35 @@ class CompositionIndex:
             self._weigh(weighed)
 
 
+@contextmanager
+def _reading_parts(parts: Sequence[PartIndex], steps: Steps) -> Iterator["_Readers"]:
+    """Yield readers of parts, whose steps count as those of the composition. All are closed at the end, also by an interrupt."""
+    with ExitStack() as opened:
+        readers = _Readers(parts, opened)
+        try:
+            yield readers
+        finally:
+            steps.spent += readers.spent
+    steps.spend(0, _ADVICE)
+
+
 class _Readers:
-    """Readers of parts within one call, opened on first use. The steps of the parts count as those of the composition.
+    """Readers of parts within one call, opened on first use.
 
     Why all at once: positions are valid while the readers are open.
     """
 
-    def __init__(self, parts: Sequence[PartIndex], steps: Steps) -> None:
-        self._parts, self.steps = parts, steps
-        self._open = ExitStack()
+    def __init__(self, parts: Sequence[PartIndex], opened: ExitStack) -> None:
+        self._parts, self._open = parts, opened
         self._readers: dict[tuple[int, int], Reader[Any]] = {}
         self._one_of: dict[int, Reader[Any]] = {}
         # Steps of each part before.
         self._before: dict[int, int] = {}
 
-    def __enter__(self) -> "_Readers":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
-        for part, before in self._before.items():
-            self.steps.spent += max(_steps_of(self._parts[part]) - before, 0)
-        if kind is None:
-            self.steps.spend(0, _ADVICE)
+    @property
+    def spent(self) -> int:
+        """Steps of the parts so far."""
+        return sum(max(_steps_of(self._parts[part]) - before, 0) for part, before in self._before.items())
 
     def of(self, part: int) -> Reader[Any]:
         """Return a reader of a part that is being read."""
@@ -961,8 +964,8 @@ class _Boundaries:
         self._is_restricted = len(self._calling) <= _LONG_WALK
         self._none = self._calling.within(np.zeros(len(self._calling), np.bool_))
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
-        # Scratch of `others`; the caller holds the lock of the index.
-        self._marks = np.zeros(self._trie.n_nodes, np.bool_)
+        # Scratch of `others`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
+        self._marks: BoolArray | None = None
         self._ends: dict[tuple[frozenset[int], bytes | None], _Walk] = {}
 
     def calling(self, state: int, first: Callable[[], frozenset[int] | None]) -> _Walk:
@@ -1030,6 +1033,9 @@ class _Boundaries:
             return nodes[0]
         # PERF: `np.unique` and `np.isin` sort or hash; this took half of the time of masks with many readings.
         marks, found = self._marks, list[Int32Array]()
+        if marks is None:
+            marks = np.zeros(self._trie.n_nodes, np.bool_)
+        self._marks = None
         for each in known:
             marks[each] = True
         for each in nodes:
@@ -1038,6 +1044,7 @@ class _Boundaries:
             found.append(each)
         for each in (*known, *found):
             marks[each] = False
+        self._marks = marks
         return np.concatenate(found)
 
     def bytes_of(self, nodes: Int32Array) -> UInt8Array:
