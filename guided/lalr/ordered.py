@@ -33,7 +33,7 @@ __all__ = ["Context", "Event", "Keyword", "Ordered", "determinize_in_order"]
 _STEP_COST = 250
 # A state's further cost here, and in the tables that a parser's lexer makes of it.
 _STATE_COST = 4_000
-_TOO_MANY = "the terminals are too ambiguous"
+_TOO_MANY = "the terminals have too many states or overlap too much: lower the counts of repeats"
 _NOTHING: frozenset[Any] = frozenset()
 
 
