@@ -140,6 +140,23 @@ def test_lengths_beside_patterns(schema: Any, vocabulary: Vocabulary, chance: ra
     check(schema, vocabulary, chance)
 
 
+def test_tokens_beyond_a_greatest_length_have_no_completion() -> None:
+    """Such a token stays in the automaton without lengths: its class must not break the budget of the others."""
+    observed = {"anyOf": [{"minLength": 1}, {"pattern": "a"}]}
+    schema = {
+        "type": "object",
+        "properties": {"s": {"type": "string"}, "n": {"const": 1}},
+        "required": ["s"],
+        "additionalProperties": False,
+        "allOf": [
+            {"properties": {"s": {"maxLength": 0}}},
+            {"if": {"properties": {"s": observed}}, "then": {"required": ["n"]}},
+        ],
+    }
+    for vocabulary in (SMALL, LARGE):
+        check(schema, vocabulary, random.Random(0))
+
+
 def register(allowed: int, count: int) -> int:
     """The code points still allowed after some."""
     return allowed if allowed == UNLIMITED else max(allowed - count, BEYOND) if allowed > BEYOND else allowed - count

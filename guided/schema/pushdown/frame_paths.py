@@ -15,6 +15,7 @@ import numpy as np
 
 from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH, PushdownTables
+from guided.errors import no_completion_found
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
 from guided.schema.containers.listed import ListedState
@@ -174,7 +175,13 @@ class FramePaths:
         return found
 
     def in_counted(self, strings: CountedStrings, state: int, needed: int, targets: TargetValuations) -> bytes:
-        """Return bytes towards the nearest end of a string that satisfies a target, up to `_STEP` characters and a quote."""
+        """Return bytes towards the nearest end of a string that satisfies a target, up to `_STEP` characters and a quote.
+
+        Raises
+        ------
+        SchemaError
+            There is none. Classes of tokens disregard greatest lengths, so some stand for tokens that the mask excludes.
+        """
         if not strings.registers[0]:
             return self._paths_of_counted(strings).path(state)[0] + b'"'
         count = strings.registers[0] - needed
@@ -186,7 +193,8 @@ class FramePaths:
                 if left < _FAR and (best is None or left + target.cost < best[0]):
                     best = left + target.cost, left
                     found = path, reached, interval, target.suits
-        assert best is not None, "every control is live"
+        if best is None:
+            raise no_completion_found()
         (path, state, interval, suits), left = found, best[1]
         reaching = strings.reaching(interval, suits)
         # Why one less: a step of `RUN` says that all the code points needed come next.
