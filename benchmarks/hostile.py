@@ -8,7 +8,7 @@ It prints a line for each input, then the ten worst by each cost, and exits with
 that people write is refused, or something is neither a result nor a typed error.
 
 ``--random N`` is the number of random specs of each kind, ``--seed`` their first number, ``--only REGEX`` takes the rows in whose names the
-expression is found, ``--write`` puts the tables into the documents.
+expression is found, ``--jobs N`` sends N inputs at a time, ``--write`` puts the tables into the documents.
 """
 
 import argparse
@@ -18,12 +18,14 @@ import os
 import random
 import re
 import resource
+import select
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from inspect import getdoc
+from itertools import islice
 from pathlib import Path
 
 from benchmarks import machine
@@ -150,28 +152,51 @@ class Outcome:
     finding: str
 
 
-def outcome_of(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
-    """Send an input in a process of its own."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (_CPU_CAP, _CPU_CAP))
-            most = (_megabytes("VmSize") + _MEMORY_CAP) << 20
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
-            os.write(writer, json.dumps(asdict(_sent(name, make, tokens))).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    return (
-        Outcome(**json.loads(said))
-        if said
-        else Outcome(name, False, _CPU_CAP, 0, 0, "", {}, 0, f"it ended with {status}")
-    )
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An input in a process of its own: its name, the process, and the end of a pipe that its outcome comes from."""
+
+    name: str
+    process: int
+    pipe: int
+
+    @classmethod
+    def of(cls, name: str, make: Callable[[], Attack], tokens: Vocabulary) -> "Run":
+        """Start it."""
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_CPU, (_CPU_CAP, _CPU_CAP))
+                most = (_megabytes("VmSize") + _MEMORY_CAP) << 20
+                resource.setrlimit(resource.RLIMIT_AS, (most, most))
+                os.write(writer, json.dumps(asdict(_sent(name, make, tokens))).encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        return cls(name, child, reader)
+
+    def outcome(self) -> Outcome:
+        """Wait for its end."""
+        with os.fdopen(self.pipe, encoding="utf-8") as pipe:
+            said = pipe.read()
+        _, status = os.waitpid(self.process, 0)
+        if said:
+            return Outcome(**json.loads(said))
+        return Outcome(self.name, False, _CPU_CAP, 0, 0, "", {}, 0, f"it ended with {status}")
+
+
+def outcomes_of(todo: Iterable[tuple[str, Callable[[], Attack]]], tokens: Vocabulary, jobs: int) -> Iterator[Outcome]:
+    """Send the inputs, ``jobs`` at a time; the outcomes come as the processes end."""
+    waiting, running = iter(todo), dict[int, Run]()
+    while True:
+        for name, make in islice(waiting, jobs - len(running)):
+            started = Run.of(name, make, tokens)
+            running[started.pipe] = started
+        if not running:
+            return
+        for pipe in select.select(list(running), [], [])[0]:
+            yield running.pop(pipe).outcome()
 
 
 def _sent(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
@@ -302,6 +327,9 @@ def main() -> int:
     parser.add_argument("--random", type=int, default=0, metavar="N", help="random specs of each kind")
     parser.add_argument("--seed", type=int, default=1, help="the number of the first random spec")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of the random specs")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="inputs at a time; times are comparable where each has a core of its own"
+    )
     parser.add_argument("--vocabulary", default="llama3-128k", help="a name of tests.real_vocabularies")
     parser.add_argument(
         "--write", action="store_true", help="put the tables into docs/limits.md and docs/limits_record.md"
@@ -330,14 +358,13 @@ def main() -> int:
                 )
             )
     outcomes, too_many, begun = [], list[str](), time.monotonic()
-    for count, (name, make) in enumerate(todo, start=1):
-        one = outcome_of(name, make, tokens)
+    for count, one in enumerate(outcomes_of(todo, tokens, chosen.jobs), start=1):
         outcomes.append(one)
         why = excess(one)
-        too_many += [f"{name}: {why}"] * bool(why)
+        too_many += [f"{one.name}: {why}"] * bool(why)
         took = f"compile {one.compile:.2f} s, {one.slowest or 'call'} {one.call:.2f} s, server {one.server:.2f} s, {one.megabytes} MB"
         print(
-            f"[{count}/{len(todo)}, {time.monotonic() - begun:.0f} s] {name}: {took}{f'  TOO MUCH: {why}' if why else ''}",
+            f"[{count}/{len(todo)}, {time.monotonic() - begun:.0f} s] {one.name}: {took}{f'  TOO MUCH: {why}' if why else ''}",
             flush=True,
         )
     print("\n".join(worst(outcomes)))

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile import excess, outcome_of
+from benchmarks.hostile import Run, excess
 from guided.engine.specs import Regex
 from guided.errors import GuidedError, LimitError
 from guided.integrations.serving import FRONT_END_LIMITS
@@ -92,14 +92,14 @@ def test_the_client_takes_notice(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_outcome_beyond_its_bounds_is_told() -> None:
     (name, row) = next((name, row) for name, row in ROWS.items() if row.is_fine)
     sized = f"{name}, n = {row.full:,}"
-    found = outcome_of(sized, lambda: row.attack(row.small), vocabulary())
+    found = Run.of(sized, lambda: row.attack(row.small), vocabulary()).outcome()
     assert (found.finding, found.has_index) == ("", True)
     # Why fixed costs: those of this machine do not matter here.
     fine = replace(found, compile=0.1, call=0.1, slowest="mask", server=0.1, megabytes=10)
     assert excess(fine) == ""
     assert excess(replace(fine, compile=6.0, call=6.0)) == "compile: 6.0 of 5.0; mask: 6.0 of 5.0"
     assert excess(replace(fine, server=2.0, megabytes=1_001)) == "server: 2.0 of 1.0; megabytes: 1001.0 of 1000"
-    broken = outcome_of(sized, lambda: Attack("spec", lambda: {}["a"]), vocabulary())
+    broken = Run.of(sized, lambda: Attack("spec", lambda: {}["a"]), vocabulary()).outcome()
     assert excess(broken).startswith("KeyError: 'a'")
     assert excess(broken).endswith("refused")
 
