@@ -15,7 +15,7 @@ from guided.schema.frontend.lowering import Lowering
 from tests.oracles import SlowTruth
 from tests.profiles import examples
 from tests.schema import official
-from tests.schema.lowered import holds, lowered
+from tests.schema.lowered import DRAFT, holds, lowered
 from tests.schema.oracle import Undefined, Validator, lifted
 from tests.schema.oracle_ecma import search
 from tests.schema.strategies import instances_near, schemas
@@ -425,3 +425,24 @@ def test_names_of_members_are_strings_however_the_schema_came_to_be():
     for schema in ({"properties": {1: {}}}, {"const": {1: 2}}, {"required": [1]}, {"dependentSchemas": {None: {}}}):
         with pytest.raises(SchemaError):
             lowered(schema)
+
+
+@pytest.mark.parametrize(
+    ("year", "owner", "companion", "values"),
+    [
+        (2020, {"contains": True}, "minContains", (1, 2)),
+        (2019, {"contains": True}, "maxContains", (1, 2)),
+        (7, {"if": True}, "then", (True, False)),
+        (2020, {"if": False}, "else", (True, False)),
+        (4, {"minimum": 1}, "exclusiveMinimum", (True, False)),
+        (3, {"maximum": 1}, "exclusiveMaximum", (True, False)),
+    ],
+)
+def test_schemas_that_differ_in_a_companion_only_are_not_taken_for_each_other(year, owner, companion, values):
+    """One schema has all of them as members, beside the owner without its companion."""
+    parts = [{**owner, companion: value} for value in values] + [owner]
+    together = {"$schema": DRAFT[year], "properties": {str(i): part for i, part in enumerate(parts)}}
+    lowering = lowered(together)
+    for value in [1, 0, 2, [], [1], [1, 2], [1, 2, 3]]:
+        alone = [holds({"$schema": DRAFT[year], **part}, value) for part in parts]
+        assert [holds(lowering, {str(i): value}) for i in range(len(parts))] == alone

@@ -445,10 +445,10 @@ class Lowering:
             raise _no_schema(schema, location)
         context = self.references.entered(schema, context, location)
         self._take_notes(schema, context, location)
-        handlers = context.dialect.handlers
+        handlers, companions = context.dialect.handlers, context.dialect.companions
         content: list[Any] = [context.dialect]
         for keyword, value in schema.items():
-            if keyword not in handlers:
+            if keyword not in handlers and keyword not in companions:
                 continue
             kind = type(value)
             if kind is str or kind is int:
