@@ -75,14 +75,16 @@ class Count:
 @lru_cache(maxsize=256)
 def opening(form: Format) -> Node:
     """All beginnings of a call or a list of calls at the start of a text."""
-    triggers = [text.lstrip("\n") for text in form.texts("trigger")]
+    triggers = [text.lstrip("\n") for text in form.first_triggers or form.texts("trigger")]
     return alternate(concat([Literal(text.rstrip(" \n")), _blanks(text)]) for text in triggers)
 
 
 def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
     """The triggers that begin a call in running text."""
     if not form.by_name:
-        return [Trigger(text.rstrip(" \n").encode()) for text in form.texts("trigger")]
+        found = [Trigger(text.rstrip(" \n").encode()) for text in form.texts("trigger")]
+        first = set(form.first_triggers) - set(form.texts("trigger"))
+        return found + [Trigger(text.encode(), is_first=True) for text in sorted(first)]
     before = (form.around[0] if form.is_listed else "") + form.before_name
     own = [(before + name + form.after_name[0]).encode() for name in names]
     return [Trigger(form.trigger.encode() + text, len(text)) for text in own]

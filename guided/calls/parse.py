@@ -156,14 +156,12 @@ class CallParser(CallScanner):
         fewest, most = self._count.in_text(form)
         while True:
             self.can_end = n_calls == 0 or n_calls >= fewest
-            begin = self.position
             fired = yield from self._until(self._triggers, may_hold=True)
             self.can_end = False
             if not self._argument_lists or n_calls == most:
                 reason = "no tool may be called" if not n_calls else "no further call is allowed"
                 raise CallError(reason, "syntax", self.position - 1)
-            # At the beginning of a text, a trigger may lack its initial line feed.
-            start = max(begin, self.position - len(fired.text))
+            start = self.position - len(fired.text)
             self._release(self.position - start)
             self.put_back(bytes(self._unreported[len(self._unreported) - fired.read :]) if fired.read else b"")
             self._unreported.clear()

@@ -199,7 +199,8 @@ class Tools(Composable):
         found, embedded = _tree(self) if self.argument_lists else (tree.Literal(""), EmbeddedValues())
         values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in embedded.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
-        options = text_of([form.texts("trigger"), form.by_name, names, *astuple(self.count), self.reasoning])
+        triggers = [*form.texts("trigger"), *form.first_triggers]
+        options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning])
         return fingerprint_of("tools", kind, options, digest(found) if self.argument_lists else "", *values)
 
     @property

@@ -113,7 +113,7 @@ def llama_function(text: str) -> Found:
 
 def harmony(text: str) -> Found:
     match = re.search(
-        r"(?:<\|channel\|>(?:commentary|analysis)|<\|start\|>assistant) to=functions\.([^ <]+)"
+        r"(?:<\|channel\|>(?:commentary|analysis)|<\|start\|>assistant|^) to=functions\.([^ <]+)"
         r"(?:<\|channel\|>commentary)?(?: ?<\|constrain\|>json| json)?<\|message\|>",
         text,
     )

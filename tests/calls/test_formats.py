@@ -21,6 +21,7 @@ from guided.calls.tool import Tool
 from guided.errors import CallError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from tests.calls.languages import Language
 from tests.calls.signatures import calls, inventories, tool_of
 from tests.identifiers import shown
 
@@ -150,6 +151,28 @@ true
     "toolkengpt": '<get_weather>("Oslo", 2, exact=true)=',
     "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
 }
+# gpt-oss: prompts end in <|start|>assistant. Its chat template writes the recipient behind that, its documentation in the channel.
+IN_HEADER = ' to=functions.now<|channel|>commentary json<|message|>{"day": 1}'
+IN_CHANNEL = '<|channel|>commentary to=functions.now <|constrain|>json<|message|>{"day": 1}'
+SECOND = f"<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant{IN_HEADER}"
+HARMONY: list[tuple[str, int | None, int | None, int | None]] = [
+    # A text; how many calls it has in running text, alone, and alone behind reasoning; None where it is not allowed.
+    (IN_HEADER, 1, 1, 1),
+    (IN_CHANNEL, 1, 1, 1),
+    (IN_CHANNEL.replace("commentary", "analysis"), 1, 1, 1),
+    (IN_HEADER.replace(" json", " <|constrain|>json"), 1, 1, 1),
+    (IN_HEADER.replace(" json", ""), 1, 1, 1),
+    (IN_HEADER.replace("now", "later"), None, None, None),
+    (IN_HEADER.replace("1", '"1"'), None, None, None),
+    (IN_CHANNEL.replace("now", "later"), None, None, None),
+    (f"<|start|>assistant{IN_HEADER}", 1, None, None),
+    (f"<|end|><|start|>assistant{IN_HEADER}", 1, None, None),
+    (SECOND, 1, None, 1),
+    (SECOND.replace("now", "later"), None, None, None),
+    (SECOND.replace("1", '"1"'), None, None, None),
+    ("<|channel|>final<|message|>Send it to=functions.later", 0, None, None),
+    (IN_HEADER + IN_HEADER, 2, None, None),
+]
 
 
 @pytest.mark.parametrize("name", format_names())
@@ -159,6 +182,33 @@ def test_a_call_is_written_as_the_family_documents_it(name: str) -> None:
     call = Call("get_weather", {"city": "Oslo", "days": 2, "exact": True}, (0, 0))
     assert render_calls([call], spec.argument_lists, form) == WRITTEN[name]
     assert form.source
+
+
+@pytest.mark.parametrize("is_defined", [False, True])
+@pytest.mark.parametrize(("text", "in_text", "alone", "behind"), HARMONY, ids=shown)
+def test_calls_of_gpt_oss_are_calls_under_every_choice(
+    text: str, in_text: int | None, alone: int | None, behind: int | None, is_defined: bool
+) -> None:
+    def now(day: int) -> None: ...
+
+    item: Any = Tool(now).to_openai() if is_defined else now
+    options: list[tuple[dict[str, Any], int | None]] = [
+        ({"tool_choice": "auto"}, in_text),
+        ({"tool_choice": "required"}, alone),
+        ({"tool_choice": "now"}, alone),
+        ({"tool_choice": "required", "reasoning": True}, behind),
+        ({"tool_choice": "none"}, None if in_text != 0 else 0),
+    ]
+    for choice, n_calls in options:
+        spec = Tools([item], "harmony", **choice)
+        assert Language(spec).accepts(text.encode()) == (n_calls is not None), choice
+        if n_calls is None:
+            with pytest.raises(CallError):
+                parse_text(text, spec)
+            continue
+        calls = parse_text(text, spec)
+        assert [(call.name, call.arguments) for call in calls] == [("now", {"day": 1})] * n_calls
+        assert all(render_calls([call], spec.argument_lists, spec.format) == IN_CHANNEL for call in calls)
 
 
 @pytest.mark.parametrize("form", SIMPLE, ids=lambda form: form.name)
@@ -300,6 +350,8 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
     ({"also": {"close": []}}, "the list of alternatives of close is empty", "also"),
     ({"also": {"after_name": ["x("]}}, "a character of names", "after_name"),
     ({"also": {"close": ["]"], "trigger": [" "]}}, "must not begin with a blank", "trigger"),
+    ({"first_triggers": ["[x"]}, "must contain the trigger", "first_triggers"),
+    ({"first_triggers": [TOOLDEC.trigger, "x "]}, "end with a blank", "first_triggers"),
     ({"by_name": True, "trigger": "< "}, "optional blanks before the name", "by_name"),
     ({"by_name": True, "also": {"trigger": ["["]}}, "must begin calls in one way", "by_name"),
     ({"separator": "", "after_value": "x"}, "could continue a value", "after_value"),

@@ -60,6 +60,41 @@ def test_T2_text_and_calls_take_turns(trigger: bytes, continues: bool, data: byt
         assert automaton.accepting[state] == (mode != CALL)
 
 
+def fired_at(data: bytes, triggers: Collection[bytes], first: Collection[bytes], begin: int) -> tuple[int, int] | None:
+    """Where the first trigger to be complete begins and ends, of a text that begins at a place; by trying all."""
+    for end in range(begin + 1, len(data) + 1):
+        found = [end - len(text) for text in triggers if data.endswith(text, begin, end)]
+        found += [begin for text in first if data[begin:end] == text]
+        if found:
+            return min(found), end
+    return None
+
+
+@given(
+    triggers=st.lists(st.sampled_from([*TRIGGERS, b"\na", b"\nb"]), min_size=1, max_size=3, unique=True),
+    first=st.lists(st.sampled_from([*TRIGGERS, b"b", b"bba", b" a"]), max_size=3, unique=True),
+    data=st.lists(st.sampled_from([b"a", b"b", b" ", b"\n", b"x=", b"yy=", *TRIGGERS]), max_size=9).map(b"".join),
+)
+def test_some_triggers_fire_only_at_the_beginning_of_a_text(
+    triggers: list[bytes], first: list[bytes], data: bytes
+) -> None:
+    given_triggers = [Trigger(text) for text in triggers] + [Trigger(text, is_first=True) for text in first]
+    automaton = running_text(given_triggers, from_strings(CALLS), Limits())
+    # A trigger that begins with a line feed also stands at the beginning of a text without it.
+    at_first = [*first, *(text[1:] for text in triggers if text.startswith(b"\n"))]
+    begin, mode = 0, TEXT
+    while (found := fired_at(data, triggers, at_first, begin)) is not None:
+        rest = data[found[1] :]
+        call = next((call for call in CALLS if rest.startswith(call)), None)
+        if call is None:
+            mode = CALL if any(call.startswith(rest) for call in CALLS) else 0
+            break
+        begin = found[1] + len(call)
+    state = automaton.run(data)
+    assert (state >= 0) == bool(mode)
+    assert state < 0 or automaton.accepting[state] == (mode == TEXT)
+
+
 @given(st.binary(max_size=12))
 def test_T2_any_bytes_are_text(data: bytes) -> None:
     assert running_text([Trigger(b"<T>")], from_strings(CALLS), Limits()).accepts(data.replace(b"<T>", b""))

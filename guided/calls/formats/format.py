@@ -46,6 +46,8 @@ class Format:
     trigger : str
         Begins a call in running text; literal, except for optional blanks at its end. If it begins with a line feed, it must be at the
         beginning of a line.
+    first_triggers : tuple of str
+        All triggers that may begin a text, if these are not those within it. The others begin no text of calls only.
     before_name, after_name : str
         Texts around the tool's name. If the text after the name begins with a colon, names must not contain one.
     key : str
@@ -132,6 +134,7 @@ class Format:
     has_plus: bool = False
     has_bare: bool = False
     also: Mapping[str, tuple[str, ...]] | tuple[tuple[str, tuple[str, ...]], ...] = ()
+    first_triggers: tuple[str, ...] = ()
     id: str = ""
     id_example: str = ""
     markers: tuple[str, ...] = ()
@@ -238,6 +241,10 @@ class Format:
             raise self._refuse(
                 "a format recognized by the tool name must not have optional blanks before the name", "by_name"
             )
+        if self.first_triggers and (self.by_name or self.trigger not in self.first_triggers):
+            raise self._refuse("must contain the trigger, which a tool's name must not complete", "first_triggers")
+        if any(not text or text[-1] in BLANKS for text in self.first_triggers):
+            raise self._refuse("must not be empty or end with a blank", "first_triggers")
         if self.by_name and len(self.texts("trigger")) + len(self.texts("before_name")) > 2:
             raise self._refuse("a format recognized by the tool name must begin calls in one way", "by_name")
         if self.result.count("{result}") + self.result.count("{json}") != 1:
@@ -334,4 +341,4 @@ class Format:
         return SchemaError(reason, f"/{self.name}", keyword)
 
 
-_LISTS = ("markers", "reserved", "seen", "unseen")
+_LISTS = ("first_triggers", "markers", "reserved", "seen", "unseen")
