@@ -32,6 +32,7 @@ from guided.schema.frontend.typed import schema_of
 from guided.schema.pushdown.embedding import value_machine
 from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.structure import structure_of
+from guided.schema.report.contradictions import contradiction
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["VALUES", "SchemaType", "ValueScanner", "known_type", "members", "type_of_annotation", "type_of_schema"]
@@ -327,7 +328,8 @@ def _check(document: Any, pointer: str, place: str, before: str) -> None:
         if not Containers(SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet)).satisfiability.is_satisfiable(
             lowering.root
         ):
-            raise Unsatisfiable("no value satisfies all of these constraints", pointer, "schema")
+            where = contradiction(document, VALUES, _LIMITS, pointer=pointer)
+            raise Unsatisfiable("no value satisfies all of these constraints", *where)
     except SchemaError as error:
         inside = error.pointer.removeprefix(before if pointer or not before else "")
         kind = Unsatisfiable if isinstance(error, Unsatisfiable) else SchemaError

@@ -109,14 +109,18 @@ def check(
     accepted = rejection is None and (steps is None or all(step.allowed for step in steps))
     reason = None if rejection is None else _call_error(what.spec, data)
     position = None if rejection is None else prefix_position_of(what.spec, data[: rejection.byte])
+    notes = _impossible_parts(what.spec)
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
         where = {**_as_data(rejection), **position_as_data(position)}
-        print_json({"accepted": accepted, **where, **call_error, **_steps_as_data(steps)})
+        remarks = {"notes": list(notes)} if notes else {}
+        print_json({"accepted": accepted, **where, **call_error, **remarks, **_steps_as_data(steps)})
     else:
         _show(data, rejection, accepted, position)
         if reason is not None:
             console().print(f"tool error ({reason.kind}): {reason.reason}")
+        for note in notes:
+            console().print(f"note: {note}")
         _show_steps(steps)
     return ACCEPTED if accepted else REJECTED
 
@@ -199,6 +203,14 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
         except CallError as error:
             return error
     return None
+
+
+def _impossible_parts(spec: "Spec | StackSpec | None") -> tuple[str, ...]:
+    """Notes on the parts of a schema that no text ever has."""
+    from guided.engine.json_schema import JsonSchema
+    from guided.limits import Limits
+
+    return spec.impossible_parts(Limits()) if isinstance(spec, JsonSchema) else ()
 
 
 def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "PrefixPosition | None") -> None:

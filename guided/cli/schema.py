@@ -48,7 +48,8 @@ def show_schema(
 
     There is one rule for the whole value and one for each of its parts, named by its place in the schema.
 
-    The exit code is 0 if every keyword is enforced, 1 if one cannot be (--report), 2 after an error.
+    The exit code is 0 if every keyword is enforced, 1 if one cannot be or if no value satisfies the schema (--report), 2 after an
+    error.
 
     For example:
 
@@ -122,13 +123,21 @@ def _rules(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
 def _report(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
     from dataclasses import asdict, replace
 
+    from guided.errors import GuidedError
     from guided.limits import Limits
     from guided.schema.report.keywords import ENFORCED, REFUSED_STATUS, report
 
     found = report(spec.schema, replace(spec.options, unsupported="refuse"), Limits(), spec.registry)
     counts = Counter(finding.status for finding in found)
+    error, notes = None, ()
+    try:
+        spec.pushdown(Limits(), bytes([1] * 256))
+        notes = spec.impossible_parts(Limits())
+    except GuidedError as caught:
+        error = str(caught)
     if as_json:
-        print_json({"counts": dict(counts), "keywords": [asdict(finding) for finding in found]})
+        data = {"counts": dict(counts), "keywords": [asdict(finding) for finding in found]}
+        print_json({**data, "error": error, "notes": list(notes)})
     else:
         rows = [
             (finding.status, shown(f"{finding.pointer}/{finding.keyword}"), shown(finding.reason)) for finding in found
@@ -138,4 +147,8 @@ def _report(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
         console().print(
             ", ".join(f"{count:,} {status}" for status, count in counts.items()) or f"nothing to be {ENFORCED}"
         )
-    return REJECTED if counts[REFUSED_STATUS] else ACCEPTED
+        for note in notes:
+            console().print(f"note: {shown(note)}")
+        if error is not None:
+            console().print(f"the schema cannot be compiled: {shown(error)}")
+    return REJECTED if counts[REFUSED_STATUS] or error is not None else ACCEPTED

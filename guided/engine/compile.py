@@ -83,7 +83,7 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
         return _with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110))
     notes: tuple[str, ...] = getattr(spec, "notes", ())
     return Index(
-        build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, notes=notes, summary=brief(spec, 110)
+        build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110)
     )
 
 
@@ -94,6 +94,9 @@ def _with_stack(
     tables, lowered = _pushdown_tables(spec, spelling, limits, alphabet)
     notes = (*lowered.notes, *_notes_on(alphabet))
     origin = None if isinstance(tables, RegularIndex) else Origin(remake, spec, limits)
+    if origin is None:
+        # An index without its spec cannot search them later.
+        notes += getattr(spec, "impossible_parts", _none)(limits)
     summary = summary if origin is not None else brief(spec, 110)
     return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, summary)
 
@@ -127,12 +130,16 @@ def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocab
         spec, spelling, limits, alphabet, lambda part: _pushdown_tables(part, spelling, limits, alphabet)
     )
     if isinstance(composed.tables, RegularIndex):
-        return Index(composed.tables, vocabulary, spec.fingerprint, notes=composed.notes, summary=brief(spec, 110))
+        return Index(composed.tables, vocabulary, spec.fingerprint, _notes=composed.notes, summary=brief(spec, 110))
     notes = (*composed.notes, *_notes_on(alphabet))
     origin = Origin(remake, composed.spec, limits)
     return Index(
         composed.tables, vocabulary, spec.fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110)
     )
+
+
+def _none(_: Limits) -> tuple[str, ...]:
+    return ()
 
 
 def _check_eos(vocabulary: Vocabulary) -> None:

@@ -93,7 +93,7 @@ class Index:
     unenforced : tuple of (str, str)
         Constraints of the spec that the index does not enforce, as JSON Pointer and keyword; empty unless the spec allows such.
     notes : tuple of str
-        Remarks of the compiler.
+        Remarks of the compiler. The parts of a schema that no value ever has are searched when the notes are first read.
     origin : Origin, optional
         Source of an index with a stack.
     summary : str
@@ -104,7 +104,7 @@ class Index:
     vocabulary: Vocabulary
     spec_fingerprint: str
     unenforced: tuple[tuple[str, str], ...] = field(default=())
-    notes: tuple[str, ...] = field(default=())
+    _notes: tuple[str, ...] = field(default=())
     origin: "Origin | None" = field(default=None, repr=False)
     summary: str = ""
 
@@ -118,7 +118,7 @@ class Index:
             self.vocabulary,
             self.spec_fingerprint,
             self.unenforced,
-            self.notes,
+            self._notes,
             None,
             self.summary,
         )
@@ -146,6 +146,12 @@ class Index:
         return self.summary or (
             f"spec {self.spec_fingerprint[:12]}" if self.origin is None else brief(self.origin.spec, 110)
         )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks of the compiler."""
+        late = None if self.origin is None else getattr(self.origin.spec, "impossible_parts", None)
+        return self._notes if late is None else (*self._notes, *late(self.origin.limits))
 
     @property
     def initial(self) -> int:

@@ -26,6 +26,7 @@ from guided.schema.frontend.json_values import check_levels, parse_json, text_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.layout import whitespace_pattern
 from guided.schema.pushdown.machine import SchemaMachine
+from guided.schema.report.contradictions import contradiction, impossible
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -281,7 +282,7 @@ class JsonSchema(Composable, Generic[T_co]):
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
                 raise VocabularyError("every text of the schema needs a byte that the vocabulary cannot encode")
-            raise SchemaError(NO_VALUE, "", "schema")
+            raise SchemaError(NO_VALUE, *contradiction(self.schema, self.options, limits, self.registry))
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
         first = np.flatnonzero(machine.tables.rows[machine.start] != DEAD).tolist()
@@ -290,6 +291,10 @@ class JsonSchema(Composable, Generic[T_co]):
         return Lowered(
             machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last, flat=flat
         )
+
+    def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
+        """Return a note on each part of the schema that no value ever has (`guided.schema.report.contradictions`)."""
+        return impossible(self.schema, self.options, limits, self.registry)
 
     def _flat(self, automaton: Pushdown, limits: Limits) -> Callable[[], Automaton | None] | None:
         """Return a function that makes the finite automaton of the texts, if one is wanted."""

@@ -41,14 +41,12 @@ def explored(containers: Containers, most: int) -> Graph:
     Raises
     ------
     SchemaError
-        The schema is not a context-free language, or no value satisfies it.
+        The schema is not a context-free language.
     LimitError
         There are too many states and edges, or a search exceeds its budget.
     """
     explorer = _Explorer(containers, most)
     explorer.run()
-    if not explorer.values[0].valuations:
-        raise SchemaError("no value satisfies the schema", "", "schema")
     return Graph(explorer.values, explorer.states)
 
 

@@ -30,6 +30,7 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.layout import FLEXIBLE
 from guided.schema.pushdown.structure import structure_of
+from guided.schema.report.contradictions import contradiction
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["DEFAULT_RULES", "LarkGrammar", "lark_grammar"]
@@ -127,6 +128,8 @@ def value_rules(
     structure = structure_of(options, _ALL_BYTES)
     context = SchemaContext(formulas, lowering, options, limits, structure.alphabet)
     graph = explored(Containers(context), most_rules)
+    if not graph.values[0].valuations:
+        raise SchemaError("no value satisfies the schema", *contradiction(schema, options, limits, registry, pointer))
     found = productions(graph, context, _punctuation(options), most_rules)
     places = [value.place for value in graph.values]
     owners = [state.owner for state in graph.states]

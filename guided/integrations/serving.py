@@ -357,7 +357,7 @@ class Indices:
         index = compile_index(spec_of(kind, text, options, self._limits), self.vocabulary, self._limits)
         index.mask(index.initial)
         source = index.origin.spec if index.origin is not None else index.summary
-        return _Kept(index, bytes_of((source, index.notes, index.unenforced)))
+        return _Kept(index, bytes_of((source, index.unenforced)))
 
 
 @dataclass(frozen=True, slots=True)

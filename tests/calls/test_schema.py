@@ -164,9 +164,9 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     ("string", "a schema must be an object", "/tool/x", "schema"),
     ({"type": "text"}, "a type must be one of", "/tool/x", "type"),
     ({"enum": [{1, 2}]}, "must consist of JSON values", "/tool/x", "schema"),
-    ({"enum": ["a"], "type": "integer"}, "no value satisfies", "/tool/x", "schema"),
+    ({"enum": ["a"], "type": "integer"}, "no value satisfies", "/tool/x", "enum, type"),
     ({"anyOf": [{"type": "string"}, {"type": "odd"}]}, "a type must be one of", "/tool/x/anyOf/1", "type"),
-    ({"type": "string", "minLength": 2, "maxLength": 1}, "no value satisfies", "/tool/x", "schema"),
+    ({"type": "string", "minLength": 2, "maxLength": 1}, "no value satisfies", "/tool/x", "minLength, maxLength"),
     ({"type": "string", "pattern": "a(b"}, "unterminated group at position 1", "/tool/x", "pattern"),
     (
         {"type": "object", "properties": {"a/b": {"type": "odd"}}},
@@ -174,7 +174,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
         "/tool/x/properties/a~1b",
         "type",
     ),
-    ({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, "no value satisfies", "/tool/x", "schema"),
+    ({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, "no value satisfies", "/tool/x", "minItems, items"),
 ]
 
 

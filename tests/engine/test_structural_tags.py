@@ -382,7 +382,7 @@ _LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end":
         ({"format": _tag({"type": "grammar", "grammar": 'start: start "a"'})}, GrammarError, "^/format/content/grammar: "),
         ({"format": _tag({"type": "json_schema", "json_schema": {"type": "x"}})}, SchemaError, "at /format/content/json_schema, type"),
         ({"format": _tag({"type": "json_schema", "json_schema": {"allOf": [{"type": "null"}, {"type": "array"}]}})}, SchemaError,
-         "no value satisfies the schema .at /format/content/json_schema, schema"),
+         "no value satisfies the schema .at /format/content/json_schema, allOf/0/type, allOf/1/type"),
         (_styled(_schema({"type": "string", "maxLength": 1, "minLength": 2})), SchemaError, "at /format/json_schema/properties/v, schema"),
         (_styled(_schema({"$ref": "#/$defs/text", "type": "integer"})), SchemaError, "no value satisfies"),
         ({"format": {"type": "any_text", "max_chars": 10**8}}, LimitError, "^/format: "),

@@ -172,13 +172,12 @@ def test_cases(schema: Any, options: dict[str, Any], valid: list[str], invalid: 
     [
         ({"properties": {"l": {"items": {"type": "integer"}, "uniqueItems": True}}}, "/properties/l", "uniqueItems"),
         ({"allOf": [{"additionalProperties": {"minProperties": 2}}]}, "/allOf/0/additionalProperties", "minProperties"),
-        ({"properties": {"a": {"type": "string"}}, "required": ["a"], "allOf": [{"properties": {"a": {"type": "null"}}}]}, "", ""),
+        ({"properties": {"a": {"type": "string"}}, "required": ["a"], "allOf": [{"properties": {"a": {"type": "null"}}}],
+          "type": "object"}, "", "properties, required, allOf/0/properties"),
         ({"properties": {"a": {"format": "idn-hostname"}}}, "/properties/a", "format"),
     ],
 )  # fmt: skip
 def test_keywords_without_a_grammar_are_refused_by_name(schema: Any, pointer: str, keyword: str) -> None:
-    if not keyword:
-        schema, keyword = {**schema, "type": "object"}, "schema"
     with pytest.raises(SchemaError) as caught:
         grammar(schema)
     assert (caught.value.pointer, caught.value.keyword) == (pointer, keyword)
