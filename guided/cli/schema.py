@@ -129,7 +129,8 @@ def _report(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
 
     found = report(spec.schema, replace(spec.options, unsupported="refuse"), Limits(), spec.registry)
     counts = Counter(finding.status for finding in found)
-    error, notes = None, ()
+    error: str | None = None
+    notes: tuple[str, ...] = ()
     try:
         spec.pushdown(Limits(), bytes([1] * 256))
         notes = spec.impossible_parts(Limits())

@@ -150,8 +150,9 @@ class Index:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Remarks of the compiler."""
-        late = None if self.origin is None else getattr(self.origin.spec, "impossible_parts", None)
-        return self._notes if late is None else (*self._notes, *late(self.origin.limits))
+        if self.origin is None or not hasattr(self.origin.spec, "impossible_parts"):
+            return self._notes
+        return (*self._notes, *self.origin.spec.impossible_parts(self.origin.limits))
 
     @property
     def initial(self) -> int:

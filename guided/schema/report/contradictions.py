@@ -224,8 +224,8 @@ class _Search:
         """Yield the schemas of elements that each value of a place, or a part of it, must satisfy."""
         positions = context.dialect.positions
         for path in elements:
-            keyword, value = path[0], schema[path[0]]
-            how = positions.get(str(keyword), "")
+            keyword = str(path[0])
+            value, how = schema[keyword], positions.get(keyword, "")
             found: Target | None = None
             if path == ("$ref",) and isinstance(value, str):
                 found = self.lowering.references.resolve("$ref", value, context, location)
