@@ -18,8 +18,9 @@ from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex, Spec
-from guided.errors import GuidedError
+from guided.errors import GuidedError, LimitError
 from guided.guide.guide import Guide
+from guided.limits import Limits
 from tests.hostile.random_specs import a_schema
 from tests.schema.engine import BYTES
 
@@ -137,3 +138,23 @@ def test_steps_of_a_pattern_follow_its_lines(name: str, monkeypatch: pytest.Monk
 def test_steps_of_a_random_schema_follow_its_lines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = a_schema(random.Random(seed))
     compile_and_ask(JsonSchema(schema, unsupported="record"), len(str(schema)), monkeypatch)
+
+
+def test_products_of_automata_are_counted_each_time() -> None:
+    schema = {"type": "string", "allOf": [{"pattern": "a.{8}b"}, {"pattern": "b.{8}a"}]}
+    for _ in range(2):
+        with pytest.raises(LimitError, match="too many string constraints at once") as caught:
+            compile_spec(JsonSchema(schema), BYTES, Limits(call_steps=3_000)).guide().advance_many(b'"a')
+        assert caught.value.what == "call_steps"
+        compile_spec(JsonSchema(schema), BYTES).guide().advance_many(b'"a')
+
+
+def test_patterns_of_a_schema_share_the_steps_of_a_compile() -> None:
+    limits = Limits(steps=2_000_000)
+    patterns = [f"{letter}.{{12}}b" for letter in "cdefg"]
+    for pattern in patterns:
+        compile_spec(JsonSchema({"pattern": pattern}), BYTES, limits)
+    for _ in range(2):
+        with pytest.raises(LimitError, match="/allOf/[1-4]/pattern") as caught:
+            compile_spec(JsonSchema({"allOf": [{"pattern": pattern} for pattern in patterns]}), BYTES, limits)
+        assert (caught.value.what, caught.value.limit) == ("steps", limits.steps)

@@ -54,8 +54,7 @@ def lower_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: 
                 dfa = compile_tree(parts[0])
                 for part in parts[1:]:
                     steps.spend(_OPERAND, _TOO_MANY)
-                    dfa = char_intersection(dfa, compile_tree(part), limits)
-                    steps.spend(_CELL * dfa.table.size, _TOO_MANY)
+                    dfa = char_intersection(dfa, compile_tree(part), limits, steps)
                 return _operand(dfa, steps)
             case Complement():
                 steps.spend(_OPERAND, _TOO_MANY)

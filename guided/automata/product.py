@@ -10,6 +10,7 @@ from guided.arrays import BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
 from guided.automata.partition import joint
+from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.kernels import product as kernel
 from guided.limits import Limits
@@ -17,6 +18,9 @@ from guided.limits import Limits
 __all__ = ["Operation", "char_intersection", "pairs", "product"]
 
 Operation: TypeAlias = Literal["and", "or", "minus"]
+Spend: TypeAlias = Callable[[int], None]
+# Steps of a cell, with its minimization.
+_PER_CELL = 6
 
 _ACCEPT: dict[str, Callable[[BoolArray, BoolArray], BoolArray]] = {
     "and": operator.and_,
@@ -31,6 +35,7 @@ def product(
     classes: Int32Array,
     operation: Operation,
     limits: Limits,
+    spend: Spend = lambda _: None,
 ) -> tuple[Int32Array, BoolArray]:
     """Return the reachable product: (table over joint classes, accepting), start state 0.
 
@@ -40,18 +45,25 @@ def product(
         Table and final states of each side, start state 0.
     classes : ndarray[int32], shape (n_joint, 2)
         Class of each side for every joint class.
+    spend : callable
+        Receives the number of cells of the table, before there are many more.
 
     Raises
     ------
     LimitError
         ``states`` or ``transitions`` of ``limits`` was exceeded.
     """
-    table, a, b = pairs(left[0], right[0], classes, operation, limits)
+    table, a, b = pairs(left[0], right[0], classes, operation, limits, spend)
     return table, _ACCEPT[operation](left[1][a] & (a >= 0), right[1][b] & (b >= 0))
 
 
 def pairs(
-    left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, limits: Limits
+    left: Int32Array,
+    right: Int32Array,
+    classes: Int32Array,
+    operation: Operation,
+    limits: Limits,
+    spend: Spend = lambda _: None,
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Return the reachable product without final states: (table over joint classes, left state, right state), -1 for a dead side.
 
@@ -69,10 +81,12 @@ def pairs(
     known[0] = 0
     cursor = np.array([0, 1], np.int64)
     kernel.refill(known, 1, slots)
-    keep_left, keep_right = operation != "and", operation == "or"
+    keep_left, keep_right, spent = operation != "and", operation == "or", 0
     while kernel.product(left, right, left_class, right_class, keep_left, keep_right, known, table, slots, cursor):
         count = int(cursor[1])
         _check(count, q, limits)
+        spend((count - spent) * q)
+        spent = count
         capacity = 2 * capacity + q
         old = known[:count], table[:count]
         known, table, slots = _buffers(capacity, q)
@@ -80,13 +94,20 @@ def pairs(
         kernel.refill(known, count, slots)
     count = int(cursor[1])
     _check(count, q, limits)
+    spend((count - spent) * q)
     return table[:count].copy(), known[:count, 0].copy(), known[:count, 1].copy()
 
 
-def char_intersection(left: CharDFA, right: CharDFA, limits: Limits) -> CharDFA:
-    """Return the automaton of the texts that both automata over characters accept."""
+def char_intersection(left: CharDFA, right: CharDFA, limits: Limits, steps: Steps) -> CharDFA:
+    """Return the automaton of the texts that both automata over characters accept; its cost is added to ``steps``."""
     parts, classes = joint(left.partition, right.partition)
-    table, accepting = product((left.table, left.accepting), (right.table, right.accepting), classes, "and", limits)
+
+    def spend(cells: int) -> None:
+        steps.spend(_PER_CELL * cells, "too many or too large intersections")
+
+    table, accepting = product(
+        (left.table, left.accepting), (right.table, right.accepting), classes, "and", limits, spend
+    )
     table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
     return CharDFA(table, accepting, parts)
 

@@ -284,6 +284,37 @@ def test_automata_count_where_registers_cannot() -> None:
     assert index.remaining(guide.state) == 4
 
 
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        # After ``\\x0`` a digit must follow, as within the escape of a control character.
+        (lambda most: {"format": "regex", "maxLength": most}, "\\\\x0fa"),
+        (lambda most: {"pattern": rf"^\p{{L}}{{1,{most}}}$"}, "éçß"),
+        (lambda most: {"pattern": rf"^(?i:[\p{{L}}\d_]){{{most}}}$"}, "éçß"),
+    ],
+)
+def test_no_automaton_counts_the_characters_of_a_set(schema: Any, text: str) -> None:
+    counts = set()
+    for most in (20, 40, 400, 1_000_000):
+        index = compiled({"type": "string", **schema(most)})
+        guide = index.guide()
+        guide.advance_many(f'"{text}'.encode())
+        assert guide.remaining < most + 2
+        assert isinstance(index.tables, PushdownIndex)
+        counts.add(index.tables.automaton.tables.n_controls)
+    # A small count of a set may be part of the automaton.
+    assert len(counts) <= 2 and max(counts) < 12_000
+
+
+@pytest.mark.parametrize("least", ["", "7,"])
+def test_counted_sets_accept_their_lengths(least: str) -> None:
+    index = compiled({"type": "string", "pattern": rf"^[\p{{L}}\p{{N}}_]{{{least}300}}$"})
+    for length in (0, 6, 7, 299, 300, 301):
+        expected = length == 300 or (bool(least) and 7 <= length <= 300)
+        assert index.accepts(('"' + "é" * length + '"').encode()) == expected
+    assert not index.accepts(('"' + "é" * 299 + '-"').encode())
+
+
 @pytest.mark.parametrize("length", [300, 1_000_000])
 def test_completions_of_long_strings_repeat_a_character(length: int) -> None:
     index = compiled({"type": "string", "pattern": "^[a-z]+@[a-z]+$", "minLength": length})

@@ -199,7 +199,6 @@ def test_accidents_among_sums_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
     expected = spelled(table, accepting, labels, dfa.partition, ANY, LIMITS)
     monkeypatch.setattr(hexadecimal, "_WEIGHTS", np.zeros(16, np.uint64))
-    monkeypatch.setattr(bodies, "_WEIGHTS", np.zeros(4, np.uint64))
     monkeypatch.setattr(bodies, "_memo", Memo())
     assert spelled(table, accepting, labels, dfa.partition, ANY, LIMITS) == expected
 

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from guided.automata.pushdown import PER_CONTROL
+from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
@@ -101,8 +102,10 @@ class Lowering:
         Formula and types of each type name in the drafts of a year; filled on first use.
     nested : int
         Current nesting of schemas being lowered.
-            unknown_formats : dict
-                Unknown formats in order of discovery, where formats are asserted.
+    pattern_steps : Steps
+        Steps of all patterns whose automata were built to check them.
+    unknown_formats : dict
+        Unknown formats in order of discovery, where formats are asserted.
     misspelled : dict of (str, str) to str
         JSON Pointer and name of each unknown keyword that looks misspelled -> the likely intended keyword.
     narrowed : dict of int to Location
@@ -112,8 +115,8 @@ class Lowering:
     ------
     SchemaError
         The schema is malformed or cannot be enforced. `expand` and `check` raise for subschemas not lowered here.
-            LimitError
-                It exceeds the limit on nesting, or its numbers are too long.
+    LimitError
+        It exceeds the limit on nesting, or its numbers are too long.
     """
 
     __slots__ = (
@@ -140,6 +143,7 @@ class Lowering:
         "nested",
         "options",
         "origins",
+        "pattern_steps",
         "references",
         "root",
         "sequence",
@@ -189,6 +193,7 @@ class Lowering:
         self.constants: dict[int, tuple[Any, int]] = {}
         self.types: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
         self.nested = 0
+        self.pattern_steps = Steps(limits.steps)
         self._room = _AT_ONCE
         root = self.references.root
         target = Target(schema, root, root.resource.location)

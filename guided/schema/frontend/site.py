@@ -7,6 +7,7 @@ The protocols `Lowering` and `References` declare what handlers may use of them.
 
 from typing import Any, Protocol
 
+from guided.automata.steps import Steps
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
@@ -39,6 +40,7 @@ class Lowering(Protocol):
     options: JsonOptions
     lists_items: bool
     nested: int
+    pattern_steps: Steps
     sequence: dict[int, float]
     origins: dict[int, Location]
     unknown_formats: dict[str, None]

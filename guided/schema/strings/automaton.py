@@ -41,7 +41,7 @@ __all__ = [
     "without_surrogates",
 ]
 
-# The automaton; the steps that its patterns took; the steps of judging the listed texts.
+# The automaton; the steps that its patterns took; the steps of a call that it took.
 _Made: TypeAlias = tuple[Leaf, int, int]
 _memo: Memo[_Made] = Memo(4096, 1 << 24)
 # Pairs of a pattern and a listed text judged per step.
@@ -153,7 +153,7 @@ def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limit
 def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
     atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
     if not any(atom[0] == "strings" for atom in atoms):
-        return (*_unlisted(formulas, wanted, options, limits), 0)
+        return _unlisted(formulas, wanted, options, limits)
     texts = _texts_of(atoms)
     memo: dict[int, int] = {}
     rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
@@ -215,12 +215,13 @@ def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, option
     return Leaf(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
 
 
-def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[Leaf, int]:
+def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
     found = language(formulas, wanted, limits)
     vectors, labels = _numbered(found.bits, ())
     marks = np.where(found.accepting, labels[found.labels], 0).astype(np.int32)
     spelling = SPELLINGS[options.escapes]
-    return Leaf(spelled(found.table, found.accepting, marks, found.parts, spelling, limits), vectors), found.steps
+    automaton = spelled(found.table, found.accepting, marks, found.parts, spelling, limits)
+    return Leaf(automaton, vectors), found.steps, found.cost
 
 
 def _judged(

@@ -4,8 +4,9 @@ An edge by a class of characters becomes the paths of their spellings (`guided.s
 short escapes, and hexadecimal escapes. All paths of a partition of the characters form one decision tree with shared inner nodes, built
 once per partition. `guided.automata.utf8.expanded` takes every state's edges through it and interns the states within characters.
 
-The result is minimal at once unless a state within a character equals one between characters. After ``\``, for example, only ``n`` may
-follow, and a value may also continue with ``n`` alone. Such states continue by the same bytes, and only then are states merged again.
+States within a character are never merged with those between characters, so that characters can be counted
+(`guided.schema.strings.measure`); otherwise the result is minimal. After ``\``, for example, only ``n`` may follow, and a value may also
+continue with ``n`` alone: two states.
 
 Complexity: O(states x bytes), O(nodes of the tree) per distinct row of edges.
 """
@@ -35,8 +36,6 @@ _BYTES = np.array([*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE], np.int32)
 _DIGIT_VALUES = np.array([*range(16), *range(10, 16)])
 _DIGIT_COLUMNS = np.array([_COLUMN[byte] for byte in b"0123456789abcdefABCDEF"])
 _CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
-# Odd multipliers that hash words; collisions are possible.
-_WEIGHTS = np.array([pow(3, 40 * i + 1, 2**61 - 1) | 1 for i in range(4)], np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +71,7 @@ def spelled(
     spelling: Spelling,
     limits: Limits,
 ) -> Automaton:
-    """Return the automaton of the spellings of an automaton's values.
+    """Return the automaton of the spellings of an automaton's values: minimal, but for states within characters.
 
     Parameters
     ----------
@@ -99,22 +98,7 @@ def spelled(
     final[:n] = accepting
     marks = np.zeros(len(out), np.int32)
     marks[:n] = labels
-    # Hash of the columns that continue a state. Accepting states are never within a character.
-    signs = _signs(out)
-    is_minimal = not np.isin(signs[:n][~accepting], signs[n:]).any()
-    return Automaton.from_canonical(*canonical(out, paths.classes, final, marks, is_minimal=is_minimal))
-
-
-def _signs(table: Int32Array) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-    """Return a hash per state, equal for states that continue by the same columns."""
-    # PERF: bits packed into words; an integer matrix product takes ten times as long (`python -m benchmarks.maskbench`).
-    bits = np.packbits(table >= 0, axis=1)
-    words = np.zeros((len(table), 8 * -(-bits.shape[1] // 8)), np.uint8)
-    words[:, : bits.shape[1]] = bits
-    found: np.ndarray[tuple[int], np.dtype[np.uint64]] = np.zeros(len(table), np.uint64)
-    for i, column in enumerate(words.view(np.uint64).T):
-        found += column * _WEIGHTS[i]
-    return found
+    return Automaton.from_canonical(*canonical(out, paths.classes, final, marks, is_minimal=True))
 
 
 def _paths(parts: Partition, spelling: Spelling) -> _Paths:

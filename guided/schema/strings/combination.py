@@ -22,7 +22,6 @@ from guided.automata.determinize import CharDFA
 from guided.automata.minimize import distinct, minimal
 from guided.automata.partition import Partition, joint
 from guided.automata.product import Operation, pairs
-from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
@@ -30,8 +29,8 @@ from guided.schema.strings.languages import ANY_LENGTH, complement, has_lengths,
 
 __all__ = ["Language", "evaluate", "language"]
 
-# Measured: truths that are copied in the time of one step, and steps in the time of an atom with a small automaton and of a cell.
-_BITS_PER_STEP, _PER_ATOM, _PER_CELL = 8, 20_000, 6
+# Steps of a call: of an atom with a small automaton. Cells of a product, truths that are copied, and steps of a compile, for one step.
+_PER_ATOM, _CELLS, _BITS, _STEPS = 60, 16, 2_560, 320
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +44,13 @@ class Language:
     accepting : ndarray[bool], labels : ndarray[int32], shape (n_states,)
         Whether the first formula holds; the row of ``bits`` for the others there, 0 elsewhere.
     parts : Partition
-            The character classes.
-        bits : ndarray[bool], shape (n_labels, n_observed)
+        The character classes.
+    bits : ndarray[bool], shape (n_labels, n_observed)
         Truth of the observed formulas.
     steps : int
         Steps that building its atoms took.
+    cost : int
+        Steps of a call that this and the products of the atoms took.
     """
 
     table: Int32Array
@@ -58,10 +59,11 @@ class Language:
     parts: Partition
     bits: BoolArray
     steps: int
+    cost: int
 
 
 def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Language:
-    """Return the strings that satisfy ``wanted[0]``, labeled by which of the others hold.
+    """Return the strings that satisfy ``wanted[0]``, labeled by which of the others hold; its cost is spent.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
 
     Notes
     -----
-    `Limits.steps` bounds the cells of all products together: many small patterns take time quadratic or cubic in their number.
+    `Limits.call_steps` bounds the cells of all products together: many small patterns take time quadratic or cubic in their number.
     """
     certain = {}
     for member in formulas.members(wanted[0]):
@@ -86,7 +88,7 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
     bits, numbers = held.observed()
     labels = np.where(held.accepting, numbers[held.labels], 0).astype(np.int32)
     steps = sum(steps_of(atom, limits) for atom in held.atoms)
-    return Language(held.table, held.accepting, labels, held.parts, bits, steps)
+    return Language(held.table, held.accepting, labels, held.parts, bits, steps, held.cost)
 
 
 def evaluate(formulas: Formulas, wanted: Sequence[int], known: Mapping[Atom, BoolArray], count: int) -> list[BoolArray]:
@@ -118,8 +120,8 @@ class _Product:
     """
 
     def __init__(self, formulas: Formulas, wanted: Sequence[int], certain: Mapping[Atom, bool], limits: Limits) -> None:
-        self._formulas, self._limits, self._steps = formulas, limits, Steps(limits.steps)
-        self.atoms = list(certain)
+        self._formulas, self._limits = formulas, limits
+        self.atoms, self.cost = list(certain), 0
         known_so_far = self._with(tuple(wanted), certain, {})
         # Per observed formula: its atom and polarity, or its index in the remainder.
         self._kinds: list[tuple[Atom, bool] | int] = []
@@ -134,7 +136,7 @@ class _Product:
         self._left, self._bits = [tuple(left)], np.zeros((1, 0), np.bool_)
         # Per label: the remainder and the row of bits.
         self._of_label = np.zeros((1, 2), np.int64)
-        dfa = nothing() if left[0] == FALSE else _intersection(certain, limits)
+        dfa = nothing() if left[0] == FALSE else self._intersection(certain)
         self.table, self.accepting, self.parts = dfa.table, dfa.accepting, dfa.partition
         self.labels = np.zeros(len(self.table), np.int32)
 
@@ -144,12 +146,11 @@ class _Product:
 
     def track(self, atom: Atom) -> None:
         """Distinguish the texts for which an atom holds."""
-        dfa = known(atom, self._limits).dfa
+        dfa = self._known(atom)
         self.atoms.append(atom)
         self.parts, classes = joint(self.parts, dfa.partition)
-        table, left, right = _pairs(self.table, dfa.table, classes, "minus", self._limits, self.atoms)
-        n_steps = _PER_ATOM + _PER_CELL * table.size + self._bits.size // _BITS_PER_STEP
-        self._steps.spend(n_steps, "too many string constraints at once")
+        table, left, right = self._pairs(self.table, dfa.table, classes, "minus", self.atoms)
+        self._spend(self._bits.size // _BITS)
         holds = (dfa.accepting[right] & (right >= 0)).astype(np.int64)
         before = self._of_label[self.labels[left]]
         rest = self._onward(atom)[before[:, 0], holds]
@@ -215,40 +216,66 @@ class _Product:
 
         return tuple(formulas.rewrite(formula, value, memo) for formula in left)
 
+    def _intersection(self, certain: Mapping[Atom, bool]) -> CharDFA:
+        """Return the strings for which some atoms hold and others do not."""
+        least, most, is_bounded = 0, ANY_LENGTH, False
+        found: list[tuple[CharDFA, Atom]] = []
+        whole: list[Atom] = []
+        for atom, holds in certain.items():
+            window = _window(atom, holds)
+            if window is None:
+                dfa = self._known(atom)
+                found.append((dfa if holds else complement(dfa), atom))
+                if holds:
+                    whole.append(atom)
+                continue
+            is_bounded = True
+            least = max(least, window[0])
+            most = window[1] if most == ANY_LENGTH else most if window[1] == ANY_LENGTH else min(most, window[1])
+        found.sort(key=lambda each: len(each[0].table))
+        limits = self._limits
+        if is_bounded and not any(atom[0] != "length" and has_lengths(atom, least, most, limits) for atom in whole):
+            if least > most != ANY_LENGTH:
+                return nothing()
+            length: Atom = ("length", least, most)
+            found.append((self._known(length), length))
+        if not found:
+            return self._known(("length", 0, ANY_LENGTH))
+        dfa, atoms = found[0][0], [found[0][1]]
+        for other, atom in found[1:]:
+            atoms.append(atom)
+            parts, classes = joint(dfa.partition, other.partition)
+            table, left, right = self._pairs(dfa.table, other.table, classes, "and", atoms)
+            accepting = dfa.accepting[left] & other.accepting[right] & (left >= 0) & (right >= 0)
+            table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
+            dfa = CharDFA(table, accepting, parts)
+        return dfa
 
-def _intersection(certain: Mapping[Atom, bool], limits: Limits) -> CharDFA:
-    """Return the strings for which some atoms hold and others do not."""
-    least, most, is_bounded = 0, ANY_LENGTH, False
-    found: list[tuple[CharDFA, Atom]] = []
-    whole: list[Atom] = []
-    for atom, holds in certain.items():
-        window = _window(atom, holds)
-        if window is None:
-            dfa = known(atom, limits).dfa
-            found.append((dfa if holds else complement(dfa), atom))
-            if holds:
-                whole.append(atom)
-            continue
-        is_bounded = True
-        least = max(least, window[0])
-        most = window[1] if most == ANY_LENGTH else most if window[1] == ANY_LENGTH else min(most, window[1])
-    found.sort(key=lambda each: len(each[0].table))
-    if is_bounded and not any(atom[0] != "length" and has_lengths(atom, least, most, limits) for atom in whole):
-        if least > most != ANY_LENGTH:
-            return nothing()
-        length: Atom = ("length", least, most)
-        found.append((known(length, limits).dfa, length))
-    if not found:
-        return known(("length", 0, ANY_LENGTH), limits).dfa
-    dfa, atoms = found[0][0], [found[0][1]]
-    for other, atom in found[1:]:
-        atoms.append(atom)
-        parts, classes = joint(dfa.partition, other.partition)
-        table, left, right = _pairs(dfa.table, other.table, classes, "and", limits, atoms)
-        accepting = dfa.accepting[left] & other.accepting[right] & (left >= 0) & (right >= 0)
-        table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
-        dfa = CharDFA(table, accepting, parts)
-    return dfa
+    def _known(self, atom: Atom) -> CharDFA:
+        left = self._formulas.steps.left
+        try:
+            found = known(atom, self._limits, max(0, left) * _STEPS)
+        except LimitError as error:
+            if error.what == "steps" and error.limit < self._limits.steps:
+                self._spend(left + 1)
+            raise
+        self._spend(_PER_ATOM + found.steps // _STEPS)
+        return found.dfa
+
+    def _pairs(
+        self, left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, atoms: list[Atom]
+    ) -> tuple[Int32Array, Int32Array, Int32Array]:
+        try:
+            return pairs(left, right, classes, operation, self._limits, lambda cells: self._spend(cells // _CELLS))
+        except LimitError as error:
+            names = ", ".join(map(named, atoms))
+            raise LimitError(
+                error.what, error.given, error.limit, f"too many string constraints at once: {names}"
+            ) from None
+
+    def _spend(self, count: int) -> None:
+        self.cost += count
+        self._formulas.spend(count)
 
 
 def _literal(formulas: Formulas, formula: int) -> tuple[Atom | None, bool]:
@@ -270,15 +297,3 @@ def _window(atom: Atom, holds: bool) -> tuple[int, int] | None:
     if most == ANY_LENGTH:
         return (0, least - 1) if least else (1, 0)
     return (most + 1, ANY_LENGTH) if not least else None
-
-
-def _pairs(
-    left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, limits: Limits, atoms: list[Atom]
-) -> tuple[Int32Array, Int32Array, Int32Array]:
-    try:
-        return pairs(left, right, classes, operation, limits)
-    except LimitError as error:
-        names = ", ".join(map(named, atoms))
-        raise LimitError(
-            error.what, error.given, error.limit, f"too many string constraints at once: {names}"
-        ) from None

@@ -71,8 +71,10 @@ _READ_SINGLY = 16
 _PREFERRED = np.array(sorted(range(ord(" "), 0x7F), key=lambda point: not chr(point).isalpha()), np.int32)
 
 
-def known(atom: Atom, limits: Limits) -> AtomLanguage:
+def known(atom: Atom, limits: Limits, most: int | None = None) -> AtomLanguage:
     """Return the strings that satisfy an atom. Within `guided.automata.build.one_budget` its steps count each time.
+
+    ``most``: steps that are left for it, if fewer than `Limits.steps`.
 
     Raises
     ------
@@ -92,7 +94,7 @@ def known(atom: Atom, limits: Limits) -> AtomLanguage:
     if data is not None:
         made = AtomLanguage(data.dfa, data.steps)
     else:
-        steps = Steps(limits.steps)
+        steps = Steps(limits.steps if most is None else min(limits.steps, most))
         made = AtomLanguage(of_tree(tree_of(atom, limits), limits, steps), steps.spent)
     spend_together(made.steps)
     return _memo.put(key, made)
@@ -248,7 +250,7 @@ def of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
         table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
         dfa = CharDFA(table, accepting, dfa.partition)
         dfa = complement(dfa) if is_other else dfa
-        found = dfa if found is None else char_intersection(found, dfa, limits)
+        found = dfa if found is None else char_intersection(found, dfa, limits, steps)
     assert found is not None
     return found
 

@@ -21,7 +21,7 @@ class Leaf:
     Attributes
     ----------
     automaton : Automaton
-        Canonical; every state is live, unless the language is empty.
+        Every state is live, unless the language is empty. Minimal, but for states within and between characters that are equal.
     vectors : tuple of int
         The bits of each label: bit i is set if observed formula i holds. Empty if labels are the bits themselves.
     cost : int

@@ -54,7 +54,7 @@ def properties(site: Site, _: Any) -> None:
     if "patternProperties" in site.schema:
         listed = table_of(site, "patternProperties").items()
         for source, _ in listed:
-            check_pattern(site.lowering.limits, source, pointer_of(site.location), "patternProperties")
+            check_pattern(site, source, "patternProperties")
         patterns = tuple([(source, below(schema, "patternProperties", source)) for source, schema in listed])
     others = (
         below(site.schema["additionalProperties"], "additionalProperties")

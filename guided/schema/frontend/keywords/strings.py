@@ -4,10 +4,12 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 """
 
 import re
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
+from guided.patterns.anchors import FIRST, LAST
+from guided.patterns.tree import Chars, Concat, Node, Repeat
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
@@ -15,7 +17,7 @@ from guided.schema.frontend.keywords.counts import count_or
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.site import Site
 from guided.schema.strings.ecma import parse_ecma
-from guided.schema.strings.languages import known
+from guided.schema.strings.languages import ANY_LENGTH, known
 
 __all__ = ["check_pattern", "format_of_draft3", "format_of_string", "least_length", "most_length", "pattern"]
 
@@ -24,7 +26,22 @@ _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',
 # Counts of at least ten.
 _COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
 _REPEATED = re.compile(r"[*+]|\{\d+,\}")
-_troubles: Memo[str] = Memo(4096, 1 << 23)
+# States that count the characters of a repeated set.
+_LARGE = 10_000
+
+# A pattern and its least and greatest length.
+_Counted: TypeAlias = tuple[str, int, int]
+
+
+class _Judgement(NamedTuple):
+    """The error of a pattern, empty if it is valid; the steps that its automaton took, if it was built; and `_counted`."""
+
+    trouble: str
+    steps: int
+    counted: _Counted | None
+
+
+_judgements: Memo[_Judgement] = Memo(4096, 1 << 23)
 
 
 def least_length(site: Site, _: Any) -> None:
@@ -46,24 +63,34 @@ def pattern(site: Site, value: Any) -> None:
     """``pattern``."""
     if not isinstance(value, str):
         raise site.wrong("pattern", "pattern must be a string")
-    check_pattern(site.lowering.limits, value, pointer_of(site.location), "pattern")
+    counted = check_pattern(site, value, "pattern")
     found = _WORDS.fullmatch(value)
-    if found is None:
+    if counted is not None:
+        source, least, most = counted
+        site.strings += [site.atom("pattern", source), site.atom("length", least, most)]
+    elif found is None:
         site.strings.append(site.atom("pattern", value))
     else:
         words = found[2] if found[1] is None else found[1]
         site.strings.append(site.lowering.strings(words.split("|"), (site.location, "pattern")))
 
 
-def check_pattern(limits: Limits, source: str, pointer: str, keyword: str) -> None:
-    """Raise for a pattern that is invalid, or whose automaton is too large, with its location in the schema."""
+def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
+    """Raise for a pattern that is invalid, or whose automaton is too large with those before it, with its location in the schema.
+
+    Returns the pattern without its count, and the lengths, if its automaton should not count (`_counted`).
+    """
+    limits, steps, pointer = site.lowering.limits, site.lowering.pattern_steps, pointer_of(site.location)
     try:
-        trouble = _trouble(source, limits)
+        trouble, spent, counted = _judged(source, limits, steps.left)
+        steps.spend(spent, "")
     except LimitError as error:
         advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts"
-        raise LimitError(error.what, error.given, error.limit, advice) from error
+        # Why not the error's limit: it may be what other patterns have left.
+        raise LimitError(error.what, error.given, getattr(limits, error.what), advice) from error
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
+    return counted
 
 
 def _may_be_large(source: str) -> bool:
@@ -74,19 +101,31 @@ def _may_be_large(source: str) -> bool:
     return bool(_COUNTED.search(source)) and (not source.startswith("^") or bool(_REPEATED.search(source)))
 
 
-def _trouble(source: str, limits: Limits) -> str:
-    """Return the error of a pattern; empty if it is valid."""
-    found = _troubles.get((source, limits))
+def _judged(source: str, limits: Limits, most: int) -> _Judgement:
+    """Return what is known of a pattern; building its automaton may take ``most`` steps."""
+    found = _judgements.get((source, limits))
     if found is None:
         try:
-            parse_ecma(source, limits)
-            if _may_be_large(source):
-                known(("pattern", source), limits)
-            found = ""
+            tree = parse_ecma(source, limits)
+            steps = known(("pattern", source), limits, most).steps if _may_be_large(source) else 0
+            found = _Judgement("", steps, _counted(tree))
         except PatternError as error:
-            found = str(error)
-        _troubles.put((source, limits), found)
+            found = _Judgement(str(error), 0, None)
+        _judgements.put((source, limits), found)
     return found
+
+
+def _counted(tree: Node) -> _Counted | None:
+    r"""Split a large repeat of a set, such as ``^\p{L}{1,999}$``, into a pattern without the count and the lengths of its texts.
+
+    A register counts them (`guided.schema.strings.counted`). An automaton that does has a state for each count and interval of the set.
+    """
+    match tree:
+        case Concat((first, Repeat(Chars(charset), least, most), last)) if first is FIRST and last is LAST:
+            if max(least, most or 0) * len(charset.ranges) > _LARGE:
+                members = "".join(rf"\u{{{low:x}}}-\u{{{high:x}}}" for low, high in charset.ranges)
+                return f"^[{members}]*$", least, ANY_LENGTH if most is None else most
+    return None
 
 
 def format_of_string(site: Site, value: Any) -> None:
