@@ -155,6 +155,6 @@ def test_patterns_of_a_schema_share_the_steps_of_a_compile() -> None:
     for pattern in patterns:
         compile_spec(JsonSchema({"pattern": pattern}), BYTES, limits)
     for _ in range(2):
-        with pytest.raises(LimitError, match="/allOf/[1-4]/pattern") as caught:
+        with pytest.raises(LimitError, match=r"/allOf/[1-4]/pattern") as caught:
             compile_spec(JsonSchema({"allOf": [{"pattern": pattern} for pattern in patterns]}), BYTES, limits)
         assert (caught.value.what, caught.value.limit) == ("steps", limits.steps)
