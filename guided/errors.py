@@ -26,7 +26,7 @@ import os
 import re
 import reprlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -203,11 +203,28 @@ class LimitError(GuidedError):
         How much was needed (at least).
     limit : int
         How much is allowed.
+    advice : str
+        What to change; may be empty.
+    pointer : str
+        For one of several tools, its place: ``/tool/parameter``. Otherwise empty.
     """
 
-    def __init__(self, what: str, given: int, limit: int, advice: str = "") -> None:
-        self.what, self.given, self.limit = what, given, limit
-        super().__init__(f"{what}: {_count(given)} needed, {_count(limit)} allowed{'; ' + advice if advice else ''}")
+    def __init__(self, what: str, given: int, limit: int, advice: str = "", pointer: str = "") -> None:
+        self.what, self.given, self.limit, self.advice, self.pointer = what, given, limit, advice, pointer
+        place = f" (at {_cut(pointer)})" if pointer else ""
+        hint = f"; {advice}" if advice else ""
+        super().__init__(f"{what}: {_count(given)} needed, {_count(limit)} allowed{hint}{place}")
+
+
+@contextlib.contextmanager
+def placed(pointer: str) -> Iterator[None]:
+    """Give a LimitError of the block this place, unless it has one."""
+    try:
+        yield
+    except LimitError as error:
+        if error.pointer:
+            raise
+        raise LimitError(error.what, error.given, error.limit, error.advice, pointer) from error.__cause__
 
 
 class TokenRejected(GuidedError):

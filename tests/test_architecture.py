@@ -264,6 +264,7 @@ def test_limit_errors_name_a_field_of_limits_or_a_documented_limit() -> None:
     # They repeat a name that is checked where it is given.
     assert sorted(unknown) == [
         ("guided/automata/steps.py", "self.what"),
+        ("guided/errors.py", "error.what"),
         ("guided/integrations/following.py", "what"),
         ("guided/schema/frontend/keywords/strings.py", "error.what"),
         ("guided/schema/strings/combination.py", "error.what"),

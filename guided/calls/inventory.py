@@ -19,19 +19,21 @@ from guided.calls.argument_list import ArgumentList
 from guided.calls.call_states import CallStates, Parts
 from guided.calls.constraints import Caps
 from guided.calls.embedded import EmbeddedValues
-from guided.calls.formats.format import Format
+from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
-from guided.calls.lowering import argument_list_of, least_length, rest_tree
+from guided.calls.lowering import argument_list_of, check_name, least_length, rest_tree
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
-from guided.calls.schema import VALUES, type_of_schema
+from guided.calls.naming import LeftOut
+from guided.calls.schema import VALUES, SchemaType, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
+from guided.calls.values import ValueType
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Lowered
-from guided.errors import SchemaError
+from guided.errors import LimitError, PatternError, SchemaError, placed
 from guided.files import pack, unpack
 from guided.limits import Limits
 from guided.patterns.tree import Call
@@ -39,12 +41,12 @@ from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import Frame, Value
 
-__all__ = ["CHECKED_AT_ONCE", "ArgumentLists", "Inventory"]
+__all__ = ["CHECKED_AT_ONCE", "ArgumentLists", "Inventory", "WritableTypes", "rest_frame"]
 
-# Up to this number, definitions are checked when the spec is made; of more, each when a text has passed its name, since published documents
-# take 2 to 16 ms each.
+# Up to this number, definitions are arranged in the format when the spec is made; of more, each when a text has passed its name, since
+# those of published documents take 2 to 16 ms each. `WritableTypes` checks these before.
 CHECKED_AT_ONCE = 100
-# Maximum number of parameters that a note lists.
+# Maximum number of parameters that a note lists, and of tools with a note.
 _LISTED = 20
 
 _MODULUS = 1 << 256
@@ -63,10 +65,15 @@ class ArgumentLists(Mapping[str, ArgumentList]):
     Parameters
     ----------
     tools : Mapping of str to Tool
+    left_out : sequence of LeftOut
+        Tools that are left out, for the notes.
     """
 
-    def __init__(self, tools: Mapping[str, Tool], form: Format, caps: Caps, strict: bool) -> None:
+    def __init__(
+        self, tools: Mapping[str, Tool], form: Format, caps: Caps, strict: bool, left_out: Sequence[LeftOut] = ()
+    ) -> None:
         self.tools = tools
+        self.left_out = tuple(left_out)
         self._form, self._caps, self._strict = form, caps, strict
         self._made: dict[str, ArgumentList] = {}
 
@@ -77,8 +84,24 @@ class ArgumentLists(Mapping[str, ArgumentList]):
             del tools[name]
             made.pop(name, None)
         tools.update((tool.name, tool) for tool in added)
-        found = ArgumentLists(tools, self._form, self._caps, self._strict)
+        found = ArgumentLists(tools, self._form, self._caps, self._strict, self.left_out)
         found._made = made
+        return found
+
+    def without_unwritable(self) -> "ArgumentLists":
+        """Return a copy without the tools that cannot be lowered or written in the format; it leaves them out."""
+        left_out = list(self.left_out)
+        for name, tool in self.tools.items():
+            try:
+                if name not in self._made:
+                    self._make(name)
+            except (LimitError, PatternError, SchemaError) as error:
+                left_out.append(LeftOut(tool, error))
+        found = self.changed((), [one.name for one in left_out[len(self.left_out) :]])
+        if not found.tools:
+            first = left_out[0]
+            raise SchemaError(f"no tool can be used; the first: {first.error}", f"/{first.name}", "unsupported")
+        found.left_out = tuple(left_out)
         return found
 
     def __getitem__(self, name: str) -> ArgumentList:
@@ -91,8 +114,9 @@ class ArgumentLists(Mapping[str, ArgumentList]):
         return found
 
     def _make(self, name: str) -> ArgumentList:
-        parameters = self.tools[name].parameters(self._caps, self._strict)
-        found = self._made[name] = argument_list_of(name, parameters, self._form)
+        with placed(f"/{name}"):
+            parameters = self.tools[name].parameters(self._caps, self._strict)
+            found = self._made[name] = argument_list_of(name, parameters, self._form)
         return found
 
     def check(self) -> None:
@@ -120,13 +144,16 @@ class ArgumentLists(Mapping[str, ArgumentList]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks on the tools whose argument lists are created."""
+        """Remarks on the tools whose argument lists are created, and on those that are left out."""
+        notes = [one.note for one in self.left_out[:_LISTED]]
+        if len(self.left_out) > _LISTED:
+            notes.append(f"left out {len(self.left_out) - _LISTED:,} more tools")
         made = (self.tools[name] for name in tuple(self._made))
         never = [place for tool in made for place in tool.never_written(self._caps, self._strict)]
-        if not never:
-            return ()
-        listed = ", ".join([*never[:_LISTED], *(["..."] if len(never) > _LISTED else [])])
-        return (f"no value satisfies these optional parameters, so calls never have them: {listed}",)
+        if never:
+            listed = ", ".join([*never[:_LISTED], *(["..."] if len(never) > _LISTED else [])])
+            notes.append(f"no value satisfies these optional parameters, so calls never have them: {listed}")
+        return tuple(notes)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.tools)
@@ -136,6 +163,34 @@ class ArgumentLists(Mapping[str, ArgumentList]):
 
     def __contains__(self, name: object) -> bool:
         return name in self.tools
+
+
+class WritableTypes:
+    """Checks in microseconds whether a format can write definitions: their names, and each type of an argument once.
+
+    The tools of documents are not lowered for it, so only their names are checked.
+    """
+
+    def __init__(self, form: Format, caps: Caps, strict: bool) -> None:
+        self._form, self._caps, self._strict = form, caps, strict
+        self._known: set[tuple[ValueType | SchemaType, str]] = set()
+        self._is_json, self._by_label = form.is_json, "{name}" in form.after_value
+
+    def check(self, tool: Tool) -> None:
+        """Raise SchemaError or LimitError if the format cannot write calls of a tool."""
+        form = self._form
+        check_name(tool.name, form)
+        if self._is_json or isinstance(tool.schema, Entry):
+            return
+        parameters = tool.parameters(self._caps, self._strict)
+        if form.is_positional:
+            argument_list_of(tool.name, parameters, form)
+            return
+        for parameter in parameters:
+            key = parameter.type, parameter.label if self._by_label else parameter.kind
+            if key not in self._known or not (form.is_quoted or LABEL.fullmatch(parameter.label)):
+                argument_list_of(tool.name, (parameter,), form)
+                self._known.add(key)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,7 +326,7 @@ class Inventory:
 
     def _rest(self, limits: Limits, name: str) -> tuple[Hashable, Callable[[], Frame]]:
         argument_list = self.argument_lists[name]
-        return argument_list, partial(_rest_frame, argument_list, self.texts.form, limits)
+        return argument_list, partial(rest_frame, argument_list, self.texts.form, limits, name)
 
 
 class Given:
@@ -322,7 +377,7 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     if form.is_json:
         argument_lists.append(ArgumentList((), None, (), type_of_schema({"type": "object"}, "", "")))
     for argument_list in argument_lists:
-        rest = _rest_frame(argument_list, form, limits)
+        rest = rest_frame(argument_list, form, limits)
         following.update(rest.following)
         firsts.update(_onward(rest, 0))
     return top, before, bytes(sorted(firsts)), bytes(sorted(following))
@@ -333,7 +388,24 @@ def _onward(frame: Frame, state: int) -> list[int]:
     return np.flatnonzero(row >= 0).tolist()
 
 
-def _rest_frame(argument_list: ArgumentList, form: Format, limits: Limits) -> Frame:
-    """The frame of the text after the name in calls with these arguments."""
-    embedded = EmbeddedValues()
-    return embedded.frame(CallAutomaton.from_tree(rest_tree(argument_list, form, embedded), limits))
+def rest_frame(argument_list: ArgumentList, form: Format, limits: Limits, tool: str = "") -> Frame:
+    """The frame of the text after the name in calls with these arguments.
+
+    Raises
+    ------
+    LimitError
+        A budget is exceeded; at the tool, or at the argument that exceeds it alone.
+    """
+
+    def made(arguments: ArgumentList) -> Frame:
+        embedded = EmbeddedValues()
+        return embedded.frame(CallAutomaton.from_tree(rest_tree(arguments, form, embedded), limits))
+
+    try:
+        return made(argument_list)
+    except LimitError:
+        for slot in argument_list.slots:
+            with placed(f"/{tool}/{slot.label}"):
+                made(ArgumentList((), None, (slot,)))
+        with placed(f"/{tool}"):
+            raise

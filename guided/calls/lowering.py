@@ -23,13 +23,14 @@ from guided.calls.scalars import string
 from guided.calls.schema import SchemaType, type_of_annotation
 from guided.calls.strings import any_text, spell_text
 from guided.calls.values import ValueType, automaton_of
-from guided.errors import SchemaError
+from guided.errors import SchemaError, placed
 from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
 
 __all__ = [
     "argument_list_of",
     "around",
     "call_tree",
+    "check_name",
     "key_end",
     "label_node",
     "least_length",
@@ -52,12 +53,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     SchemaError
         The format cannot write a parameter's name, or cannot find the end of a bare value.
     """
-    if ":" in tool and not form.has_colons:
-        raise SchemaError(
-            f"format {form.name!r} writes a colon after names, so names must not contain one: rename the tool with Tool(..., name=...)",
-            f"/{tool}",
-            "name",
-        )
+    check_name(tool, form)
     positional: list[Slot] = []
     keyed: list[Slot] = []
     variadic: Slot | None = None
@@ -72,7 +68,8 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
                 reason = f"format {form.name!r} writes arguments one by one: declare all, in properties, and no others"
                 raise SchemaError(reason, f"/{tool}", "parameters")
             return ArgumentList((), None, (), parameter.type)
-        kind, text = _written_types(parameter.type, parameter.label, form, pointer)
+        with placed(pointer):
+            kind, text = _written_types(parameter.type, parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
@@ -86,6 +83,16 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     for slot in (*positional, *([variadic] if variadic else ())):
         _check_beside_keys(slot, keyed, form, f"/{tool}/{slot.label}")
     return ArgumentList(tuple(positional), variadic, tuple(keyed))
+
+
+def check_name(tool: str, form: Format) -> None:
+    """Raise SchemaError if a format cannot write the name of a tool."""
+    if ":" in tool and not form.has_colons:
+        raise SchemaError(
+            f"format {form.name!r} writes a colon after names, so names must not contain one: rename the tool with Tool(..., name=...)",
+            f"/{tool}",
+            "name",
+        )
 
 
 def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaType:

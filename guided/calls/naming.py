@@ -7,15 +7,15 @@ per tool in the same order. Only names change; an unusable answer is an error an
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from itertools import count
 from typing import Any, Literal
 
 from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool, definition_of
-from guided.errors import SchemaError, shown
+from guided.errors import GuidedError, LimitError, PatternError, SchemaError, shown
 
-__all__ = ["PROMPT", "as_named", "distinct", "inventory", "renamed"]
+__all__ = ["PROMPT", "LeftOut", "as_named", "distinct", "inventory", "renamed"]
 
 _OTHERS = re.compile(r"[^\w.\-/:]+")
 _NUMBERED = re.compile(r"^\s*(?:\d+[.)]|[-*])\s+")
@@ -30,9 +30,41 @@ Names:
 """
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A tool that is left out, and why.
+
+    Attributes
+    ----------
+    item : callable, Mapping, Tool or object
+    error : GuidedError
+    """
+
+    item: AnyTool
+    error: GuidedError
+
+    @property
+    def name(self) -> str:
+        """The tool's name; empty if it has none."""
+        item = self.item if isinstance(self.item, Tool) else definition_of(self.item) or self.item
+        if isinstance(item, Mapping):
+            inner = item.get("function", item)
+            found = inner.get("name") if isinstance(inner, Mapping) else None
+        else:
+            found = getattr(item, "name", None) or getattr(item, "__name__", None)
+        return found if isinstance(found, str) else ""
+
+    @property
+    def note(self) -> str:
+        """The remark on it."""
+        return f"left out {self.name or 'a tool without a name'}: {self.error}"
+
+
 def inventory(
     tools: Iterable[AnyTool],
     duplicates: Literal["error", "rename"] = "error",
+    check: Callable[[Tool], None] | None = None,
+    left_out: list[LeftOut] | None = None,
 ) -> tuple[Tool, ...]:
     """Convert a list to tools with distinct names.
 
@@ -40,6 +72,10 @@ def inventory(
     ----------
     duplicates : {"error", "rename"}
         Whether two tools with the same name are an error or are renamed (`distinct`).
+    check : callable, optional
+        Receives each tool once it is made, and raises for one that cannot be used.
+    left_out : list of LeftOut, optional
+        Receives the tools that cannot be lowered or used. Without it, they are an error.
 
     Raises
     ------
@@ -53,7 +89,9 @@ def inventory(
         )
     if duplicates not in ("error", "rename"):
         raise ValueError(f"duplicates must be 'error' or 'rename', not {shown(duplicates)}")
-    found = tuple(map(as_tool, tools))
+    found = tuple(_usable(tools, check, left_out))
+    if not found and left_out:
+        raise SchemaError(f"no tool can be used; the first: {left_out[0].error}", f"/{left_out[0].name}", "unsupported")
     if not found:
         raise SchemaError("tools is empty: pass at least one tool", "", "tools")
     if len({tool.name for tool in found}) == len(found):
@@ -65,6 +103,22 @@ def inventory(
         "two tools have this name; give one another with Tool(..., name=...), or all of them with duplicates='rename'"
     )
     raise SchemaError(reason, f"/{twice}", "name")
+
+
+def _usable(
+    tools: Iterable[AnyTool], check: Callable[[Tool], None] | None, left_out: list[LeftOut] | None
+) -> Iterator[Tool]:
+    for item in tools:
+        try:
+            tool = as_tool(item)
+            if check is not None:
+                check(tool)
+        except (LimitError, PatternError, SchemaError) as error:
+            if left_out is None:
+                raise
+            left_out.append(LeftOut(item, error))
+        else:
+            yield tool
 
 
 def as_named(tool: Tool, name: str) -> Tool:

@@ -6,10 +6,11 @@ from typing import Any
 
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS
+from guided.calls.naming import LeftOut
 from guided.calls.tool import Tool
 from guided.errors import SchemaError, shown
 
-__all__ = ["chosen_tools", "positive", "reasoning_texts"]
+__all__ = ["choice_of", "chosen_tools", "positive", "reasoning_texts"]
 
 _SHOWN = 50
 
@@ -33,7 +34,7 @@ def reasoning_texts(item: Any, form: Format) -> tuple[str, str] | None:
     return item[0], item[1]
 
 
-def chosen_tools(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
+def choice_of(choice: Any) -> str | tuple[str, ...]:
     """Normalize the choice to "auto", "required", "none" or a tuple of names."""
     if isinstance(choice, Mapping):
         inner = choice.get("function", choice)
@@ -45,15 +46,24 @@ def chosen_tools(choice: Any, tools: Sequence[Tool]) -> str | tuple[str, ...]:
     if not isinstance(choice, Iterable):
         raise TypeError(f"tool_choice must be a name or a list of names, not {type(choice).__name__}")
     names = tuple(dict.fromkeys(choice))
-    known = {tool.name: None for tool in tools}
-    for name in names:
-        if name not in known:
-            listed = ", ".join([*islice(known, _SHOWN), *(["..."] if len(known) > _SHOWN else [])])
-            reason = f"unknown tool {shown(name)}; known tools are {listed}, and the choices are 'auto', 'required' and 'none'"
-            raise SchemaError(reason, "", "tool_choice")
     if not names:
         raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")
     return names
+
+
+def chosen_tools(choice: str | tuple[str, ...], tools: Sequence[Tool], left_out: Sequence[LeftOut]) -> tuple[Tool, ...]:
+    """The tools of which calls are allowed, in the order of all."""
+    if isinstance(choice, str):
+        return () if choice == "none" else tuple(tools)
+    known = {tool.name: None for tool in tools}
+    for name in choice:
+        if name not in known:
+            note = next((one.note for one in left_out if one.name == name), None)
+            listed = ", ".join([*islice(known, _SHOWN), *(["..."] if len(known) > _SHOWN else [])])
+            reason = f"unknown tool {shown(name)}; known tools are {listed}, and the choices are 'auto', 'required' and 'none'"
+            raise SchemaError(note or reason, "", "tool_choice")
+    names = frozenset(choice)
+    return tuple(tool for tool in tools if tool.name in names)
 
 
 def positive(value: int | None, name: str, most: int | None = None) -> int | None:

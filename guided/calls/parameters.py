@@ -21,7 +21,7 @@ from guided.calls.scalars import text
 from guided.calls.schema import SchemaType, known_type, type_of_annotation, type_of_schema
 from guided.calls.types import AnnotationContext, type_of
 from guided.calls.values import ValueType
-from guided.errors import SchemaError
+from guided.errors import SchemaError, placed
 from guided.schema.frontend.callables import parameters_of, unwrapped
 
 __all__ = [
@@ -243,7 +243,8 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     closed = closed_definition(schema, strict)
     if closed.get("additionalProperties") is not False or not closed.keys() <= _PLAIN:
         _known(overrides, {}, tool)
-        whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
+        with placed(pointer):
+            whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
         return Lowered([Parameter("arguments", "arguments", whole, True, "whole")])
     fields = _fields(closed, pointer)
     _known(overrides, {name: None for name, _, _ in fields}, tool)
@@ -274,7 +275,8 @@ def _satisfiable(
 ) -> ValueType | SchemaType | None:
     """The type of a parameter; None if it is optional and no value satisfies it."""
     try:
-        return lower()
+        with placed(pointer):
+            return lower()
     except Unsatisfiable:
         if required:
             raise

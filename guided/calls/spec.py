@@ -1,6 +1,7 @@
 """The spec `Tools`: output of a model that can call tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import astuple, dataclass, field, fields
 from functools import lru_cache
 from os import PathLike
@@ -15,18 +16,18 @@ from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.groups import Count
-from guided.calls.inventory import ArgumentLists, Inventory
+from guided.calls.inventory import ArgumentLists, Inventory, WritableTypes, rest_frame
 from guided.calls.lowering import call_tree
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
-from guided.calls.naming import inventory
-from guided.calls.options import chosen_tools, positive, reasoning_texts
+from guided.calls.naming import LeftOut, inventory
+from guided.calls.options import choice_of, chosen_tools, positive, reasoning_texts
 from guided.calls.schema import VALUES
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.templates import Template
-from guided.errors import SchemaError, listed, shown
+from guided.errors import LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords, warn_renamed
 from guided.limits import Limits
@@ -79,6 +80,9 @@ class Tools(Composable):
         prompt already opens the reasoning. True uses the format's delimiters.
     chat_template : str or object
         For ``format="auto"``: a chat template, or a tokenizer or model that has one.
+    unsupported : {"error", "skip"}
+        Whether a tool that cannot be lowered or written in the format is an error, or is left out with a note (`notes`). Of more than a
+        hundred tools, those of documents are lowered when a text has passed their names (docs/limits.md).
 
     Raises
     ------
@@ -122,24 +126,38 @@ class Tools(Composable):
         duplicates: Literal["error", "rename"] = "error",
         reasoning: bool | Sequence[str] = False,
         chat_template: Any = None,
+        unsupported: Literal["error", "skip"] = "error",
     ) -> None:
         if engine not in ("nested", "lalr"):
             raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
         form = format_of(chat_template) if format == "auto" else format_named(format)
         count = Count.of(parallel_tool_calls, form)
-        with one_budget():
-            found = inventory(tools, duplicates)
+        if unsupported not in ("error", "skip"):
+            raise ValueError(f"unsupported must be 'error' or 'skip', not {shown(unsupported)}")
         caps = Caps(positive(max_length, "max_length"), positive(max_digits, "max_digits", LONGEST_NUMBER))
-        choice = chosen_tools(tool_choice, found)
-        chosen = () if choice == "none" else found
-        if not isinstance(choice, str):
-            names = frozenset(choice)
-            chosen = tuple(tool for tool in found if tool.name in names)
-        argument_lists = ArgumentLists({tool.name: tool for tool in chosen}, form, caps, bool(strict))
+        choice = choice_of(tool_choice)
+        names = () if choice == "none" else None if isinstance(choice, str) else frozenset(choice)
+        writable = WritableTypes(form, caps, bool(strict))
+
+        def check(tool: Tool) -> None:
+            if _is_plain_definition(tool) and (names is None or tool.name in names):
+                writable.check(tool)
+
+        left_out = list[LeftOut]()
+        is_skipping = unsupported == "skip"
+        # Why no common budget where tools are left out: one that exceeds it would leave none to those after it.
+        with nullcontext() if is_skipping else one_budget():
+            found = inventory(tools, duplicates, check, left_out if is_skipping else None)
+        chosen = chosen_tools(choice, found, left_out)
+        argument_lists = ArgumentLists({tool.name: tool for tool in chosen}, form, caps, bool(strict), left_out)
         is_inventory = (
             engine == "nested" and not form.by_name and bool(chosen) and all(map(_is_plain_definition, chosen))
         )
-        if not is_inventory or argument_lists.are_few:
+        if is_skipping and chosen and (not is_inventory or argument_lists.are_few):
+            argument_lists = argument_lists.without_unwritable()
+            lost = {tool.name for tool in chosen} - argument_lists.tools.keys()
+            found = tuple(tool for tool in found if tool.name not in lost)
+        elif not is_inventory or argument_lists.are_few:
             argument_lists.check()
         values: dict[str, Any] = {
             "format": form,
@@ -164,6 +182,8 @@ class Tools(Composable):
                 max_digits,
                 duplicates,
                 reasoning,
+                None,
+                unsupported,
             ),
         }
         for attribute, value in values.items():
@@ -177,7 +197,7 @@ class Tools(Composable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: value readers are closures, which cannot be pickled, so the tools are built again.
-        return Tools, (self.tools, *self._options)
+        return Tools, (self._given, *self._options)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -188,6 +208,11 @@ class Tools(Composable):
             found = tuple(self.argument_lists.tools.values())
             object.__setattr__(self, "_tools", found)
         return found
+
+    @property
+    def _given(self) -> tuple[AnyTool, ...]:
+        """All tools, and behind them those that are left out."""
+        return *self.tools, *(one.item for one in self.argument_lists.left_out)
 
     @property
     def fingerprint(self) -> str:
@@ -275,9 +300,10 @@ class Tools(Composable):
         added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
         is_plain = self.is_inventory and isinstance(self.tool_choice, str) and len(names) == len(added)
+        is_plain = is_plain and self._options[-1] == "error"
         n_tools = len(known) + len(added) - len(gone)
         if not is_plain or not n_tools or not all(map(_is_plain_definition, added)):
-            kept = [tool for tool in self.tools if tool.name not in gone]
+            kept = [tool for tool in self._given if not isinstance(tool, Tool) or tool.name not in gone]
             return Tools([*kept, *added], *self._options)
         for name in names:
             if name in known and name not in gone:
@@ -285,6 +311,9 @@ class Tools(Composable):
         copy = object.__new__(Tools)
         for item in fields(Tools):
             object.__setattr__(copy, item.name, getattr(self, item.name))
+        writable = WritableTypes(self.format, self._caps, self._strict)
+        for tool in added:
+            writable.check(tool)
         argument_lists = self.argument_lists.changed(added, gone)
         if argument_lists.are_few:
             argument_lists.check()
@@ -326,7 +355,7 @@ class Tools(Composable):
 
     def with_options(self, **changes: Any) -> "Tools":
         """Return a copy with some arguments replaced."""
-        return Tools(**{**dict(zip(_ARGUMENTS, (self.tools, *self._options), strict=True)), **changes})
+        return Tools(**{**dict(zip(_ARGUMENTS, (self._given, *self._options), strict=True)), **changes})
 
     def varied(self, **changes: Any) -> "Tools":
         """Return `with_options`, its name since version 0.2. Deprecated."""
@@ -360,7 +389,13 @@ class Tools(Composable):
         """The texts around schema values."""
         embedded, texts = EmbeddedValues(), _texts(self, continues, must_call)
         call = call_tree(tuple(self.argument_lists.items()), self.format, embedded) if self.argument_lists else None
-        return embedded.frame(texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits))
+        try:
+            found = texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits)
+        except LimitError:
+            for name, argument_list in self.argument_lists.items():
+                rest_frame(argument_list, self.format, limits, name)
+            raise
+        return embedded.frame(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +442,7 @@ class FirstCall:
 # Arguments of `Tools` in order: the tools, then the options.
 _ARGUMENTS = (
     *("tools", "format", "tool_choice", "parallel_tool_calls", "strict"),
-    *("engine", "max_length", "max_digits", "duplicates", "reasoning"),
+    *("engine", "max_length", "max_digits", "duplicates", "reasoning", "chat_template", "unsupported"),
 )
 
 

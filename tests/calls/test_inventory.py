@@ -6,7 +6,7 @@ import pickle
 from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ from guided.engine.compile import compile  # noqa: A004
 from guided.engine.index import Index
 from guided.engine.marked_grammar import MarkedGrammar
 from guided.engine.templates import Template
-from guided.errors import IndexFormatError, SchemaError, VocabularyError
+from guided.errors import GuidedError, IndexFormatError, LimitError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.pushdown.embedding import Embedding
@@ -59,6 +59,7 @@ TYPES: list[Any] = [
     {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
     {"$ref": "#/$defs/tree"},
 ]
+LONG = "a" * 300
 TREE = {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}, "maxItems": 1}}
 
 
@@ -466,7 +467,142 @@ def test_data_that_is_not_an_inventory_is_refused(data: str) -> None:
         Inventory.from_data(data)
 
 
-def test_unsupported_schemas_are_refused_when_a_text_reaches_them() -> None:
+def bad_tool(schema: Any = True, label: str = "x", name: str = "bad", **keywords: Any) -> dict[str, Any]:
+    """A definition with one required argument; with keywords for the object around it."""
+    parameters = {"type": "object", "properties": {label: schema}, "required": [label], **keywords}
+    return {"name": name, "parameters": parameters}
+
+
+STRINGS = {"type": "array", "items": {"type": "string"}}
+# What some formats cannot write.
+UNWRITABLE: list[dict[str, Any]] = [
+    bad_tool(),
+    bad_tool(STRINGS),
+    bad_tool({"type": "object", "properties": {"a": {"type": "string"}}}),
+    bad_tool({"anyOf": [{"type": "string"}, STRINGS]}),
+    bad_tool({"type": "array", "items": {"type": "number"}}),
+    bad_tool({"type": "integer"}, label="filter[status]"),
+    bad_tool({"type": "integer"}, label="@type"),
+    bad_tool({"type": "integer"}, label="a b"),
+    bad_tool({"type": "integer"}, name="group:bad"),
+    bad_tool({"type": "integer"}, minProperties=1),
+    bad_tool({"type": "integer"}, anyOf=[{"required": ["x"]}]),
+    bad_tool({"type": "integer"}, additionalProperties={}),
+]
+
+
+def outcome(make: Any) -> tuple[str, str] | None:
+    try:
+        make()
+    except GuidedError as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_format_cannot_write_is_refused_at_once_for_any_number_of_tools(form: str) -> None:
+    others = [Tool(item) for item in many(MANY)]
+    for bad in UNWRITABLE:
+        few = outcome(lambda bad=bad: Tools([bad], form))
+        assert outcome(lambda bad=bad: Tools([*others, bad], form)) == few, bad
+        changed = Tools(others[:-1], form)
+        assert outcome(lambda bad=bad, spec=changed: spec.with_changes([others[-1], bad])) == few
+        if few is None:
+            continue
+        assert f"/{bad['name']}" in few[1]
+        # Tools that the choice excludes are not written.
+        Tools([*others, bad], form, tool_choice="none")
+        Tools([*others, bad], form, tool_choice=[tool.name for tool in others])
+        for spec in (
+            Tools([others[0], bad], form, unsupported="skip"),
+            Tools([*others, bad], form, unsupported="skip"),
+        ):
+            assert bad["name"] not in spec.argument_lists
+            assert bad["name"] not in {tool.name for tool in spec.tools}
+            assert [note for note in spec.notes if bad["name"] in note and few[1] in note]
+            assert compile(spec, VOCABULARY).notes == spec.notes
+            assert pickle.loads(pickle.dumps(spec)).notes == spec.notes == spec.with_options(strict=True).notes
+            in_json = spec.with_options(format="json")
+            assert bad["name"] in in_json.argument_lists
+            assert not in_json.notes
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(levels):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+UNUSABLE: list[tuple[dict[str, Any], str]] = [
+    (bad_tool(nested(300)), "/bad/x"),
+    (bad_tool({"type": "integer", "maximum": 10**10_100}), "/bad/x"),
+    (bad_tool({"type": "string", "pattern": "a" * 1_000_001}), "/bad/x"),
+    (bad_tool({"type": "string", "pattern": "("}), "/bad/x"),
+    (bad_tool({"type": "odd"}), "/bad/x"),
+    (bad_tool({"minimum": 2, "maximum": 1, "type": "integer"}), "/bad/x"),
+    (bad_tool({"type": "integer"}, additionalProperties=nested(300)), "/bad"),
+    (bad_tool(name="a b"), "/a b"),
+]
+
+
+@pytest.mark.parametrize("count", [0, 3, MANY])
+def test_an_error_of_one_tool_names_it_and_its_argument(count: int) -> None:
+    others = many(count)
+    for bad, pointer in UNUSABLE:
+        with pytest.raises((SchemaError, LimitError)) as caught:
+            Tools([*others, bad])
+        assert caught.value.pointer == pointer
+        assert f"(at {pointer}" in str(caught.value)
+        if others:
+            spec = Tools([*others, bad], unsupported="skip")
+            assert list(spec.argument_lists) == [tool["name"] for tool in others]
+            assert len(spec.notes) == 1
+            assert spec.notes[0].startswith(f"left out {bad['name']}: ")
+            with pytest.raises(SchemaError, match=f"left out {bad['name']}: ") as refused:
+                Tools([*others, bad], unsupported="skip", tool_choice=bad["name"])
+            assert refused.value.keyword == "tool_choice"
+        else:
+            with pytest.raises(SchemaError, match="no tool can be used; the first: "):
+                Tools([bad], unsupported="skip")
+
+
+def small(a: int) -> None: ...
+def large(a: int, text: Literal[LONG]) -> None: ...  # type: ignore[valid-type]
+
+
+@pytest.mark.parametrize("form", ["hermes", "tooldec", "mistral"])
+@pytest.mark.parametrize(
+    ("tools", "place"),
+    [
+        ([small, large], "/large/text"),
+        ([*many(1), bad_tool({"type": "integer"}, label=LONG)], f"/bad/{LONG}"),
+        ([*many(MANY), bad_tool({"type": "integer"}, label=LONG)], f"/bad/{LONG}"),
+    ],
+    ids=["functions", "few definitions", "many definitions"],
+)
+def test_a_limit_that_one_tool_exceeds_names_it(form: str, tools: list[Any], place: str) -> None:
+    """At compile; of many definitions, when a text reaches the tool."""
+    spec = Tools(tools, form, tool_choice="required")
+    call = b""
+    if "bad" in spec.argument_lists:
+        call = render_calls([Call("bad", {LONG: 1}, (0, 0))], spec.argument_lists, spec.format, is_alone=True).encode()
+    with pytest.raises(LimitError) as caught:
+        compile(spec, VOCABULARY, limits=Limits(states=250)).accepts(call)
+    assert caught.value.pointer == place
+    assert (caught.value.what, caught.value.limit) == ("states", 250)
+
+
+def test_tools_that_are_left_out_are_counted() -> None:
+    bad = [bad_tool({"type": "odd"}, name=f"bad_{number}") for number in range(25)]
+    spec = Tools([*many(1), *bad], unsupported="skip")
+    assert len(spec.notes) == 21
+    assert spec.notes[-1] == "left out 5 more tools"
+    with pytest.raises(ValueError, match="unsupported must be 'error' or 'skip'"):
+        Tools(many(1), unsupported="record")  # type: ignore[arg-type]
+
+
+def test_schemas_of_documents_are_refused_when_a_text_reaches_them() -> None:
     paths = {f"/{number}": {"get": {}} for number in itertools.chain(range(MANY), ["bad"])}
     paths["/bad"]["get"] = {"parameters": [{"name": "x", "in": "query", "schema": {"type": "odd"}}]}
     tools = read_tools({"openapi": "3.1.0", "paths": paths}, check=False)
