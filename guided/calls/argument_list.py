@@ -27,7 +27,7 @@ class Slot:
         Type of the written value.
     required : bool
         Whether every call has it.
-    text : ValueType or None
+    text : ValueType, SchemaType or None
         Type of its strings, if the format gives strings a key of their own; the same object as ``type`` if all values are strings.
     """
 
@@ -35,7 +35,7 @@ class Slot:
     label: str
     type: ValueType | SchemaType
     required: bool
-    text: ValueType | None = None
+    text: ValueType | SchemaType | None = None
 
     @property
     def kinds(self) -> "tuple[Slot, ...]":

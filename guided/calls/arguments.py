@@ -10,7 +10,7 @@ from typing import Any
 from guided.calls.argument_list import ArgumentList, Slot
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import any_of, id_in, least, part, written
-from guided.calls.lowering import around, key_end, label_node, names_node, read_label, value_node
+from guided.calls.lowering import after_value, around, key_end, label_node, names_node, read_label, value_node
 from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
 from guided.calls.scanner import Kind, Scanner, Step, either, sequence
 from guided.calls.schema import SchemaType, members
@@ -167,9 +167,10 @@ class CallScanner(Scanner):
 
     def _value(self, slot: Slot) -> Step[str]:
         """Scan a value and the text after it."""
-        form, after = self._form, self._form.after_value.replace("{name}", slot.label)
+        form, after = self._form, after_value(slot, self._form)
         if isinstance(slot.type, SchemaType):
             found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
+            found = found.removesuffix(slot.type.closing)
         elif after and slot.type.is_bare:
             # Why in one scan: unquoted text ends only at the text after it.
             node = sequence(value_node(slot.type, form.has_plus), part(after))

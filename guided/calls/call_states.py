@@ -27,7 +27,7 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, Int64Array
 from guided.calls.names import Names, Places
 from guided.errors import SchemaError, VocabularyError
-from guided.schema.pushdown.frames import ANY, Frame, FrameStates, Hole, SubTrie, Value
+from guided.schema.pushdown.frames import Frame, FrameStates, Hole, SubTrie, Value
 
 __all__ = ["CallStates", "Parts"]
 
@@ -199,7 +199,7 @@ class CallStates:
                 row[byte] = self._state(after)
         hole = self.hole(state)
         if hole is not None:
-            begins = [byte for byte in hole.value.begins or ANY if self._letters[byte]]
+            begins = [byte for byte in hole.value.letters if self._letters[byte]]
             if (row[begins] >= 0).any():
                 raise SchemaError("ambiguous: a value may start here, or the call may continue", "", "format")
             row[begins] = UNKNOWN

@@ -9,19 +9,28 @@ __all__ = ["EmbeddedValues"]
 
 
 class EmbeddedValues:
-    """The schema values of one spec, numbered in order of first use."""
+    """The schema values of one spec, numbered in order of first use.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    has_texts : bool
+        Whether values in a notation are part of the tree instead of calls.
+    """
+
+    def __init__(self, has_texts: bool = False) -> None:
+        self._has_texts = has_texts
         self._numbers: dict[tuple[SchemaType, bytes], int] = {}
 
     def call(self, kind: SchemaType, begins: bytes = b"") -> Node:
         """Return the node of a value of a type that begins with one of the given bytes; without bytes, of any value."""
+        if self._has_texts and kind.closing:
+            return kind.texts()
         return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
 
     @property
     def values(self) -> tuple[Value, ...]:
         """The values in order of their numbers."""
-        return tuple(Value(kind.document, kind.pointer, begins) for kind, begins in self._numbers)
+        return tuple(Value(kind.document, kind.pointer, begins, kind.notation) for kind, begins in self._numbers)
 
     def frame(self, automaton: CallAutomaton) -> Frame:
         """Return an automaton that calls these values as a frame around them."""

@@ -14,7 +14,7 @@ from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
 from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
-from guided.calls.formats.texts import BLANKS, any_of, least, part
+from guided.calls.formats.texts import BLANKS, any_of, ending, least, part
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
 from guided.calls.pythonic import pythonic
@@ -27,6 +27,7 @@ from guided.errors import SchemaError, placed
 from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
 
 __all__ = [
+    "after_value",
     "argument_list_of",
     "around",
     "call_tree",
@@ -209,7 +210,14 @@ def key_end(slot: Slot, form: Format) -> Node:
 def _value(slot: Slot, form: Format, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
     """A value and the text after it."""
     value = _spelled(slot.type, form.has_plus, embedded, is_beside_keys)
-    return concat([value, part(form.after_value.replace("{name}", slot.label))]) if form.after_value else value
+    after = after_value(slot, form)
+    return concat([value, part(after)]) if after else value
+
+
+def after_value(slot: Slot, form: Format) -> str:
+    """The text after a value, without what belongs to a value in a notation."""
+    text = form.after_value.replace("{name}", slot.label)
+    return ending(text)[1] if isinstance(slot.type, SchemaType) and slot.type.closing else text
 
 
 def _spelled(kind: ValueType | SchemaType, has_plus: bool, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
@@ -257,7 +265,7 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
 
 def _written_types(
     kind: ValueType | SchemaType, label: str, form: Format, pointer: str
-) -> tuple[ValueType | SchemaType, ValueType | None]:
+) -> tuple[ValueType | SchemaType, ValueType | SchemaType | None]:
     """The type as a format writes it, and the type of its strings if the format gives them a key of their own."""
     if not form.text_key:
         return _written(kind, label, form, pointer), None

@@ -7,18 +7,21 @@ its schema.
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from guided.automata.build import as_operand
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import least
+from guided.calls.formats.texts import ending
 from guided.calls.parts import parts_of
 from guided.calls.schema import SchemaType
 from guided.calls.strings import any_text
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError
-from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
+from guided.patterns import tree
+from guided.patterns.tree import Complement, Intersect, Node, alternate, concat
+from guided.schema.strings.notation import Notation
 
 __all__ = ["raw", "raw_apart"]
 
@@ -43,12 +46,14 @@ def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) ->
         Strings cannot be distinguished from arrays and objects of the type; or arrays and objects contain strings, which the format
         would write differently.
     """
+    if isinstance(kind, SchemaType) and not form.quote:
+        return _in_notation(kind, _ends(label, form))
     return _with_format_in_errors(partial(_raw, kind, form.quote, _ends(label, form)), form, pointer)
 
 
 def raw_apart(
     kind: ValueType | SchemaType, label: str, form: Format, pointer: str
-) -> tuple[ValueType | SchemaType | None, ValueType | None]:
+) -> tuple[ValueType | SchemaType | None, ValueType | SchemaType | None]:
     """Split a type into its other values and its strings, for formats that give strings a key of their own; None for an empty part.
 
     Raises
@@ -56,12 +61,28 @@ def raw_apart(
     SchemaError
         As in `raw`.
     """
+    if isinstance(kind, SchemaType):
+        text = _in_notation(kind, _ends(label, form), "strings")
+        if text is kind:
+            return kind, None
+        others = None if kind.begins == b'"' else _in_notation(kind, _ends(label, form), "others")
+        return others, text
     return _with_format_in_errors(partial(_apart, kind, _ends(label, form)), form, pointer)
+
+
+@lru_cache(maxsize=4096)
+def _in_notation(
+    kind: SchemaType, ends: tuple[str, ...], part: Literal["all", "strings", "others"] = "all"
+) -> SchemaType:
+    """Return a type whose strings are raw; the same if it has none."""
+    if ord('"') not in kind.begins:
+        return kind
+    return replace(kind, notation=Notation("", ends[0], ends[1:], part), plain=kind)
 
 
 def _ends(label: str, form: Format) -> tuple[str, ...]:
     """Texts that a raw string must not contain; the first one ends it."""
-    return form.quote or least(form.after_value.replace("{name}", label)), *form.reserved
+    return form.quote or ending(form.after_value.replace("{name}", label))[0], *form.reserved
 
 
 def _with_format_in_errors(make: Callable[[], _Made], form: Format, pointer: str) -> _Made:
@@ -83,7 +104,7 @@ def _raw(kind: ValueType | SchemaType, quote: str, reserved: tuple[str, ...]) ->
         raise SchemaError("cannot tell a string from an array or object: declare one of them", "", "types")
     exclude = [_held(reserved)] if others is None or quote else [_held(reserved), others]
     text = Intersect((strings, *map(Complement, exclude)))
-    node = concat([Literal(quote), text, Literal(quote)]) if quote else text
+    node = concat([tree.Literal(quote), text, tree.Literal(quote)]) if quote else text
 
     def decode(found: str) -> Any:
         if others is not None and automaton_of(others).accepts(found.encode()):
@@ -117,7 +138,7 @@ def _apart(
 def _held(reserved: tuple[str, ...]) -> Node:
     """Texts that contain one of `reserved`."""
     anything = any_text()
-    return concat([anything, alternate(map(Literal, reserved)), anything])
+    return concat([anything, alternate(map(tree.Literal, reserved)), anything])
 
 
 def _may_hold_strings(kind: ValueType | SchemaType) -> bool:

@@ -21,6 +21,7 @@ from guided.calls.formats.texts import written
 from guided.calls.lowering import around
 from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
+from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 
@@ -309,13 +310,16 @@ def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
         return str(value)
     try:
         found = json_value(value)
-        if form.values != "raw" or not isinstance(found, str) or not isinstance(slot.type, ValueType):
+        is_raw = isinstance(slot.type, ValueType) or bool(slot.type.closing)
+        if form.values != "raw" or not isinstance(found, str) or not is_raw:
             text = json.dumps(found, ensure_ascii=False, allow_nan=False)
             return as_python(text) if form.values == "python" else text
         spelled = f"{form.quote}{found}{form.quote}"
-        is_read_back = (
-            automaton_of(slot.type.node).accepts(spelled.encode()) and json_value(slot.type.read(spelled)) == found
-        )
+        if isinstance(slot.type, SchemaType):
+            is_spelled = slot.type.scanner().accepts((spelled + slot.type.closing).encode())
+        else:
+            is_spelled = automaton_of(slot.type.node).accepts(spelled.encode())
+        is_read_back = is_spelled and json_value(slot.type.read(spelled)) == found
         if not is_read_back:
             raise ValueError(
                 f"{spelled!r} is ambiguous here: it looks like its terminator or like a value of another type"

@@ -21,6 +21,7 @@ from guided.calls.schema_names import name_of
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
+from guided.patterns.tree import Literal, Node, concat
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
@@ -33,6 +34,8 @@ from guided.schema.pushdown.embedding import value_machine
 from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
+from guided.schema.strings.combination import language
+from guided.schema.strings.notation import Notation, operand_of
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["VALUES", "SchemaType", "ValueScanner", "known_type", "members", "type_of_annotation", "type_of_schema"]
@@ -42,6 +45,7 @@ _ALL = bytes([1] * 256)
 _FOR_PEOPLE = frozenset({
     "$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly",
 })  # fmt: skip
+_NESTED = frozenset(b"[{")
 _BEGINS = b'-0123456789"[{tfn'
 _DEFINITIONS = frozenset({"$defs", "definitions"})
 # Keywords that name schemas or refer to them by name: their meaning depends on the schemas around them.
@@ -70,12 +74,23 @@ class SchemaType:
         JSON Pointer to the schema in the document.
     reader : TypeReader or None
         Reads values of a Python type; None: plain JSON.
+    notation : Notation or None
+        How values are written, if not as JSON.
+    plain : SchemaType or None
+        The type with values as JSON, if ``notation`` is given.
     """
 
     name: str
     document: Any = field(repr=False)
     pointer: str = ""
     reader: TypeReader | None = None
+    notation: Notation | None = None
+    plain: "SchemaType | None" = field(default=None, repr=False)
+
+    @property
+    def closing(self) -> str:
+        """The text that ends a spelling and belongs to it; empty for JSON."""
+        return "" if self.notation is None or self.notation.part == "others" else self.notation.closing
 
     @property
     def is_bare(self) -> bool:
@@ -92,7 +107,34 @@ class SchemaType:
         LimitError
             An integer has more than ``digits`` digits.
         """
-        return parse_json(spelling) if self.reader is None else self.reader.read(spelling)
+        written = self._in_json(spelling) if self.closing else spelling
+        return parse_json(written) if self.reader is None else self.reader.read(written)
+
+    def _in_json(self, spelling: str) -> str:
+        """Return a spelling in the notation, without the texts around it, as JSON."""
+        assert self.notation is not None
+        assert self.plain is not None
+        is_string = self.notation.part == "strings" or spelling.startswith('"')
+        return spelling if not is_string and self.plain.scanner().accepts(spelling.encode()) else text_of(spelling)
+
+    def texts(self) -> Node:
+        """Return the pattern of all spellings in the notation.
+
+        Raises
+        ------
+        SchemaError
+            Values may be arrays or objects.
+        """
+        assert self.notation is not None
+        assert self.plain is not None
+        if self.notation.part != "strings" and not _NESTED.isdisjoint(self.plain.begins):
+            raise SchemaError("no regular pattern describes a string beside an array or object", self.pointer, "type")
+        formulas = Formulas()
+        lowering = Lowering(self.document, VALUES, formulas, _LIMITS, pointer=self.pointer)
+        alphabet = structure_of(VALUES, _ALL).alphabet
+        context = SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet, self.notation)
+        found = language(formulas, (context.text_formula(lowering.root, ""),), _LIMITS)
+        return concat([operand_of(found), Literal(self.notation.closing)])
 
     def scanner(self) -> "ValueScanner":
         """Return the recognizer of the type's spellings."""
@@ -123,7 +165,7 @@ class ValueScanner:
     """
 
     def __init__(self, kind: SchemaType) -> None:
-        machine = value_machine(Value(kind.document, kind.pointer), VALUES, Limits(), _ALL)
+        machine = value_machine(Value(kind.document, kind.pointer, b"", kind.notation), VALUES, Limits(), _ALL)
         self._stacks, self._end = Stacks(machine), machine.end
         # Threads that parse calls with the same type share its tables.
         self._lock = new_lock(Rank.INDEX)

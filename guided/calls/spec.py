@@ -26,7 +26,7 @@ from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.templates import Template
+from guided.engine.templates import Template, value_data
 from guided.errors import LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords, warn_renamed
@@ -222,7 +222,7 @@ class Tools(Composable):
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
         found, embedded = _tree(self) if self.argument_lists else (tree.Literal(""), EmbeddedValues())
-        values = [text_of([value.schema, value.pointer, value.begins.decode()]) for value in embedded.values]
+        values = [text_of([value.schema, *value_data(value)]) for value in embedded.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
         triggers = [*form.texts("trigger"), *form.first_triggers]
         options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning])
@@ -383,11 +383,12 @@ class Tools(Composable):
         return Template(frame, VALUES, fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, continues: bool, must_call: bool = False) -> str:
-        return framed_grammar(self._frame(limits, continues, must_call), VALUES, limits, names=PARTS).text
+        frame = self._frame(limits, continues, must_call, has_texts=True)
+        return framed_grammar(frame, VALUES, limits, names=PARTS).text
 
-    def _frame(self, limits: Limits, continues: bool, must_call: bool) -> Frame:
-        """The texts around schema values."""
-        embedded, texts = EmbeddedValues(), _texts(self, continues, must_call)
+    def _frame(self, limits: Limits, continues: bool, must_call: bool, *, has_texts: bool = False) -> Frame:
+        """The texts around schema values; with ``has_texts``, those in a notation are part of it."""
+        embedded, texts = EmbeddedValues(has_texts), _texts(self, continues, must_call)
         call = call_tree(tuple(self.argument_lists.items()), self.format, embedded) if self.argument_lists else None
         try:
             found = texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits)

@@ -1,6 +1,6 @@
 """`Template`: the spec of texts with embedded values of schemas, given as a frame with holes (used by `guided.calls`)."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +14,9 @@ from guided.schema.formula.atoms import JsonOptions
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding, around_of
 from guided.schema.pushdown.frames import Frame, Value
+from guided.schema.strings.notation import Notation
 
-__all__ = ["Template"]
+__all__ = ["Template", "value_data"]
 
 _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "labels": np.int32, "holes": np.int32}
 
@@ -56,7 +57,7 @@ class Template:
         content = {
             "arrays": {name: [array.shape, pack(array.tobytes())] for name, array in arrays.items()},
             "documents": [held[number] for number in documents],
-            "values": [[documents[id(value.schema)], value.pointer, value.begins.decode()] for value in values],
+            "values": [[documents[id(value.schema)], *value_data(value)] for value in values],
             "options": asdict(self.options),
             "fingerprint": self.fingerprint,
             "markers": self.markers,
@@ -80,9 +81,7 @@ class Template:
                 for name, (shape, packed) in content["arrays"].items()
             }
             documents = content["documents"]
-            values = tuple(
-                Value(documents[number], str(pointer), begins.encode()) for number, pointer, begins in content["values"]
-            )
+            values = tuple(_value(documents[number], *rest) for number, *rest in content["values"])
             holes = arrays.pop("holes")
             _check(holes, values, **arrays)
             frame = Frame(Automaton(**arrays), holes, values)
@@ -103,6 +102,20 @@ class Template:
         """
         automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, notes=self.notes)
+
+
+def value_data(value: Value) -> list[Any]:
+    """Return what a value is besides its document."""
+    notation = [] if value.notation is None else [list(astuple(value.notation))]
+    return [value.pointer, value.begins.decode(), *notation]
+
+
+def _value(document: Any, pointer: Any, begins: Any, notation: Any = None) -> Value:
+    """Return the value of `value_data`."""
+    if notation is not None:
+        opening, closing, reserved, part = notation
+        notation = Notation(str(opening), str(closing), tuple(map(str, reserved)), part)
+    return Value(document, str(pointer), begins.encode(), notation)
 
 
 def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, labels: Any) -> None:

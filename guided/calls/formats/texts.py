@@ -10,7 +10,7 @@ from functools import lru_cache
 from guided.patterns.parse import parse
 from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional
 
-__all__ = ["BLANKS", "any_of", "id_in", "least", "part", "written"]
+__all__ = ["BLANKS", "any_of", "ending", "id_in", "least", "part", "written"]
 
 BLANKS = " \n"
 _TOKENS = re.compile(r"\{([ \n]|id|name)\}|([ \n])|([^ \n{]+|\{)")
@@ -31,6 +31,19 @@ def least(text: str) -> str:
         (placeholder if placeholder in BLANKS else "") if placeholder else solid
         for placeholder, _, solid in _TOKENS.findall(text)
     )
+
+
+@lru_cache(maxsize=4096)
+def ending(text: str) -> tuple[str, str]:
+    """Split the text after a raw string: what ends the string, up to the first blank that is optional, and the rest."""
+    text = text.lstrip(BLANKS)
+    found = ""
+    for match in _TOKENS.finditer(text):
+        placeholder, blank, solid = match.groups()
+        if blank:
+            return found, text[match.start() :]
+        found += (placeholder if placeholder in BLANKS else "") if placeholder else solid
+    return found, ""
 
 
 @lru_cache(maxsize=4096)

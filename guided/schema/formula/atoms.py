@@ -16,6 +16,9 @@ Of a string (lengths in code points; -1: no maximum):
 
     ("length", least, most) ("pattern", source) ("format", name) ("strings", values)
                               source: ECMA-262 regex, unanchored; values: a sorted tuple of str
+    ("without", texts) ("beside", texts) ("texts", set)
+                              of raw strings (`guided.schema.strings.notation`): contains none of the texts; begins with none of them;
+                              is one of the set
 
 Of an object:
 

@@ -25,9 +25,10 @@ from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
-from guided.schema.pushdown.frames import ANY, Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
+from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
 from guided.schema.pushdown.machine import SchemaMachine, Surroundings
 from guided.schema.pushdown.structure import Structure, structure_of
+from guided.schema.strings.notation import Notation
 
 __all__ = ["Embedding", "Maker", "around_of", "value_machine"]
 
@@ -66,7 +67,7 @@ def value_machine(
     formulas = Formulas()
     lowering = Lowering(value.schema, options, formulas, limits, pointer=value.pointer)
     lowering.check()
-    return SchemaMachine(lowering, formulas, options, limits, alphabet, within)
+    return SchemaMachine(lowering, formulas, options, limits, alphabet, within, value.notation)
 
 
 class Embedding:
@@ -96,7 +97,7 @@ class Embedding:
         self._control_starts: list[int] = [0]
         self._control_owners: list[SchemaMachine | None] = [None]
         self._below: dict[tuple[int, int], int] = {}
-        self._machines: dict[tuple[int, str], SchemaMachine] = {}
+        self._machines: dict[tuple[int, str, Notation | None], SchemaMachine] = {}
         # Why not a method: it would be a reference cycle, and keep the memory of a dropped automaton until it is collected.
         self._host = around(self._letters, lambda value: value_machine(value, options, limits, alphabet).is_empty)
         self.structure: Structure = structure_of(options, alphabet, self._host.following, limits)
@@ -171,7 +172,7 @@ class Embedding:
         return machine, found
 
     def _machine(self, value: Value) -> SchemaMachine:
-        key = (id(value.schema), value.pointer)
+        key = (id(value.schema), value.pointer, value.notation)
         found = self._machines.get(key)
         if found is None:
             found = value_machine(value, self._options, self._limits, self._alphabet, self._surroundings)
@@ -211,13 +212,13 @@ class Embedding:
             self.tables.rows[control, byte] = entry
             return
         hole = self._host.hole(state)
-        if hole is None or byte not in (hole.value.begins or ANY):
+        if hole is None or byte not in hole.value.letters:
             self.tables.rows[control, byte] = DEAD
             return
         machine, cell = self._enter(hole)
         entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, cell, machine.start)))
         row, entries = self.tables.rows[control], self.tables.rows[machine.start]
-        for letter in hole.value.begins or ANY:
+        for letter in hole.value.letters:
             row[letter] = DEAD if entries[letter] == DEAD else entry
 
     def compute_reaction(self, action: int, cell: int) -> None:

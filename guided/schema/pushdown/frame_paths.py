@@ -28,6 +28,7 @@ from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to, path_down
 from guided.schema.pushdown.structure import QUOTE, Structure
+from guided.schema.pushdown.value_starts import TextStart
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.overlay import canonical_body
@@ -85,6 +86,10 @@ class MachineParts(NamedTuple):
         The cell of an open object or array.
     frames : mapping of (str, tuple of int, CountedStrings or None) to int
         First control of each string or number: type, formulas of the leaf, and how registers count its characters.
+    leaf, end_of : callable
+        The leaf of a frame, by type and formulas, and the byte that ends it, by type.
+    text_starts, closings : mapping
+        As in `guided.schema.pushdown.value_starts.ValueStarts`.
     distinguished : mapping of int to (int, int)
         The set of constants and the state of each control in a string or number that tells them apart.
     in_string : callable
@@ -104,6 +109,10 @@ class MachineParts(NamedTuple):
     start: Callable[[ValueQuery], int]
     cell: Callable[[OpenContainer], int]
     frames: Mapping[tuple[str, tuple[int, ...], CountedStrings | None], int]
+    leaf: Callable[[str, tuple[int, ...]], Leaf]
+    end_of: Callable[[str], bytes]
+    text_starts: Mapping[int, TextStart]
+    closings: Mapping[int, bytes]
     distinguished: Mapping[int, tuple[int, int]]
     in_string: Callable[[int], bool]
     valuation_of: Mapping[int, int]
@@ -111,12 +120,13 @@ class MachineParts(NamedTuple):
 
 
 class LeafFrame(NamedTuple):
-    """The controls of a string or number, from ``first`` on."""
+    """The controls of a string, number or text, from ``first`` on; ``end``: the byte that ends it, if it is not the one after it."""
 
     first: int
     kind: str
     leaf: Leaf
     counts: CountedStrings | None
+    end: bytes
 
 
 class FramePaths:
@@ -174,8 +184,10 @@ class FramePaths:
             found = self._counted[id(automaton)] = PathsDown(automaton, distance)
         return found
 
-    def in_counted(self, strings: CountedStrings, state: int, needed: int, targets: TargetValuations) -> bytes:
-        """Return bytes towards the nearest end of a string that satisfies a target, up to `_STEP` characters and a quote.
+    def in_counted(
+        self, strings: CountedStrings, state: int, needed: int, targets: TargetValuations, end: bytes
+    ) -> bytes:
+        """Return bytes towards the nearest end of a string that satisfies a target, up to `_STEP` characters and the byte ``end``.
 
         Raises
         ------
@@ -183,7 +195,7 @@ class FramePaths:
             There is none. Classes of tokens disregard greatest lengths, so some stand for tokens that the mask excludes.
         """
         if not strings.registers[0]:
-            return self._paths_of_counted(strings).path(state)[0] + b'"'
+            return self._paths_of_counted(strings).path(state)[0] + end
         count = strings.registers[0] - needed
         onward = [(b"", state)] if strings.measure.phases.item(state) == 1 else self._characters_from(strings, state)
         best: tuple[int, int] | None = None
@@ -213,7 +225,7 @@ class FramePaths:
             row = reaching.row(left)
             path, state = next(one for one in self._characters_from(strings, state) if row[strings.place(one[1])])
             text += path
-        return bytes(text) if left else bytes(text) + b'"'
+        return bytes(text) if left else bytes(text) + end
 
     def _characters_from(self, strings: CountedStrings, state: int) -> list[tuple[bytes, int]]:
         """Return the states between characters after the next one, with shortest bytes, in the order in which completions try them.
@@ -243,7 +255,8 @@ class FramePaths:
         frames = self._parts.frames
         for (kind, wanted, counts), first in islice(frames.items(), len(self._frames), None):
             at = bisect_right(self._firsts, first)
-            self._frames.insert(at, LeafFrame(first, kind, self._context.leaf(kind, wanted), counts))
+            leaf = self._parts.leaf(kind, wanted)
+            self._frames.insert(at, LeafFrame(first, kind, leaf, counts, self._parts.end_of(kind)))
             self._firsts.insert(at, first)
         at = bisect_right(self._firsts, control) - 1
         if at < 0:

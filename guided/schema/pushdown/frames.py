@@ -20,11 +20,13 @@ from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.pushdown.nearest import ORDER
+from guided.schema.strings.notation import Notation
 
 __all__ = ["ANY", "Frame", "FrameStates", "Hole", "HostAutomaton", "SubTrie", "Value"]
 
 # Bytes that begin values.
 ANY = b"".join(BEGINS.values())
+_EVERY = bytes(range(256))
 _NUMBER = frozenset(b"-0123456789")
 # Frames of up to _SMALL states, a kilobyte each, are entered at once; larger ones about _AT_ONCE states at a time.
 _SMALL, _AT_ONCE = 1 << 17, 4096
@@ -42,11 +44,24 @@ class Value:
         JSON Pointer to the value's schema within it.
     begins : bytes
         Bytes that the value may begin with; empty: any.
+    notation : Notation or None
+        How the value is written, if not as JSON. Its closing text then belongs to the value.
     """
 
     schema: Any = field(hash=False)
     pointer: str = ""
     begins: bytes = b""
+    notation: Notation | None = None
+
+    @property
+    def letters(self) -> bytes:
+        """The bytes that the value may begin with."""
+        return self.begins or (_EVERY if self.is_text else ANY)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether any byte may begin the value, and its closing text ends it."""
+        return self.notation is not None and self.notation.part != "others"
 
 
 class Hole(NamedTuple):
@@ -86,7 +101,7 @@ class Frame:
         Other values end by themselves. An object before free text must not make the text's digits end numbers elsewhere.
         """
         automaton = self.automaton
-        is_number = [not value.begins or not _NUMBER.isdisjoint(value.begins) for value in self.values]
+        is_number = [not value.is_text and not _NUMBER.isdisjoint(value.letters) for value in self.values]
         behind = self.holes[np.array(is_number, np.bool_)[self.holes[:, 1]], 2]
         found: BoolArray = np.any(automaton.table[behind] >= 0, axis=0)[automaton.classes]
         return np.flatnonzero(found).astype(np.uint8).tobytes()
@@ -196,7 +211,7 @@ class FrameStates:
         rows: Int32Array = self._table[states][:, self._classes]
         rows[:, ~self._letters] = DEAD
         for i in np.flatnonzero(self.behind[states] >= 0).tolist():
-            begins = self._frame.values[self._value_at[states[i]]].begins or ANY
+            begins = self._frame.values[self._value_at[states[i]]].letters
             rows[i, [byte for byte in begins if self._letters[byte]]] = UNKNOWN
         return rows
 

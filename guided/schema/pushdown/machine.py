@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from struct import unpack
 from typing import cast
 
+from guided.arrays import DEAD
 from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, CountedMembers, PushdownTables, Reaction
 from guided.caching import cached_property
 from guided.errors import SchemaError, too_few_values
@@ -36,6 +37,7 @@ from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.pushdown.value_starts import ValueStarts, valuation_at_close
 from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
+from guided.schema.strings.notation import Notation
 from guided.schema.strings.overlay import has_one_body
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import OTHER
@@ -79,6 +81,8 @@ class SchemaMachine:
         256 flags: 1 for each byte that texts may contain.
     within : Surroundings, optional
         Set if values are embedded in another text.
+    notation : Notation, optional
+        How a whole value is written, if not as JSON. Without an opening text, JSON is within arrays and objects only.
 
     Attributes
     ----------
@@ -96,13 +100,20 @@ class SchemaMachine:
         limits: Limits,
         alphabet: bytes,
         within: Surroundings | None = None,
+        notation: Notation | None = None,
     ) -> None:
         self.structure = structure_of(options, alphabet, limits=limits) if within is None else within.structure
         self.tables: PushdownTables = self.structure.tables.copy() if within is None else within.tables
         self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
         self.formulas = formulas
         formulas.steps = self.tables.steps
-        self.context = SchemaContext(formulas, lowering, options, limits, self.structure.alphabet)
+        letters = self.structure.alphabet
+        self.context = SchemaContext(formulas, lowering, options, limits, letters)
+        text, root = None, lowering.root
+        if notation is not None and notation.part == "others":
+            root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
+        elif notation is not None:
+            text = SchemaContext(formulas, lowering, options, limits, letters, notation)
         self.context.check_lists()
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context, self.structure, self.tables)
@@ -123,12 +134,20 @@ class SchemaMachine:
             self.containers,
             self._open_cell,
             self._inexhaustible.every_prefix_is_inexhaustible,
+            lambda control: machine.below(control),
+            text,
         )
         weakref.finalize(self, self.containers.release).atexit = False
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
-        self.is_empty = not self.containers.satisfiability.is_satisfiable(lowering.root)
-        self.start = self.end if self.is_empty else self.value_starts.beginning((lowering.root,))
+        self.is_empty = not self.containers.satisfiability.is_satisfiable(root)
+        if self.is_empty:
+            self.start = self.end
+        elif text is None:
+            self.start = self.value_starts.beginning((root,))
+        else:
+            self.start = self.value_starts.beginning_of_text(root)
+            self.is_empty = bool((self.tables.rows[self.start] == DEAD).all())
 
     @property
     def n_bytes(self) -> int:
@@ -177,6 +196,10 @@ class SchemaMachine:
                 self.value_starts.value,
                 self._open_cell,
                 self.value_starts.frames,
+                self.value_starts.leaf,
+                self.value_starts.end_of,
+                self.value_starts.text_starts,
+                self.value_starts.closings,
                 self.value_starts.distinguished,
                 self.value_starts.is_in_string,
                 self.value_starts.valuation_of,

@@ -38,7 +38,12 @@ class StringFrames:
         self._common: dict[int, int] = {done: structure.string}
 
     def frame(
-        self, automaton: Automaton, ends: Int32Array, name: Hashable | None, counted: CountedStrings | None
+        self,
+        automaton: Automaton,
+        ends: Int32Array,
+        name: Hashable | None,
+        counted: CountedStrings | None,
+        end: int = QUOTE,
     ) -> int:
         """Add a frame; return its first control.
 
@@ -51,19 +56,21 @@ class StringFrames:
             Key of its plans, if all schemas share them.
         counted : CountedStrings, optional
             If given, characters are counted.
+        end : int
+            The byte that ends a string; a quote in JSON.
         """
-        tables, n = self._tables, automaton.n_states
-        common = {} if counted is not None else self._universal(automaton, ends)
+        tables, n, is_json = self._tables, automaton.n_states, end == QUOTE
+        common = {} if counted is not None or not is_json else self._universal(automaton, ends)
         first = tables.reserve(n)
         control_of: Int32Array = np.arange(first, first + n, dtype=np.int32)
         for state, control in common.items():
             control_of[state] = control
-        base = next(iter(common.values()), -1)
+        base = next(iter(common.values()), -1 if is_json or counted is not None else first)
         kernel.fill_rows(
             automaton.table,
             automaton.classes,
             ends,
-            QUOTE,
+            end,
             first,
             control_of,
             base,
@@ -72,7 +79,8 @@ class StringFrames:
             tables.live,
         )
         info = tables.info[first : first + n]
-        info[:, COMMON] = self._structure.string
+        if is_json:
+            info[:, COMMON] = self._structure.string
         if name is not None:
             own = np.flatnonzero(info[:, PLAN] == np.arange(first, first + n)).tolist()
             counts = None if counted is None else counted.allowed.tobytes()

@@ -10,6 +10,7 @@ A valuation holds the truth values of the observed formulas when a value ends, a
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from guided.schema.pushdown.layout import dead_row, direct, indented
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import CLOSING, COLON, LITERALS, Structure, literal_chain, number_frame
 from guided.schema.strings.counted import CountedStrings
+from guided.schema.strings.leaf import Leaf
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["ValueStarts", "valuation_at_close"]
@@ -36,6 +38,14 @@ _LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in BEGINS.i
 # Up to this length, the automaton of strings of which some are excluded may count characters.
 _SHORT = 32
 _KIND_OF = {byte: kind for kind, letters in BEGINS.items() for byte in letters}
+
+
+class TextStart(NamedTuple):
+    """A control at which a value in a notation may begin, without being in the frame of its texts."""
+
+    registers: tuple[int, int]
+    wanted: tuple[int, ...]
+    counts: CountedStrings | None
 
 
 @dataclass(slots=True, eq=False)
@@ -78,13 +88,20 @@ class ValueStarts:
         Maps an open object or array to its cell.
     every_prefix_is_inexhaustible : callable
         Given a type and a formula over its atoms, whether every prefix has more continuations than any text has items.
+    below : callable
+        Maps the control that follows a value to the cell below it.
+    text_context : SchemaContext, optional
+        Context with the notation of a whole value without opening text.
 
     Attributes
     ----------
     start_of : dict of int to ValueStart
         Place of each control at which no whitespace is pending, or an array may end before its first line.
     frames : dict
-        First control of each frame, by type, formulas, and how characters are counted.
+        First control of each frame, by type ("text": a whole value in a notation), formulas, and how characters are counted.
+    text_starts : dict of int to TextStart
+    closings : dict of int to bytes
+        The rest of the closing text at each control in the one after an array or object.
     distinguished : dict of int to (int, int)
         The set of constants of each control in a string or number that tells them apart, and its state (`SchemaContext.distinguished`).
     valuation_of : dict of int to int
@@ -102,8 +119,11 @@ class ValueStarts:
         containers: Containers,
         open_cell: Callable[[OpenContainer], int],
         every_prefix_is_inexhaustible: Callable[[str, int], bool],
+        below: Callable[[int], int],
+        text_context: SchemaContext | None = None,
     ) -> None:
         self.structure = structure
+        self.text_context, self._below = text_context, below
         self.tables = tables
         self.context: SchemaContext = containers.context
         self.containers = containers
@@ -124,6 +144,8 @@ class ValueStarts:
         self.frames: dict[tuple[str, tuple[int, ...], CountedStrings | None], int] = {
             ("number", (formula,), None): first for formula, first in numbers if first >= 0
         }
+        self.text_starts: dict[int, TextStart] = {}
+        self.closings: dict[int, bytes] = {}
         self.distinguished: dict[int, tuple[int, int]] = {}
         self._distinguished_at: dict[tuple[int, int], int] = {}
         # By formula.
@@ -199,6 +221,47 @@ class ValueStarts:
         start.views.append((first, np.array([first])))
         self.start_of[first] = start
         return first
+
+    def beginning_of_text(self, root: int) -> int:
+        """Return the control at the start of a value in the notation of `text_context`; its closing text follows every value.
+
+        A text is read as an array or object if it begins with a bracket of one that the type allows.
+        """
+        context, tables = self.text_context, self.tables
+        assert context is not None
+        assert context.notation is not None
+        kinds: tuple[Literal["array", "object"], ...] = (
+            () if context.notation.part == "strings" else ("array", "object")
+        )
+        can_be, can_close = self.containers.satisfiability.can_be, context.can_spell(context.notation.closing.encode())
+        nested = [kind for kind in kinds if can_close and can_be(kind, self.context.typed(root, kind))]
+        brackets = "".join(BEGINS[kind].decode() for kind in nested)
+        wanted = (context.text_formula(root, brackets),)
+        counted = context.counted(wanted)
+        first = self._frame("text", wanted if counted is None else counted.key, counted)
+        registers = KEPT if counted is None else counted.registers
+        if not nested and registers == KEPT:
+            return first
+        row = tables.rows[first].copy()
+        if registers != KEPT:
+            row[row != DEAD] = action_entry(tables.action(again=True, reaction=Reaction(0, -1, first, registers)))
+        if nested:
+            # Why read again: one cell is pushed for the closing text, and one for the array or object.
+            reaction = Reaction(0, self._below(self._closing_text(context.notation.closing)), self.beginning((root,)))
+            row[[BEGINS[kind][0] for kind in nested]] = action_entry(tables.action(again=True, reaction=reaction))
+        control = tables.control(row)
+        self.text_starts[control] = TextStart(registers, wanted if counted is None else counted.key, counted)
+        return control
+
+    def _closing_text(self, closing: str) -> int:
+        """Return the control at which the closing text after an array or object begins; the value ends behind it."""
+        data, entry = closing.encode(), self.done(0)
+        for at in reversed(range(len(data))):
+            row = dead_row()
+            row[data[at]] = entry
+            entry = self.tables.control(row)
+            self.closings[entry] = data[at:]
+        return entry
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins, or all of a control of distinguished strings or numbers."""
@@ -413,7 +476,7 @@ class ValueStarts:
         found = self.frames.get(key)
         if found is not None:
             return found
-        leaf = self.context.leaf(kind, wanted)
+        leaf = self.leaf(kind, wanted)
         automaton = leaf.automaton
         tables = self.tables
         entries: Int32Array = np.zeros(automaton.n_states, np.int32)
@@ -428,9 +491,24 @@ class ValueStarts:
         else:
             # Plans depend on actions, too: only those of all schemas make them the same for all.
             is_same = np.isin(entries, (0, self.done(0))).all()
-            first = self.strings.frame(automaton, entries, _Same(automaton) if is_same else None, counts)
+            name = _Same(automaton) if is_same else None
+            first = self.strings.frame(automaton, entries, name, counts, self.end_of(kind)[0])
         self.frames[key] = first
         return first
+
+    def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
+        """Return the leaf of a frame."""
+        if kind != "text":
+            return self.context.leaf(kind, wanted)
+        assert self.text_context is not None
+        return self.text_context.leaf("string", wanted)
+
+    def end_of(self, kind: str) -> bytes:
+        """Return the byte that ends a string or text; empty for numbers, which end before a byte."""
+        if kind == "number":
+            return b""
+        context = self.context if kind == "string" or self.text_context is None else self.text_context
+        return b'"' if context.notation is None else bytes([context.notation.end])
 
     def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
         return self._opened_array(self.containers.open_array(wanted), is_known)

@@ -27,6 +27,7 @@ from guided.schema.containers.conjunctive import ConjunctiveState, positions
 from guided.schema.containers.general import ObjectState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
+from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.frame_paths import (
@@ -40,6 +41,7 @@ from guided.schema.pushdown.frame_paths import (
 from guided.schema.pushdown.layout import BLANK, NEWLINE
 from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
 from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
+from guided.schema.pushdown.value_starts import TextStart
 
 __all__ = ["MachineParts", "TargetValuations", "Witness"]
 
@@ -121,6 +123,11 @@ class Witness:
         frame = self._frame_paths.frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own, needed)
+        text = parts.text_starts.get(control)
+        if text is not None:
+            return self._of_text(control, text)
+        if control in parts.closings:
+            return parts.closings[control]
         if parts.in_string(control):
             return self._frame_paths.near_end(control, needed, self.targets(cell, own))
         if parts.in_number(control):
@@ -320,6 +327,17 @@ class Witness:
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
         return self._frame_paths.down(leaf, 0, (target,))[0]
 
+    def _of_text(self, control: int, text: TextStart) -> bytes:
+        """Return the beginning of a whole value in a notation: a text, if there is any."""
+        parts = self._parts
+        leaf = parts.leaf("text", text.wanted)
+        if leaf.automaton.is_empty():
+            row = parts.tables.rows[control]
+            return next(BEGINS[kind] for kind in ("array", "object") if row[BEGINS[kind][0]] != DEAD)
+        if text.counts is not None:
+            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], _ANY, parts.end_of("text"))
+        return self._frame_paths.down(leaf, 0, _ANY)[0] + parts.end_of("text")
+
     def _of_constant(self, control: int, cell: int, own: TargetValuations) -> bytes:
         """Return the beginning of a value that is one of several constants."""
         content, row = self._parts.contents[cell], self._parts.tables.rows[control]
@@ -349,10 +367,10 @@ class Witness:
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first
         if frame.counts is not None:
-            return self._frame_paths.in_counted(frame.counts, state, needed, self.targets(cell, own))
+            return self._frame_paths.in_counted(frame.counts, state, needed, self.targets(cell, own), frame.end)
         path, end, _ = self._frame_paths.down(frame.leaf, state, self.targets(cell, own))
-        if frame.kind == "string":
-            return path + b'"'
+        if frame.end:
+            return path + frame.end
         return path or self._after_valuation(cell, frame.leaf.bits(int(frame.leaf.automaton.labels[end])), own)
 
     def _after_valuation(self, cell: int, valuation: int, own: TargetValuations) -> bytes:

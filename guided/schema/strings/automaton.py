@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, spend_together
 from guided.limits import Limits
@@ -26,9 +26,10 @@ from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.bodies import spelled
-from guided.schema.strings.combination import evaluate, language
+from guided.schema.strings.combination import Language, evaluate, language
 from guided.schema.strings.languages import ANY_LENGTH, known, steps_of, truth
 from guided.schema.strings.leaf import DIRECT, Leaf
+from guided.schema.strings.notation import Notation, spelled_raw
 from guided.schema.strings.overlay import canonical_body, has_one_body, overlay
 from guided.schema.strings.spelling import SPELLINGS
 
@@ -49,7 +50,9 @@ _PER_STEP = 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+def string_automaton(
+    formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, notation: Notation | None = None
+) -> Leaf:
     """Return the bodies of the JSON strings that satisfy ``wanted[0]``, labeled by which of the others hold.
 
     Parameters
@@ -62,6 +65,8 @@ def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
         ``escapes`` applies.
     limits : Limits
         Budgets for each pattern and for the automata built from it.
+    notation : Notation, optional
+        If given, strings are not those of JSON; the closing text, without its last character, follows each.
 
     Raises
     ------
@@ -70,7 +75,7 @@ def string_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
     LimitError
         A budget is exceeded.
     """
-    return _kept(formulas, wanted, options, limits)[0]
+    return _kept(formulas, wanted, options, limits, notation)[0]
 
 
 def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
@@ -138,16 +143,22 @@ def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
     return tuple(nodes), tuple(local[formula] for formula in wanted)
 
 
-def _kept(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
+def _kept(
+    formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, notation: Notation | None = None
+) -> _Made:
     """Return the automaton, and the steps it costs each time (`guided.automata.build.one_budget`), whether made now or earlier."""
-    key = structure(formulas, wanted), options.escapes, limits
+    key = structure(formulas, wanted), notation or options.escapes, limits
     found = _memo.get(key)
     if found is not None:
         spend_together(found[1])
         formulas.spend(found[2])
         return found
-    made = _made(formulas, wanted, options, limits)
-    return _memo.put(key, made)
+    if notation is not None:
+        language_of_values = language(formulas, wanted, limits)
+        vectors, labels = _labels_of(language_of_values)
+        made = spelled_raw(language_of_values, labels, notation, limits)
+        return _memo.put(key, (Leaf(made, vectors), language_of_values.steps, 0))
+    return _memo.put(key, _made(formulas, wanted, options, limits))
 
 
 def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
@@ -217,11 +228,17 @@ def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, option
 
 def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
     found = language(formulas, wanted, limits)
-    vectors, labels = _numbered(found.bits, ())
-    marks = np.where(found.accepting, labels[found.labels], 0).astype(np.int32)
+    vectors, marks = _labels_of(found)
     spelling = SPELLINGS[options.escapes]
     automaton = spelled(found.table, found.accepting, marks, found.parts, spelling, limits)
     return Leaf(automaton, vectors), found.steps, found.cost
+
+
+def _labels_of(found: Language) -> tuple[tuple[int, ...], Int32Array]:
+    """Return the vectors of a leaf, and the label of each state."""
+    vectors, labels = _numbered(found.bits, ())
+    marks: Int32Array = np.where(found.accepting, labels[found.labels], 0).astype(np.int32)
+    return vectors, marks
 
 
 def _judged(

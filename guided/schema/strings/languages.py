@@ -18,7 +18,7 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError, shown
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Complement, Intersect, Node
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
 from guided.patterns.width import max_width, min_width
 from guided.schema.formats import FORMATS
 from guided.schema.formats.stored import StoredAutomaton, stored
@@ -42,6 +42,7 @@ __all__ = [
     "truth",
 ]
 
+_ANYTHING = repeat(Chars(Charset.UNIVERSE))
 # No maximum length.
 ANY_LENGTH = -1
 
@@ -236,6 +237,16 @@ def tree_of(atom: Atom, limits: Limits) -> Node:
             return ecma_tree(atom[1], limits)
         case "format":
             return FORMATS[atom[1]]()
+        case "strings":
+            return alternate(map(Literal, atom[1]))
+        case "without":
+            held = alternate(map(Literal, atom[1]))
+            return Complement(concat([_ANYTHING, held, _ANYTHING]))
+        case "beside":
+            return Complement(concat([alternate(map(Literal, atom[1])), _ANYTHING]))
+        case "texts":
+            texts: Node = atom[1].tree
+            return texts
         case _:
             raise ValueError(f"not a regular property of strings: {shown(atom)}")
 

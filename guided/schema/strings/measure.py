@@ -56,14 +56,17 @@ class Measure:
     needs: Int32Array
 
 
-def measure_of(automaton: Automaton) -> Measure | None:
-    """Return the measure of an automaton of bodies; None if it is empty, or a state is both between and within characters."""
+def measure_of(automaton: Automaton, *, has_escapes: bool = True) -> Measure | None:
+    """Return the measure of an automaton of bodies; None if it is empty, or a state is both between and within characters.
+
+    ``has_escapes``: whether characters are spelled as in JSON; else all are themselves.
+    """
     if automaton.is_empty():
         return None
     table, n = automaton.table, automaton.n_states
     steps: list[tuple[int, int]] = []
     indptr = [0]
-    for group in _PLACES:
+    for group in _PLACES if has_escapes else _RAW_PLACES:
         for onward, letters in group:
             steps += [(column, onward) for column in np.unique(automaton.classes[letters]).tolist()]
         indptr.append(len(steps))
@@ -99,3 +102,4 @@ def _onward(place: int) -> list[tuple[int, bytes]]:
 _PLACES = [
     [(onward, np.frombuffer(letters, np.uint8)) for onward, letters in _onward(place)] for place in range(_N_PLACES)
 ]
+_RAW_PLACES = [[(_BETWEEN, np.arange(0x80, dtype=np.uint8)), *_PLACES[_BETWEEN][2:]], *_PLACES[1:]]

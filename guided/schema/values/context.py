@@ -30,6 +30,7 @@ from guided.schema.strings.distinguished import distinguished_numbers, distingui
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import by_length
 from guided.schema.strings.measure import measure_of
+from guided.schema.strings.notation import Notation, texts_of
 from guided.schema.strings.overlay import canonical_body, has_one_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import key_automaton
@@ -59,6 +60,8 @@ class SchemaContext:
     formulas, lowering, options, limits
     alphabet : ndarray[bool], shape (256,)
         Bytes that texts may contain.
+    notation : Notation or None
+        How strings are written, if not as in JSON.
     has_all_bytes : bool
         Whether the alphabet contains every byte.
     has_ascii : bool
@@ -67,17 +70,26 @@ class SchemaContext:
     """
 
     def __init__(
-        self, formulas: Formulas, lowering: Lowering, options: JsonOptions, limits: Limits, alphabet: BoolArray
+        self,
+        formulas: Formulas,
+        lowering: Lowering,
+        options: JsonOptions,
+        limits: Limits,
+        alphabet: BoolArray,
+        notation: Notation | None = None,
     ) -> None:
         self.formulas = formulas
         self.lowering = lowering
         self.options = options
         self.limits = limits
         self.alphabet = alphabet
+        self.notation = notation
         self.has_all_bytes = bool(alphabet.all())
         self.has_ascii = bool(alphabet[0x20:0x7F].all())
         # By type: a formula that holds for every value the alphabet can spell.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
+        if notation is not None:
+            self._spelled["string"] = formulas.atom(("without", (notation.closing, *notation.reserved)))
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
         self._counted: dict[tuple[int, ...], CountedStrings | None] = {}
@@ -176,8 +188,8 @@ class SchemaContext:
             ("object", "maxProperties", b'":' + (b"" if indent is None else b" ") + line),
             ("array", "maxItems", line),
         ):
-            if not self._can_spell(needed + b","):
-                found[kind] = self.formulas.atom((most, int(self._can_spell(needed))))
+            if not self.can_spell(needed + b","):
+                found[kind] = self.formulas.atom((most, int(self.can_spell(needed))))
         return found
 
     def _as_written(self, formula: int, kind: str) -> int:
@@ -201,8 +213,10 @@ class SchemaContext:
         """Return the automaton of the texts of strings or numbers, labeled with the truths of the observed formulas."""
         found = self._leaves.get((kind, wanted))
         if found is None:
-            make = string_automaton if kind == "string" else number_automaton
-            found = make(self.formulas, wanted, self.options, self.limits)
+            if kind == "string":
+                found = string_automaton(self.formulas, wanted, self.options, self.limits, self.notation)
+            else:
+                found = number_automaton(self.formulas, wanted, self.options, self.limits)
             if not self.has_all_bytes:
                 found = replace(found, automaton=found.automaton.within(self.alphabet))
             self._leaves[kind, wanted] = found
@@ -311,7 +325,7 @@ class SchemaContext:
         distinct = dict.fromkeys(one for interval in intervals for one in interval.formulas if one > TRUE)
         key = some, *distinct
         leaf = self.leaf("string", key)
-        measure = measure_of(leaf.automaton)
+        measure = measure_of(leaf.automaton, has_escapes=self.notation is None)
         if measure is None:
             return None
         automaton, outcomes = leaf.automaton, dict[int, tuple[int, ...]]()
@@ -322,7 +336,9 @@ class SchemaContext:
                 sum(truths[one] << i for i, one in enumerate(rest)) if truths[must] else -1
                 for _, (must, *rest) in intervals
             )
-        found = counted_strings(leaf, key, tuple(interval.start for interval in intervals), outcomes, measure)
+        n_after = 0 if self.notation is None else self.notation.n_after
+        starts = tuple(interval.start + n_after if interval.start else 0 for interval in intervals)
+        found = counted_strings(leaf, key, starts, outcomes, measure)
         if found is not None:
             self.formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
         return found
@@ -336,6 +352,8 @@ class SchemaContext:
         None if no values are excluded, or if one has several spellings. Trailing zeros of a fraction do not count as other spellings.
         """
         if not self.has_all_bytes or (kind == "number" and self.options.numbers != "plain"):
+            return None
+        if kind == "string" and self.notation is not None:
             return None
         rest, excluded = self._split_exclusions(kind, formula)
         if not excluded:
@@ -365,6 +383,28 @@ class SchemaContext:
             return number_bodies(values)
         texts = without_surrogates(dict.fromkeys(values))
         return [canonical_body(text) for text in texts] if has_one_body(texts, self.options.escapes) else None
+
+    def text_formula(self, root: int, brackets: str) -> int:
+        """Return the texts of a value that is a string or another value without members, as a formula over the atoms of strings.
+
+        ``brackets``: those that begin arrays and objects instead, where there are such values. See `guided.schema.strings.notation`.
+        """
+        assert self.notation is not None
+        formulas, strings = self.formulas, self.typed(root, "string")
+        if self.notation.part == "strings" or strings == FALSE:
+            return strings
+        is_any = strings == self.typed(TRUE, "string")
+        if brackets:
+            strings = formulas.conjunction((strings, formulas.atom(("beside", tuple(brackets)))))
+        if is_any:
+            # A text of any other value is that of a string, too.
+            return strings
+        words = tuple(word for word in ("false", "null", "true") if self.typed(root, word) == TRUE)
+        others = [formulas.atom(("strings", words))] if words else []
+        number = self.typed(root, "number")
+        if number != FALSE:
+            others.append(formulas.atom(("texts", texts_of(self.leaf("number", (number,)).automaton))))
+        return formulas.disjunction((strings, *others))
 
     def link(self, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
         """Split off the last value of a set built by `Formulas.among`: the set without it, and the value's spellings as this type.
@@ -545,7 +585,7 @@ class SchemaContext:
             raise self._too_many_names(len(names))
         self.formulas.spend(len(names))
         if not patterns and (self.options.escapes == "canonical" or has_one_body(names, self.options.escapes)):
-            ways = tuple(tuple(filter(self._can_spell, spellings(name))) for name in names)
+            ways = tuple(tuple(filter(self.can_spell, spellings(name))) for name in names)
             self._spellings.append(ways)
             self._automata.append(None)
             labels: tuple[tuple[int, int], ...] = ((OTHER, 0), *((i, 0) for i in range(len(names))))
@@ -562,7 +602,8 @@ class SchemaContext:
         index_of = {name: i for i, name in enumerate(names)}
         self._tables.append(KeyTable(names, n_ordered, patterns, labels, frozenset(spellable), index_of))
 
-    def _can_spell(self, data: bytes) -> bool:
+    def can_spell(self, data: bytes) -> bool:
+        """Return whether the alphabet contains all these bytes."""
         return self.has_all_bytes or all(self.alphabet[byte] for byte in data)
 
     def key_table(self, number: int) -> KeyTable:

@@ -1,0 +1,166 @@
+r"""`Notation`: how strings are written that are not JSON strings, such as the text between ``<parameter=city>`` and ``</parameter>``.
+
+A string is its characters in UTF-8, between an *opening* and a *closing* text. It contains neither the closing text nor one of the
+reserved texts. So the first occurrence of the closing text ends it.
+
+An automaton of such strings reads the characters and all of the closing text except its last one, which takes the place of a JSON string's
+quote: it is the action that ends the string. So a string has `Notation.n_after` characters more here than its value, and lengths are
+compared with that many more (`guided.schema.values.context`).
+
+Without an opening text a string may look like another value, and begin like an array or object. Then
+
+- a text that spells a number, ``true``, ``false`` or ``null`` *of the type* is this value, not a string: `text_formula` has both;
+- a text that begins with ``[`` is an array if the type has arrays, and one that begins with ``{`` is an object if it has objects.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from guided.arrays import DEAD, Int32Array
+from guided.automata.automaton import Automaton
+from guided.automata.minimize import canonical, minimal
+from guided.automata.nfa import Operand
+from guided.automata.partition import Partition, joint, partition
+from guided.automata.utf8 import to_bytes
+from guided.errors import LimitError
+from guided.limits import Limits
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Node
+from guided.schema.formula.memo import Memo
+from guided.schema.strings.combination import Language
+
+__all__ = ["Notation", "Texts", "followed", "operand_of", "spelled_raw", "texts_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """The texts around strings.
+
+    Attributes
+    ----------
+    opening : str
+        Before a string; may be empty.
+    closing : str
+        After a string, or after any value if strings have no opening text. Its last character is ASCII, and no proper prefix of it is also
+        the end of it or of a reserved text.
+    reserved : tuple of str
+        Further texts that no string contains.
+    part : {"all", "strings", "others"}
+        Which values there are, if the text before a value tells strings from other values. Those others are JSON.
+    """
+
+    opening: str
+    closing: str
+    reserved: tuple[str, ...] = ()
+    part: Literal["all", "strings", "others"] = "all"
+
+    @property
+    def n_after(self) -> int:
+        """Characters of the closing text that the automaton of strings reads."""
+        return len(self.closing) - 1
+
+    @property
+    def end(self) -> int:
+        """The byte that ends a string."""
+        return ord(self.closing[-1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """A set of texts, as an atom of strings: ``("texts", texts)``.
+
+    Attributes
+    ----------
+    tree : Node
+    """
+
+    tree: Node
+
+    def __repr__(self) -> str:
+        return "of numbers"
+
+
+_texts: Memo[Texts] = Memo(1024, 1 << 22)
+
+
+def texts_of(automaton: Automaton) -> Texts:
+    """Return the texts of an automaton over ASCII."""
+    key = automaton.table.tobytes(), automaton.classes.tobytes(), automaton.accepting.tobytes()
+    found = _texts.get(key)
+    if found is None:
+        edges = [
+            (state, Charset.of([(byte, byte)]), int(automaton.table[state, automaton.classes[byte]]))
+            for state in range(automaton.n_states)
+            for byte in range(128)
+            if automaton.table[state, automaton.classes[byte]] >= 0
+        ]
+        accepting = tuple(np.flatnonzero(automaton.accepting).tolist())
+        found = _texts.put(key, Texts(Operand(tuple(edges), accepting, automaton.n_states, 0)))
+    return found
+
+
+def spelled_raw(found: Language, labels: Int32Array, notation: Notation, limits: Limits) -> Automaton:
+    """Return the automaton of strings followed by the closing text without its last character."""
+    table, accepting, labels, parts = followed(found, labels, notation.closing[:-1], limits)
+    n = len(table)
+    out, classes, final = to_bytes(table, accepting, parts, limits)
+    marks = np.zeros(len(out), np.int32)
+    marks[:n] = labels
+    return Automaton.from_canonical(*canonical(out, classes, final, marks, is_minimal=True))
+
+
+def followed(
+    found: Language, labels: Int32Array, text: str, limits: Limits
+) -> tuple[Int32Array, Any, Int32Array, Partition]:
+    """Return the minimal automaton of strings followed by a text, with the labels of the strings.
+
+    A subset construction: a state is one of the strings', with the places in texts that may have begun, and their labels. O(states x text).
+    """
+    parts, classes = joint(found.parts, partition([Charset.char(letter) for letter in dict.fromkeys(text)]))
+    table: Int32Array = found.table[:, classes[:, 0]]
+    points = np.array(list(map(ord, text)), np.int32)
+    letters = parts.classes[np.searchsorted(parts.starts, points, side="right") - 1].tolist()
+    ends: list[tuple[tuple[int, int], ...]] = [
+        ((0, label),) if is_end else () for is_end, label in zip(found.accepting.tolist(), labels.tolist(), strict=True)
+    ]
+    numbers: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {(state, ()): state for state in range(len(table))}
+    keys = list(numbers)
+    rows, accepting, marks = [], list[bool](), list[int]()
+    nothing = np.full(table.shape[1], DEAD, np.int32)
+    for state, places in keys:  # grows during iteration
+        row = (table[state] if state >= 0 else nothing).copy()
+        begun = places if state < 0 else places + ends[state]
+        onward: dict[int, list[tuple[int, int]]] = {}
+        mark = -1
+        for place, label in begun:
+            if place == len(text):
+                mark = label
+            else:
+                onward.setdefault(letters[place], []).append((place + 1, label))
+        for letter, reached in onward.items():
+            key = row.item(letter), tuple(reached)
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(keys)
+                keys.append(key)
+                if number > limits.states:
+                    raise LimitError("states", number, limits.states, "too many string constraints at once")
+            row[letter] = number
+        rows.append(row)
+        accepting.append(mark >= 0)
+        marks.append(max(mark, 0))
+    return (*minimal(np.array(rows), np.array(accepting), np.array(marks, np.int32)), parts)
+
+
+def operand_of(found: Language) -> Operand:
+    """Return a language as a part of a pattern tree."""
+    table, parts = found.table, found.parts
+    sets = [parts.charset([number]) for number in range(parts.n_classes)]
+    sources, reads = np.nonzero(table >= 0)
+    edges = [
+        (source, sets[read], target)
+        for source, read, target in zip(sources.tolist(), reads.tolist(), table[sources, reads].tolist(), strict=True)
+    ]
+    return Operand(tuple(edges), tuple(np.flatnonzero(found.accepting).tolist()), len(table), found.steps)

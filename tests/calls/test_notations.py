@@ -1,0 +1,273 @@
+"""Values in notations other than JSON: texts, masks, budgets and what is read back, against words, jsonschema and each byte alone."""
+
+import json
+import random
+from itertools import product
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import KEPT
+from guided.automata.stacks import Configuration, Stacks
+from guided.calls.formats.files import format_named
+from guided.calls.formats.format import Format
+from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.rendering import render_calls
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
+from guided.engine.templates import Template
+from guided.errors import SchemaError
+from guided.index.pushdown import PushdownIndex
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+from tests.calls.languages import Language
+from tests.masks import bits
+from tests.profiles import examples
+
+RAW = Format(
+    "raw", trigger="!", before_name="", after_name="(", key="{name}=", after_value="</>", separator="", close=")", terminator="",
+    result="{result}", several=None, values="raw", reserved=("bb",),
+)  # fmt: skip
+LETTERS = 'ab1<[]"'
+WORDS = ["".join(letters) for n in range(5) for letters in product(LETTERS, repeat=n)]
+PIECES = ["</", "</>", "</>)", ">)", "aa", "ab", "a<", "<<", "<a", "[1", "[1]", "]<", "1<", "11", "</a", "b</>", "é<"]
+TOKENS = [*(bytes([byte]) for byte in range(256)), *(piece.encode() for piece in PIECES)]
+VOCABULARY = Vocabulary([*TOKENS, None], eos=[len(TOKENS)])
+RAW_FORMATS = ["qwen-coder", "glm", "minimax", "anthropic", "deepseek-v3.2", "deepseek-v4", "seed-oss"]
+MAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
+LENGTH = st.integers(0, 4)
+CONDITIONS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    *(st.fixed_dictionaries({name: LENGTH}) for name in ("minLength", "maxLength")),
+    st.fixed_dictionaries({"minLength": LENGTH, "maxLength": LENGTH}),
+    st.sampled_from(["^a*$", "^(ab|1)*$", "<$", "^[^a]", "a.?b"]).map(lambda source: {"pattern": source}),
+    st.lists(st.sampled_from(["a", "1", "</", "", "[1]", 1, None, [1]]), min_size=1).map(
+        lambda values: {"enum": values}
+    ),
+)
+SCHEMAS = st.tuples(
+    st.lists(st.sampled_from(["string", "integer", "null", "array", "boolean"]), min_size=1, unique=True),
+    st.recursive(
+        CONDITIONS,
+        lambda inner: st.one_of(
+            inner.map(lambda one: {"not": one}),
+            *(
+                st.lists(inner, min_size=1, max_size=3).map(lambda parts, name=name: {name: parts})
+                for name in ("anyOf", "oneOf", "allOf")
+            ),
+        ),
+        max_leaves=4,
+    ),
+).map(lambda parts: {"type": parts[0], "items": {"const": 1}, "maxItems": 2, **parts[1]})
+ARRAYS: list[Any] = [[], [1], [1, 1]]
+
+
+def tools(schema: Any, form: Any) -> Tools:
+    parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    return Tools([{"name": "f", "parameters": parameters}], form, tool_choice="required")
+
+
+def read(text: str, judge: Any) -> list[Any]:
+    """What a raw text means by the documentation: the value, if it is one."""
+    if "</>" in text or "bb" in text:
+        return []
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    if (
+        not isinstance(value, str)
+        and judge.is_valid(value)
+        and not (isinstance(value, int) and text != json.dumps(value))
+    ):
+        return [value]
+    if text.startswith("[") and any(map(judge.is_valid, ARRAYS)):
+        return []
+    return [text] if judge.is_valid(text) else []
+
+
+def written(schema: Any, form: Format, value: Any) -> str | None:
+    try:
+        return render_calls([Call("f", {"a": value}, (0, 0))], tools(schema, form).argument_lists, form, is_alone=True)
+    except SchemaError:
+        return None
+
+
+def check_walk(spec: Tools, data: bytes, chance: random.Random) -> None:
+    """Walk a text by tokens: each mask has the tokens whose bytes can be read one after the other, and budgets lead to an end."""
+    index, stacks = compile_spec(spec, VOCABULARY), stacks_of(spec)
+    assert isinstance(index, Index)
+    state, place = index.initial, start_of(stacks)
+    while data:
+        allowed = set(bits(index.mask(state)))
+        readable = {token: read_bytes(stacks, place, spelled) for token, spelled in enumerate(TOKENS)}
+        assert allowed == {token for token, after in readable.items() if after is not None}, data
+        left, ending = index.remaining(state), state
+        while not index.is_accepting(ending):
+            within = bits(index.mask_within(ending, left))
+            assert within, (data, left)
+            ending = index.next(ending, chance.choice(within))
+            assert index.remaining(ending) < left
+            left = index.remaining(ending)
+        chosen = chance.choice([token for token in sorted(allowed) if data.startswith(TOKENS[token])])
+        state, place, data = index.next(state, chosen), readable[chosen], data[len(TOKENS[chosen]) :]
+    assert index.is_accepting(state)
+
+
+def stacks_of(spec: Tools) -> Stacks:
+    lowered = spec.lower(Limits())
+    assert not isinstance(lowered, Automaton)
+    return Stacks(lowered.pushdown(Limits(), bytes([1] * 256)).automaton)
+
+
+def start_of(stacks: Stacks) -> Configuration:
+    return stacks.automaton.start, 0, *KEPT
+
+
+def read_bytes(stacks: Stacks, place: Configuration | None, data: bytes) -> Configuration | None:
+    for byte in data:
+        place = None if place is None else stacks.read(place, bytes([byte]), [])
+    return place
+
+
+def check(schema: Any, form: Format, words: list[str], chance: random.Random) -> None:
+    """Compare a schema with what words mean, and walk some of those that it allows."""
+    judge = jsonschema.Draft202012Validator(schema)
+    values = {word: read(word, judge) for word in words}
+    try:
+        spec = tools(schema, form)
+    except SchemaError:
+        assert not any(values.values())
+        return
+    language, good = Language(spec), list[bytes]()
+    for word, value in values.items():
+        text = f"f(a={word}</>)"
+        assert language.accepts(text.encode()) == bool(value), word
+        if value:
+            good.append(text.encode())
+            (call,) = parse_text(text, spec)
+            assert isinstance(call, Call)
+            assert (call.arguments, call.error) == ({"a": value[0]}, None)
+            assert json.dumps(call.arguments["a"]) == json.dumps(value[0])
+    if good and not isinstance(spec.lower(Limits()), Automaton):
+        for data in chance.sample(good, min(3, len(good))):
+            check_walk(spec, data, chance)
+
+
+@settings(max_examples=examples(40))
+@given(schema=SCHEMAS, chance=st.randoms(use_true_random=False))
+def test_raw_texts_masks_and_values_are_those_that_words_tell(schema: Any, chance: random.Random) -> None:
+    check(schema, RAW, chance.sample(WORDS, 400) + WORDS[:73], chance)
+
+
+STRINGS: dict[str, Any] = {
+    "maxLength": {"type": "string", "maxLength": 65_536},
+    "lengths": {"type": "string", "minLength": 2, "maxLength": 4096},
+    "uri": {"type": "string", "format": "uri", "minLength": 1, "maxLength": 2083},
+    "mail": {"type": "string", "format": "email", "pattern": MAIL},
+    "regex": {"type": "string", "format": "regex"},
+    "optional": {"anyOf": [{"type": "string", "maxLength": 20_000}, {"type": "null"}]},
+}
+
+
+@pytest.mark.parametrize("name", RAW_FORMATS)
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("maxLength", ["", "é" * 65_536], ["a" * 65_537]),
+        ("lengths", ["ab", "<" * 4096], ["a", "a" * 4097]),
+        ("uri", ["https://example.org/" + "a" * 2063], ["https://example.org/" + "a" * 2064, "x y", ""]),
+        ("mail", ["ada@example.org"], ["a..b@example.org", ".a@example.org", "ada@example"]),
+        ("regex", ["^a+(b|c)$"], ["(a"]),
+        ("optional", ["null", "nil", "a" * 20_000], ["a" * 20_001]),
+    ],
+)
+def test_strings_of_any_length_are_read_in_every_format(name: str, kind: str, good: list[str], bad: list[str]) -> None:
+    form, spec = format_named(name), tools(STRINGS[kind], name)
+    index = compile_spec(spec, VOCABULARY)
+    assert isinstance(index, Index)
+    for text in (*good, *bad):
+        value = None if text == "null" and not form.text_key else text
+        call = text_with(form, text)
+        assert index.accepts(call) == (text in good), text[:40]
+        if text in good:
+            (found,) = parse_text(call, spec)
+            assert isinstance(found, Call)
+            assert found.arguments == {"a": value}
+            assert render_calls([found], spec.argument_lists, form, is_alone=True) == call
+    assert isinstance(index.tables, PushdownIndex)
+    assert index.tables.automaton.tables.n_controls < 20_000
+
+
+def text_with(form: Format, value: str) -> str:
+    """A call with a string, as the format writes it."""
+    mark = "MARK"
+    written = render_calls(
+        [Call("f", {"a": mark}, (0, 0))], tools({"type": "string"}, form).argument_lists, form, is_alone=True
+    )
+    return written.replace(mark, value)
+
+
+@pytest.mark.parametrize("name", RAW_FORMATS)
+@pytest.mark.parametrize("kind", ["maxLength", "uri"])
+def test_states_of_raw_strings_do_not_depend_on_lengths(name: str, kind: str) -> None:
+    def walked(most: int) -> int:
+        index = compile_spec(tools({**STRINGS[kind], "maxLength": most}, name), VOCABULARY)
+        assert isinstance(index, Index)
+        assert index.accepts(text_with(format_named(name), "https://a.b/c"))
+        assert isinstance(index.tables, PushdownIndex)
+        return index.tables.automaton.tables.n_controls
+
+    assert walked(30) == walked(30_000)
+
+
+@pytest.mark.parametrize("name", RAW_FORMATS)
+@pytest.mark.parametrize(
+    ("schema", "values", "bad"),
+    [
+        ({}, ["a", "", 1.5, None, True, [1, "a"], {"b": [None]}], []),
+        ({"type": ["string", "array"], "items": {"type": "string"}}, ["a", "12", [], ["a", "b"]], [["a", 1]]),
+        ({"oneOf": [{"type": "object", "required": ["b"]}, {"type": "string", "maxLength": 3}]}, [{"b": 1}, "abc"], [{"c": 1}, "abcd"]),
+    ],
+)  # fmt: skip
+def test_strings_beside_arrays_and_objects(name: str, schema: Any, values: list[Any], bad: list[Any]) -> None:
+    form, spec = format_named(name), tools(schema, name)
+    language = Language(spec)
+    for value in values:
+        text = render_calls([Call("f", {"a": value}, (0, 0))], spec.argument_lists, form, is_alone=True)
+        assert language.accepts(text.encode()), text
+        (call,) = parse_text(text, spec)
+        assert isinstance(call, Call)
+        assert call.arguments == {"a": value}
+        check_walk(spec, text.encode(), random.Random(0))
+    for value in bad:
+        text = text_with(form, value if isinstance(value, str) else json.dumps(value))
+        if not isinstance(value, str):
+            text = text.replace('string="true"', 'string="false"')
+        assert not language.accepts(text.encode()), text
+
+
+def test_a_text_that_begins_like_an_array_is_no_string_where_there_are_arrays() -> None:
+    language = Language(tools({"type": ["string", "array"]}, "glm"))
+    form = format_named("glm")
+    assert not language.accepts(text_with(form, "[sic] it").encode())
+    assert language.accepts(text_with(form, "{sic} it").encode())
+    assert Language(tools({"type": "string"}, "glm")).accepts(text_with(form, "[sic] it").encode())
+
+
+def test_notations_are_in_files_and_fingerprints() -> None:
+    properties = {"a": {"type": ["string", "array"], "maxLength": 9}, "b": {}}
+    tool = Tool({"name": "f", "parameters": {"type": "object", "properties": properties}}, types={"b": int})
+    spec, other = (Tools([tool], form, tool_choice="required") for form in ("glm", "minimax"))
+    lowered = spec.lower(Limits())
+    assert isinstance(lowered, Template)
+    again = Template.from_data(lowered.data)
+    assert [value.notation for value in again.frame.values] == [value.notation for value in lowered.frame.values]
+    assert again.data == lowered.data
+    assert spec.fingerprint != other.fingerprint
