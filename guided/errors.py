@@ -26,10 +26,12 @@ import os
 import re
 import reprlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
+
+from guided.caching import cached_property
 
 __all__ = [
     "CallError",
@@ -238,9 +240,21 @@ class TokenRejected(GuidedError):
         What is allowed instead, as readable text.
     """
 
-    def __init__(self, token: int, expected: str) -> None:
+    def __init__(self, token: int, expected: str, find_reason: Callable[[], str] | None = None) -> None:
         self.token, self.expected = token, expected
+        self._find_reason = find_reason
         super().__init__(f"token {shown(token)} is not allowed here; expected {expected}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, {**self.__dict__, "reason": self.reason, "_find_reason": None})
+
+    @cached_property
+    def reason(self) -> str:
+        """For a JSON Schema: what is wrong with the text, and where; otherwise, or if not known, empty. Searched when first read."""
+        return "" if self._find_reason is None else self._find_reason()
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}; {self.reason}" if self.reason else str(self.args[0])
 
 
 class StateEvicted(GuidedError):

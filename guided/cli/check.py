@@ -108,17 +108,22 @@ def check(
         steps = _steps(index, data)
     accepted = rejection is None and (steps is None or all(step.allowed for step in steps))
     reason = None if rejection is None else _call_error(what.spec, data)
+    cause = "" if rejection is None else _cause(what.spec, data, rejection)
     position = None if rejection is None else prefix_position_of(what.spec, data[: rejection.byte])
     notes = _impossible_parts(what.spec)
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
         where = {**_as_data(rejection), **position_as_data(position)}
-        remarks = {"notes": list(notes)} if notes else {}
+        remarks: dict[str, Any] = {"reason": cause} if cause else {}
+        if notes:
+            remarks["notes"] = list(notes)
         print_json({"accepted": accepted, **where, **call_error, **remarks, **_steps_as_data(steps)})
     else:
         _show(data, rejection, accepted, position)
         if reason is not None:
             console().print(f"tool error ({reason.kind}): {reason.reason}")
+        if cause:
+            console().print(f"reason: {cause}")
         for note in notes:
             console().print(f"note: {note}")
         _show_steps(steps)
@@ -203,6 +208,29 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
         except CallError as error:
             return error
     return None
+
+
+def _cause(spec: "Spec | StackSpec | None", data: bytes, rejection: Rejection) -> str:
+    """What a schema finds wrong with a text: with its whole value, if it is JSON, else up to the rejected character."""
+    from guided.engine.json_schema import JsonSchema
+    from guided.limits import Limits
+
+    if not isinstance(spec, JsonSchema):
+        return ""
+    end = rejection.byte + len(
+        _decoded(data)[rejection.character : rejection.character + 1].encode(errors="surrogateescape")
+    )
+    return spec.diagnosis(data if _is_json(data) else data[:end], Limits())
+
+
+def _is_json(data: bytes) -> bool:
+    from guided.schema.frontend.json_values import parse_json
+
+    try:
+        parse_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _impossible_parts(spec: "Spec | StackSpec | None") -> tuple[str, ...]:

@@ -363,6 +363,16 @@ class Index:
         position = prefix_position(text)
         return found if position is None else replace(found, terminals=position.terminals, lexeme_begin=position.begin)
 
+    def diagnose(self, read: Sequence[int]) -> str:
+        """Return what a schema finds wrong with the text of some tokens, the last of which is rejected.
+
+        Empty if that is not known, and for other specs.
+        """
+        find = getattr(self.origin and self.origin.spec, "diagnosis", None)
+        words = self.vocabulary
+        text = b"".join(words[token] or b"" for token in read if 0 <= token < len(words))
+        return "" if find is None or self.origin is None else str(find(text, self.origin.limits))
+
     def _explained(self, state: int, token: int) -> Explanation:
         data = self.vocabulary[token] if 0 <= token < len(self.vocabulary) else None
         allowed = self.next(state, token) >= 0

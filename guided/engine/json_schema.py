@@ -1,6 +1,7 @@
 """`JsonSchema`: the spec of JSON texts that are valid against a schema."""
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from decimal import InvalidOperation
 from os import PathLike
@@ -13,6 +14,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.flattening import flattened
 from guided.automata.pushdown import Pushdown
 from guided.engine.algebra import Composable
+from guided.engine.diagnosis import diagnosis
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import NO_VALUE, Lowered, options_of
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
@@ -51,6 +53,7 @@ _LAST_BYTES = {
     )
     for byte in begins
 }
+_ALL_BYTES = bytes([1] * 256)
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 
@@ -295,6 +298,17 @@ class JsonSchema(Composable, Generic[T_co]):
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
         """Return a note on each part of the schema that no value ever has (`guided.schema.report.contradictions`)."""
         return impossible(self.schema, self.options, limits, self.registry)
+
+    def diagnosis(self, data: bytes, limits: Limits) -> str:
+        """Return why the schema rejects a text, or the beginning of one; empty if that is not known (`guided.engine.diagnosis`)."""
+
+        def automaton_of(options: JsonOptions) -> Pushdown:
+            other = copy(self)
+            object.__setattr__(other, "options", options)
+            object.__setattr__(other, "eager", False)
+            return other.pushdown(limits, _ALL_BYTES).automaton
+
+        return diagnosis(data, self.schema, self.options, limits, self.registry, automaton_of)
 
     def _flat(self, automaton: Pushdown, limits: Limits) -> Callable[[], Automaton | None] | None:
         """Return a function that makes the finite automaton of the texts, if one is wanted."""

@@ -102,6 +102,10 @@ class EndTokens:
         """Return the bytes that every continuation begins with."""
         return self._steps.forced(state)
 
+    def diagnose(self, read: Sequence[int]) -> str:
+        """Return what is wrong with the text of some tokens, as the index does."""
+        return self._steps.diagnose(read)
+
     def explain(self, state: int, token: int, read: Sequence[int] | None = None) -> Explanation:
         """Explain why a token is allowed or rejected."""
         found = self._steps.explain(state, token, read)

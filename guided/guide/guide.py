@@ -72,6 +72,9 @@ class Steps(Protocol):
     def explain(self, state: int, token: int, read: Sequence[int] | None = None) -> Explanation:
         """Explain why a token is allowed or rejected; ``read``: the tokens that led to the state."""
 
+    def diagnose(self, read: Sequence[int]) -> str:
+        """Return what is wrong with the text of some tokens, the last of which is rejected; empty if that is not known."""
+
 
 # A position: state, last token, previous position (None at the start), and number of tokens read.
 # PERF: a plain tuple, because every step allocates one (python -m benchmarks.regex).
@@ -262,7 +265,9 @@ class Guide:
         except StateEvicted:
             state = self._next(at[0], token)
         if state < 0:
-            raise TokenRejected(as_index(token), self._ask(self._steps.explain, as_index(token)).expected)
+            steps, read = self._steps, [*self._tokens(), as_index(token)]
+            expected = self._ask(steps.explain, as_index(token)).expected
+            raise TokenRejected(as_index(token), expected, lambda: steps.diagnose(read))
         self._at = (state, token, at, at[3] + 1)
 
     def advance_many(self, tokens: Iterable[int]) -> int:

@@ -64,7 +64,8 @@ class GuidedGrammarObject(BaseGrammarObject):
             # SGLang asks for it, so as not to read a token twice where a request moves to another server.
             self.current_token = token
         except TokenRejected as error:
-            raise ValueError(str(error)) from error
+            # Not the whole message: the reason takes a search, and the engine waits.
+            raise ValueError(f"token {token} is not allowed here; expected {error.expected}") from error
         except Exception as error:
             self._fail(error)
             raise ValueError(str(error)) from error

@@ -10,8 +10,8 @@ of a call; where it ends, the place found so far is the answer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
 import numpy as np
@@ -22,12 +22,13 @@ from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.dialect import Dialect
+from guided.schema.frontend.keywords.enumerations import ITEM, constant
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.resources import Context, Target
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["contradiction", "impossible"]
+__all__ = ["Refusal", "contradiction", "impossible", "refusal"]
 
 # Keywords, and names or positions below them, in turn.
 Path: TypeAlias = tuple[str | int, ...]
@@ -37,6 +38,8 @@ _TABLES = frozenset({"properties", "patternProperties"})
 # Lists of schemas that all must hold.
 _EACH = frozenset({"allOf", "extends", "prefixItems", "items"})
 _CHOICES = ("anyOf", "oneOf")
+# Any value.
+_ANY = object()
 # Schemas that a value need not satisfy.
 _TESTS = frozenset({"not", "if", "disallow", "type"})
 # Keywords that constrain values of every type. The others constrain values of one, which ``type`` beside them selects.
@@ -47,10 +50,42 @@ _OF_EVERY_TYPE = frozenset({
 _DEFINING = frozenset({"$defs", "definitions"})
 # A schema of these that no value satisfies is a way to write a condition.
 _CONDITIONAL = frozenset({"then", "else", "dependentSchemas", "dependencies", "propertyNames"})
+# Keywords of a member that tells the branches of a choice apart.
+_TAGS = frozenset({"const", "enum"})
 _NAMING = frozenset({"$id", "id", "$schema"})
 _NOTES = 10
 # The search is for an error message or a note, so it may take this part of the steps of a call.
 _SHARE = 4
+_TYPES = ((str, "string"), (list, "array"), (dict, "object"))
+_A_TYPE = {"number": "a number, ", "string": "a string, ", "array": "an array, ", "object": "an object, "}
+# What a keyword says about a value that it refuses, before the keyword's own value.
+_PREDICATES = {
+    "maximum": "is over maximum",
+    "minimum": "is under minimum",
+    "exclusiveMaximum": "is not under exclusiveMaximum",
+    "exclusiveMinimum": "is not over exclusiveMinimum",
+    "multipleOf": "is not a multiple of",
+    "const": "is not",
+    "enum": "is not one of enum",
+    "pattern": "does not match pattern",
+    "format": "is not of format",
+    "uniqueItems": "has equal items, against uniqueItems",
+}
+# Keywords of numbers and strings that an error shows with their values.
+_OF_SCALARS = frozenset({
+    "type", "const", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength",
+    "pattern", "format",
+})  # fmt: skip
+# Keywords that refuse each value that begins with a value which they refuse.
+_OF_BEGINNINGS = frozenset({"type", "maximum", "exclusiveMaximum", "maxLength"})
+_COUNTED = {
+    "maxLength": "characters are more than maxLength",
+    "minLength": "characters are fewer than minLength",
+    "maxItems": "items are more than maxItems",
+    "minItems": "items are fewer than minItems",
+    "maxProperties": "members are more than maxProperties",
+    "minProperties": "members are fewer than minProperties",
+}
 # Elements that are copied in about the time of one step.
 _ELEMENTS_PER_STEP = 8
 # Levels of ``allOf`` whose keywords are elements of the schema that holds it, in steps of paths.
@@ -79,14 +114,72 @@ def contradiction(
         In the order of the text, separated by commas; those below ``allOf`` with their place in it. ``"schema"`` if none are known.
     """
     search = _Search(schema, options, limits, registry)
-    root = search.lowering.references.root
-    place = Target(schema, root, root.resource.location)
+    place = search.root
     try:
         if pointer:
-            place = search.lowering.references.resolve("$ref", f"#{quote(pointer)}", root, place.location)
-        return search.smallest(place)
+            references = search.lowering.references
+            place = references.resolve("$ref", f"#{quote(pointer)}", place.context, place.location)
+        found = search.smallest(_Site(place))
+        return found.pointer, found.keywords
     finally:
         search.containers.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a schema refuses a value.
+
+    Attributes
+    ----------
+    path : tuple of str and int
+        Names and positions that lead to the smallest part that is wrong.
+    pointer, keywords : str
+        As `contradiction` returns them.
+    reason : str
+        What is wrong, in a sentence without the place.
+    """
+
+    path: tuple[str | int, ...]
+    pointer: str
+    keywords: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = pointer_of(((), *self.path))
+        return f"{where + ': ' if where else ''}{self.reason} (at {self.pointer or '/'}, {self.keywords})"
+
+
+def refusal(
+    value: Any,
+    schema: Any,
+    options: JsonOptions,
+    limits: Limits,
+    registry: Mapping[str, Any] | None = None,
+    path: tuple[str | int, ...] = (),
+    is_whole: bool = True,
+) -> Refusal | None:
+    """Return why a schema refuses a value or a part of it; None if it does not, or if that takes too many steps.
+
+    Parameters
+    ----------
+    value : None, bool, int, Decimal, str, list or dict
+    schema, options, limits, registry
+        As for `contradiction`.
+    path : tuple of str and int
+        Names and positions that lead to the part; empty: the whole value.
+    is_whole : bool
+        If not, the part is the beginning of a number or string that the schema refuses.
+    """
+    search = _Search(schema, options, limits, registry)
+    try:
+        for place in search.at(_Site(search.root, value), path) if path else [_Site(search.root, value)]:
+            if not search.has_value(place):
+                return search.smallest(place) if is_whole else search.beginning(place)
+    except (LimitError, SchemaError):
+        pass
+    finally:
+        search.containers.release()
+    return None
 
 
 def impossible(
@@ -105,16 +198,25 @@ def impossible(
                 found.append("more parts of the schema have no value")
                 break
             pointer = shown(pointer_of(part.location))[1:-1]
-            if search.has_value(part):
+            if search.has_value(_Site(part)):
                 found.append(f"values never satisfy {pointer}: it contradicts the keywords beside {part.location[1]}")
             else:
-                place, keywords = search.smallest(part)
-                found.append(f"no value satisfies {pointer}, so texts never have it (at {place}, {keywords})")
+                least = search.smallest(_Site(part))
+                place = f"at {least.pointer}, {least.keywords}"
+                found.append(f"no value satisfies {pointer}, so texts never have it ({place})")
     except (LimitError, SchemaError):
         pass
     finally:
         search.containers.release()
     return tuple(found)
+
+
+class _Site(NamedTuple):
+    """A schema; and a value that it may have, with the names and positions that lead to it, if only that one is of interest."""
+
+    target: Target
+    value: Any = _ANY
+    path: tuple[str | int, ...] = ()
 
 
 class _Search:
@@ -129,23 +231,62 @@ class _Search:
         self.containers = Containers(context)
         # Why kept: the lowering knows schemas by their identity.
         self._copies: list[dict[str, Any]] = []
+        self._constants: dict[int, int] = {}
 
-    def smallest(self, place: Target) -> tuple[str, str]:
-        """Return the pointer of the smallest place within a place without a value, and its keywords."""
-        found = pointer_of(place.location), "schema"
-        seen = set[int]()
-        below: Target | None = place
+    @property
+    def root(self) -> Target:
+        """The whole schema."""
+        root = self.lowering.references.root
+        return Target(root.resource.schema, root, root.resource.location)
+
+    def smallest(self, place: _Site) -> Refusal:
+        """Return the smallest place within a place without a value, and its keywords."""
+        seen = set[tuple[int, int]]()
+        below: _Site | None = place
+        kept: list[Path] = []
         try:
-            while below is not None and isinstance(below.schema, dict):
-                found = pointer_of(below.location), "schema"
+            while below is not None and isinstance(below.target.schema, dict):
+                place, kept = below, []
                 # A place that is found within itself has values without end, if any.
-                is_last = id(below.schema) in seen
-                seen.add(id(below.schema))
-                below, keywords = self._within(below, is_last=is_last)
-                found = found[0], ", ".join(keywords) or "schema"
+                mark = id(place.target.schema), len(place.path)
+                is_last = mark in seen
+                seen.add(mark)
+                below, kept = self._within(place, is_last=is_last)
         except (LimitError, SchemaError):
             pass
-        return found
+        keywords = ", ".join(_keywords(kept)) or "schema"
+        reason = "no value satisfies it" if place.value is _ANY else self._reason(place, kept)
+        return Refusal(place.path, pointer_of(place.target.location), keywords, reason)
+
+    def at(self, place: _Site, path: tuple[str | int, ...]) -> Iterator[_Site]:
+        """Yield the places of a part of a value: the schemas that it must satisfy, as far as no choice leads to them."""
+        todo, seen = [place], set[tuple[int, int]]()
+        while todo:
+            place = todo.pop()
+            mark = id(place.target.schema), len(place.path)
+            if mark in seen or not isinstance(place.target.schema, dict):
+                continue
+            seen.add(mark)
+            target = place.target
+            context = self.lowering.references.entered(target.schema, target.context, target.location)
+            entered = place._replace(target=replace(target, context=context))
+            if place.path == path:
+                yield entered
+            elements = [element for element, _ in _elements(target.schema, context.dialect)]
+            todo += [below for _, below in self._parts(entered, elements) if below.path == path[: len(below.path)]]
+
+    def beginning(self, place: _Site) -> Refusal | None:
+        """Return the keywords that refuse each value that begins as the value of a place does."""
+        found = self.smallest(place)
+        if found.keywords in _OF_BEGINNINGS:
+            return found
+        schema = place.target.schema
+        wanted = {keyword: value for keyword, value in schema.items() if keyword in _OF_SCALARS}
+        if not wanted:
+            return None
+        conditions = ", ".join(f"{keyword} {shown(value)}" for keyword, value in wanted.items())
+        reason = f"{_shown(place.value)} begins no value of {conditions}"
+        return Refusal(place.path, pointer_of(place.target.location), ", ".join(wanted), reason)
 
     def impossible(self) -> Iterator[Target]:
         """Yield the parts that no value ever has, in the order of the text.
@@ -155,8 +296,7 @@ class _Search:
         SchemaError, LimitError
             A part is malformed; the step budget is exceeded.
         """
-        lowering, root = self.lowering, self.lowering.references.root
-        todo = [Target(root.resource.schema, root, root.resource.location)]
+        lowering, todo = self.lowering, [self.root]
         seen: set[int] = set()
         while todo:
             schema, location = todo[-1].schema, todo[-1].location
@@ -178,15 +318,20 @@ class _Search:
                     yield part
             todo += reversed(possible)
 
-    def has_value(self, place: Target) -> bool:
-        """Return whether some value satisfies a schema by itself."""
-        formula = self.lowering.below(place.schema, place.context, place.location)
+    def has_value(self, place: _Site) -> bool:
+        """Return whether some value satisfies the schema of a place by itself, or whether its value does."""
+        target, value = place.target, place.value
+        formula = self.lowering.below(target.schema, target.context, target.location)
+        if value is not _ANY:
+            if id(value) not in self._constants:
+                self._constants[id(value)] = constant(self.lowering, value, ITEM, 0)
+            formula = self.lowering.formulas.conjunction([formula, self._constants[id(value)]])
         return self.containers.satisfiability.is_satisfiable(formula)
 
-    def _within(self, place: Target, *, is_last: bool) -> tuple[Target | None, list[str]]:
-        """Return a smaller place without a value; if there is none or this is the last one, the contradictory keywords of this one."""
-        schema, location = place.schema, place.location
-        context = self.lowering.references.entered(schema, place.context, location)
+    def _within(self, place: _Site, *, is_last: bool) -> tuple[_Site | None, list[Path]]:
+        """Return a smaller place without a value; if there is none or this is the last one, the contradictory elements of this one."""
+        schema, location = place.target.schema, place.target.location
+        context = self.lowering.references.entered(schema, place.target.context, location)
         dialect = context.dialect
         anew = {keyword: value for keyword, value in schema.items() if keyword not in (dialect.identifier, "$schema")}
         is_late = dict(_elements(anew, dialect))
@@ -196,11 +341,12 @@ class _Search:
             self.lowering.formulas.spend(1 + len(elements) // _ELEMENTS_PER_STEP)
             copy = _without(anew, {*elements} - {*kept})
             self._copies.append(copy)
-            return not self.has_value(Target(copy, context, location))
+            return not self.has_value(place._replace(target=Target(copy, context, location)))
 
+        entered = place._replace(target=Target(anew, context, location))
         if not is_last:
             # PERF: one schema without a value, below one of thousands of names, needs no search.
-            for path, below in self._parts(anew, elements, context, location):
+            for path, below in self._parts(entered, elements):
                 if not self.has_value(below) and not is_empty([other for other in elements if other != path]):
                     return below, []
         late = [path for path in elements if is_late[path]]
@@ -213,32 +359,118 @@ class _Search:
         needed = {*kept}
         kept = [path for path in elements if path in needed]
         if not is_last:
-            for _, below in self._parts(anew, kept, context, location):
+            for _, below in self._parts(entered, kept):
                 if not self.has_value(below):
                     return below, []
-        return None, _keywords(kept)
+        return None, kept
 
-    def _parts(
-        self, schema: dict[str, Any], elements: list[Path], context: Context, location: Location
-    ) -> Iterator[tuple[Path, Target]]:
+    def _parts(self, place: _Site, elements: list[Path]) -> Iterator[tuple[Path, _Site]]:
         """Yield the schemas of elements that each value of a place, or a part of it, must satisfy."""
-        positions = context.dialect.positions
+        given, before = place.value, place.path
+        schema, context, location = place.target.schema, place.target.context, place.target.location
         for path in elements:
             keyword = str(path[0])
-            value, how = schema[keyword], positions.get(keyword, "")
-            found: Target | None = None
+            value, how = schema[keyword], context.dialect.positions.get(keyword, "")
             if path == ("$ref",) and isinstance(value, str):
                 found = self.lowering.references.resolve("$ref", value, context, location)
-            elif keyword in _CHOICES and isinstance(value, list) and len(value) == 1:
-                found = Target(value[0], context, (location, keyword, 0))
-            elif keyword in _TESTS or keyword in _CHOICES:
+            elif keyword in _CHOICES and isinstance(value, list):
+                chosen = self._chosen(place, keyword)
+                if chosen is None:
+                    continue
+                found = chosen
+            elif keyword in _TESTS or not how:
                 continue
             elif len(path) == 1 and how.startswith("schema"):
                 found = Target(value, context, (location, keyword))
-            elif len(path) > 1 and how:
+            elif len(path) > 1:
                 found = Target(value[path[1]], context, (location, *path[:2]))
-            if found is not None and isinstance(found.schema, dict):
-                yield path, found
+            else:
+                continue
+            if not isinstance(found.schema, dict):
+                continue
+            if given is _ANY or keyword in _OF_EVERY_TYPE:
+                yield path, _Site(found, given, before)
+            else:
+                for step, part in self._parts_of_value(place, path):
+                    yield path, _Site(found, part, (*before, step))
+
+    def _chosen(self, place: _Site, keyword: str) -> Target | None:
+        """Return the one branch of a choice that a value may have been meant for: the only one, or the only one of its type."""
+        target, value, _ = place
+        of = (target.location, keyword)
+        branches = [Target(part, target.context, (*of, i)) for i, part in enumerate(target.schema[keyword])]
+        if len(branches) > 1 and value is not _ANY:
+            of_type = self.lowering.formulas.atom(("type", _type_of(value)))
+            branches = [part for part in branches if self._may_be(part, of_type) and self._may_have_tag(part, value)]
+        return branches[0] if len(branches) == 1 else None
+
+    def _may_be(self, target: Target, condition: int) -> bool:
+        """Return whether some value satisfies a schema and a formula."""
+        formula = self.lowering.below(target.schema, target.context, target.location)
+        return self.containers.satisfiability.is_satisfiable(self.lowering.formulas.conjunction([formula, condition]))
+
+    def _may_have_tag(self, target: Target, value: Any) -> bool:
+        """Return whether the members of a value for which a schema has one constant have that constant."""
+        schema = target.schema
+        if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+            target = self.lowering.references.resolve("$ref", schema["$ref"], target.context, target.location)
+        declared = target.schema.get("properties") if isinstance(target.schema, dict) else None
+        if not isinstance(declared, dict) or not isinstance(value, dict):
+            return True
+        return all(
+            self.has_value(_Site(Target(part, target.context, (target.location, "properties", name)), value[name]))
+            for name, part in declared.items()
+            if name in value and isinstance(part, dict) and not _TAGS.isdisjoint(part)
+        )
+
+    def _parts_of_value(self, place: _Site, path: Path) -> Iterator[tuple[str | int, Any]]:
+        """Yield the members or items that the schema of an element applies to, each with its name or position."""
+        schema, value, keyword = place.target.schema, place.value, path[0]
+        if isinstance(value, dict):
+            declared, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+            if keyword == "properties" and path[1] in value:
+                yield path[1], value[path[1]]
+            elif keyword == "patternProperties":
+                yield from ((name, part) for name, part in value.items() if self._matches(place, path[1], name))
+            elif keyword == "additionalProperties":
+                for name, part in value.items():
+                    if name not in declared and not any(self._matches(place, each, name) for each in patterns):
+                        yield name, part
+        elif isinstance(value, list):
+            if len(path) > 1 and isinstance(path[1], int):
+                yield from [(path[1], value[path[1]])] if path[1] < len(value) else ()
+            elif keyword in ("items", "additionalItems"):
+                before = schema.get("prefixItems" if keyword == "items" else "items", [])
+                first = len(before) if isinstance(before, list) else 0
+                yield from enumerate(value[first:], first)
+
+    def _reason(self, place: _Site, kept: list[Path]) -> str:
+        """Return what is wrong with a value, given the elements of a schema that refuse it."""
+        value, schema = place.value, place.target.schema
+        named = _named(kept)
+        if len(named) != 1 or not isinstance(schema, dict):
+            return f"{_shown(value)} is refused"
+        path = named[0]
+        wanted, keyword = _at(schema, path), str(path[-1])
+        if keyword == "required" and isinstance(wanted, list):
+            missing = next((name for name in wanted if name not in value), "")
+            return f"{missing!r} is missing"
+        if keyword == "additionalProperties" and wanted is False:
+            undeclared = next(self._parts_of_value(place, (keyword,)), ("",))[0]
+            return f"{undeclared!r} is not declared"
+        if keyword == "type":
+            names = [wanted] if isinstance(wanted, str) else wanted
+            return f"{_shown(value)} is {_A_TYPE.get(_type_of(value), '')}not of type {' or '.join(map(str, names))}"
+        if keyword in _COUNTED:
+            return f"{len(value):,} {_COUNTED[keyword]} {shown(wanted)}"
+        return f"{_shown(value)} {_PREDICATES.get(keyword, f'does not satisfy {keyword}')}" + (
+            f" {_shown(wanted)}" if keyword in _PREDICATES and wanted is not True else ""
+        )
+
+    def _matches(self, place: _Site, pattern: Any, name: str) -> bool:
+        tested = {"pattern": pattern}
+        self._copies.append(tested)
+        return self.has_value(_Site(Target(tested, place.target.context, place.target.location), name))
 
 
 def _parts(schema: dict[str, Any], context: Context, location: Location) -> Iterator[tuple[str, Target]]:
@@ -333,8 +565,31 @@ def _is_plain(schema: Any, before: Path) -> bool:
 
 
 def _keywords(kept: list[Path]) -> list[str]:
+    return ["/".join(map(str, path)) for path in _named(kept)]
+
+
+def _named(kept: list[Path]) -> list[Path]:
     """Return the keywords of elements, without ``type`` beside keywords that concern values of one type only."""
     named = dict.fromkeys(path if len(path) % 2 else path[:-1] for path in kept)
     others = [path for path in named if path[-1] != "type"]
-    shown = others if others and not any(path[-1] in _OF_EVERY_TYPE for path in others) else named
-    return ["/".join(map(str, path)) for path in shown]
+    return others if others and not any(path[-1] in _OF_EVERY_TYPE for path in others) else list(named)
+
+
+def _type_of(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    return next((name for kind, name in _TYPES if isinstance(value, kind)), "number")
+
+
+def _shown(value: Any) -> str:
+    return (
+        {None: "null", True: "true", False: "false"}[value]
+        if value is None or value is True or value is False
+        else shown(value)
+    )
+
+
+def _at(schema: Any, path: Path) -> Any:
+    for step in path:
+        schema = schema[step]
+    return schema

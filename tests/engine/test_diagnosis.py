@@ -1,0 +1,173 @@
+"""Why a schema rejects a text: in `TokenRejected`, ``guided check`` and `refusal`."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from guided.engine.json_schema import JsonSchema
+from guided.errors import SchemaError, TokenRejected
+from guided.limits import Limits
+from guided.schema.frontend.json_values import exact_decimal, parse_json
+from guided.schema.report.contradictions import refusal
+from tests.cli.programs import call
+from tests.profiles import examples
+from tests.schema.engine import BYTES, compiled
+from tests.schema.strategies import instances_near, plain_schemas
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 4},
+        "age": {"type": "integer", "maximum": 150},
+        "tags": {"type": "array", "items": {"enum": ["ab", "cd"]}},
+        "inner": {"type": "object", "properties": {"q": {"type": "integer"}}, "required": ["q"]},
+        "pet": {"anyOf": [
+            {"properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"], "type": "object"},
+            {"properties": {"kind": {"const": "dog"}, "teeth": {"maximum": 42}}, "required": ["kind"], "type": "object"},
+            {"type": "null"},
+        ]},
+    },
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}  # fmt: skip
+
+# A text or its beginning, cut after the first byte that is rejected, and the reason.
+REASONS = [
+    ('{"a', "the value is valid, but in another order or spelling: property_order='any' allows it"),
+    ('{"name":"A","age":3e', "the value is valid, but in another order or spelling: numbers='any' allows it"),
+    ('{"name":"\\u004', "the value is valid, but in another order or spelling: escapes='any' allows it"),
+    ('{"name":"A","age":3}   ', "the value is valid, but no option allows the text"),
+    ('{"name":"A","age":300', "/age: 300 is over maximum 150 (at /properties/age, maximum)"),
+    ('{"name":"Adacd', "/name: 5 characters are more than maxLength 4 (at /properties/name, maxLength)"),
+    ('{"name":t', "/name: true is not of type string (at /properties/name, type)"),
+    ('{"name":"A","age":"', "/age: '' is a string, not of type integer (at /properties/age, type)"),
+    ('{"name":"A","age":3,"tags":["ab","x', "/tags/1: 'x' begins no value of enum ['ab', 'cd'] (at /properties/tags/items, enum)"),
+    ('{"name":"A","age":3,"inner":{}', "/inner: 'q' is missing (at /properties/inner, required)"),
+    ('{"name":"A"}', "'age' is missing (at /, required)"),
+    ('{"name":"A","agx', ""),
+    ("[", ""),
+    ("n", "null is not of type object (at /, type)"),
+    ("x", ""),
+]  # fmt: skip
+
+
+def error_of(index: Any, text: str, *, ends: bool = False) -> TokenRejected:
+    guide = index.guide()
+    data = text.encode()
+    for byte in data[:-1] if not ends else data:
+        guide.advance(byte)
+    with pytest.raises(TokenRejected) as caught:
+        guide.advance(256 if ends else data[-1])
+    return caught.value
+
+
+@pytest.mark.parametrize(("text", "reason"), REASONS)
+def test_a_rejected_token_says_what_is_wrong_with_the_text(text: str, reason: str) -> None:
+    error = error_of(compiled(PERSON, whitespace="compact"), text.rstrip(" ") + " " * text.endswith(" "))
+    assert error.reason == reason
+    assert str(error) == f"token {error.token} is not allowed here; expected {error.expected}" + (
+        f"; {reason}" if reason else ""
+    )
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_an_end_that_comes_too_early_has_no_other_reason() -> None:
+    assert error_of(compiled(PERSON), '{"name":"A","age":3', ends=True).reason == ""
+    assert (
+        error_of(compiled({"minimum": 5, "type": "integer"}), "3", ends=True).reason
+        == "3 is under minimum 5 (at /, minimum)"
+    )
+
+
+def test_other_specs_have_no_reason() -> None:
+    import guided
+
+    with pytest.raises(TokenRejected) as caught:
+        guided.compile(guided.Regex("a"), BYTES).guide().advance(98)
+    assert (caught.value.reason, str(caught.value)) == ("", "token 98 is not allowed here; expected 'a'")
+
+
+# Whole texts, and what ``guided check`` says of them.
+CHECKED = [
+    ('{"age":3,"name":"Ada"}', "the value is valid, but in another order or spelling: property_order='any' allows it"),
+    ('{"name": "Ada", "age": 300, "tags": []}', "/age: 300 is over maximum 150 (at /properties/age, maximum)"),
+    ('{"name": "Ada", "age": 3, "x": 1}', "'x' is not declared (at /, additionalProperties)"),
+    ('{"name": "Ada", "age": 3, "pet": {"kind": "dog", "teeth": 43}}',
+     "/pet/teeth: 43 is over maximum 42 (at /properties/pet/anyOf/1/properties/teeth, maximum)"),
+    ('{"name": "Ada", "age": 3, "pet": {"kind": "cow"}}', "/pet: {'kind': 'cow'} does not satisfy anyOf (at /properties/pet, anyOf)"),
+    ('{"name": "A", "name": "B", "age": 3}', "the value is valid, but no option allows the text"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason"), CHECKED)
+def test_the_command_line_says_the_reason(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "schema.json").write_text(json.dumps(PERSON))
+    done = call("check", "--json-schema", str(tmp_path / "schema.json"), text)
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (1, f"reason: {reason}")
+    data = call("check", "--json-schema", str(tmp_path / "schema.json"), text, "--json")
+    assert json.loads(data.stdout)["reason"] == reason
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.data())
+def test_a_refused_value_has_its_place_and_a_valid_one_has_none(data: st.DataObject) -> None:
+    """The oracle is `jsonschema`: the named keywords of the named schema refuse the named part."""
+    schema = data.draw(plain_schemas())
+    value = parse_json(json.dumps(data.draw(instances_near(schema))), exact_decimal)
+    found = refusal(value, schema, JsonSchema(True).options, Limits())
+    validator = jsonschema.Draft202012Validator(schema)
+    assert (found is None) == validator.is_valid(value)
+    if found is None or "allOf/" in found.keywords:
+        return
+    place, part = schema, value
+    for token in found.pointer.split("/")[1:]:
+        name = token.replace("~1", "/").replace("~0", "~")
+        place = place[int(name)] if isinstance(place, list) else place[name]
+    for step in found.path:
+        part = part[step]
+    if isinstance(place, dict):
+        declared = {
+            "properties",
+            "patternProperties",
+            "prefixItems",
+            "items",
+            "then",
+            "else",
+            "minContains",
+            "maxContains",
+            "type",
+        }
+        named = {name: rule for name, rule in place.items() if name in declared.union(found.keywords.split(", "))}
+        assert not jsonschema.Draft202012Validator({**named, "$defs": schema.get("$defs", {})}).is_valid(part)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.data())
+def test_valid_values_in_other_spellings_name_the_options_that_allow_them(data: st.DataObject) -> None:
+    schema = data.draw(plain_schemas())
+    value = data.draw(instances_near(schema))
+    assume(jsonschema.Draft202012Validator(schema).is_valid(value))
+    mixed = dict(reversed(value.items())) if isinstance(value, dict) else value
+    text = json.dumps(
+        mixed, ensure_ascii=data.draw(st.booleans()), indent=data.draw(st.sampled_from([None, 1]))
+    ).encode()
+    try:
+        if compiled(schema, whitespace="compact").accepts(text):
+            return
+    except SchemaError:
+        assume(False)
+    reason = JsonSchema(schema, whitespace="compact").diagnosis(text, Limits())
+    listed = reason.partition("spelling: ")[2].removesuffix(" allows it").split(" and ")
+    options = dict(one.split("=") for one in listed)
+    chosen = {name: shown.strip("'") for name, shown in options.items()}
+    assert compiled(schema, **{"whitespace": "compact", **chosen}).accepts(text)
+    for name in chosen:
+        assert not compiled(
+            schema, **{"whitespace": "compact", **{one: chosen[one] for one in chosen if one != name}}
+        ).accepts(text)
