@@ -320,6 +320,7 @@ SCHEMAS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     "an enum of 20 strings of n characters": (30, 50_000, lambda n: {"enum": [f"{i}" + "ab" * (n // 2) + f"{i}" for i in range(20)]}),
     "n properties": (99, 100_000, lambda n: {"properties": {f"{'p' * 90}{i}": {"type": "string"} for i in range(n)}}),
     "n patterns of names": (9, 1_000, lambda n: {"patternProperties": {f"^a{{{i}}}b": {"maxLength": i} for i in range(n)}}),
+    "n patterns of names, with stars": (12, 3_000, lambda n: {"patternProperties": {f"^a{{{i}}}.*b": {"maxLength": i} for i in range(n)}}),
     "a pattern of names of n words": (30, 10_000, lambda n: (
         {"patternProperties": {"^(?:" + "|".join(words(n)) + ")$": {"type": "integer"}}}
     )),

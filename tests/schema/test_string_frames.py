@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.arrays import DEAD
+from guided.automata.automaton import Automaton
 from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, PushdownTables, action_entry
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
@@ -17,6 +18,7 @@ from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.pushdown.exclusions import Exclusions
+from guided.schema.pushdown.nearest import distances_to, shortest_by_label
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.strings.automaton import string_automaton
@@ -251,3 +253,19 @@ def test_a_frame_is_counted_before_it_has_room() -> None:
     with pytest.raises(LimitError, match="call_steps"):
         tables.reserve(100_000)
     assert (len(tables.rows), tables.n_controls) == (room, 0)
+
+
+@given(st.data(), st.integers(1, 9), st.integers(1, 3))
+def test_shortest_texts_by_label_are_those_of_a_search_for_each(data: st.DataObject, n: int, k: int) -> None:
+    """Searching forward once for all labels finds what searching backward from the ends of each finds."""
+    states = st.lists(st.integers(-1, n - 1), min_size=n * k, max_size=n * k)
+    table = np.array(data.draw(states), np.int32).reshape(n, k)
+    labels = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)), np.int32)
+    accepting = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), np.bool_)
+    classes = (np.arange(256) % k).astype(np.uint8)
+    automaton = Automaton.from_table(table, classes, accepting, labels)
+    found = shortest_by_label(automaton).tolist()
+    for label, shortest in enumerate(found):
+        expected = int(distances_to(automaton, automaton.accepting & (automaton.labels == label))[0])
+        assert shortest == (expected if expected >= 0 else np.iinfo(np.int32).max)
+    assert len(found) == 1 + max(automaton.labels[automaton.accepting], default=0)

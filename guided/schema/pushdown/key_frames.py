@@ -102,6 +102,7 @@ class KeyFrames:
         for state in accepting:
             leads_to[state] = 1 << int(automaton.labels[state])
         edges = _edges(automaton.table)
+        tables.steps.spend(len(edges), "the names and patterns of an object have too large an automaton")
         has_changed = True
         while has_changed:
             has_changed = False

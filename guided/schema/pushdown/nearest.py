@@ -13,7 +13,7 @@ from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
 from guided.schema.strings.measure import Measure
 
-__all__ = ["ORDER", "PathsDown", "distances_by_characters", "distances_to", "path_down"]
+__all__ = ["ORDER", "PathsDown", "distances_by_characters", "distances_to", "path_down", "shortest_by_label"]
 
 
 def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
@@ -22,6 +22,23 @@ def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
     distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
     kernel.distances(targets, indptr, source, automaton.table.shape[1], distance, queue)
     return freeze(distance)
+
+
+def shortest_by_label(automaton: Automaton) -> Int32Array:
+    """Return the bytes of a shortest text with each label: int32, shape (greatest label + 1,). O(n k).
+
+    A label that no text has gets the greatest int32.
+    """
+    is_edge = automaton.table >= 0
+    indptr = np.zeros(is_edge.size + 1, np.int64)
+    np.cumsum(is_edge, out=indptr[1:])
+    distance, queue = np.empty((2, automaton.n_states), np.int32)
+    is_start = np.arange(automaton.n_states) == 0
+    kernel.distances(is_start, indptr, automaton.table[is_edge], is_edge.shape[1], distance, queue)
+    ends = np.flatnonzero(automaton.accepting & (distance >= 0))
+    found = np.full(automaton.labels[ends].max(initial=0) + 1, np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(found, automaton.labels[ends], distance[ends])
+    return freeze(found)
 
 
 def distances_by_characters(automaton: Automaton, measure: Measure) -> Int32Array:

@@ -34,7 +34,7 @@ from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.marks import VALUE
 from guided.schema.formula.queries import split, substitute
 from guided.schema.numbers.spelling import number_bodies
-from guided.schema.pushdown.nearest import distances_by_characters, distances_to
+from guided.schema.pushdown.nearest import distances_by_characters, shortest_by_label
 from guided.schema.pushdown.structure import LITERALS
 
 __all__ = ["CLOSE", "INFINITE", "Node", "Shortest", "Truths"]
@@ -98,7 +98,8 @@ class Shortest:
         self._formulas = containers.formulas
         self._is_ordered = containers.context.options.property_order == "schema"
         self._best: dict[Node, tuple[int, _Choice | None]] = {}
-        self._lengths: dict[tuple[int, int], int] = {}
+        # By key table and label.
+        self._lengths: dict[int, list[int]] = {}
         self._needs: dict[int, int] = {}
         self._required: dict[ConjunctiveObject, _Required] = {}
         # By key table: labels of each length of a shortest key, and the labels among these.
@@ -497,16 +498,16 @@ class Shortest:
 
         Exact for names, and for other labels where patterns distinguish them.
         """
-        found = self._lengths.get((table, label))
+        found = self._lengths.get(table)
         if found is None:
             automaton = self._context.key_automaton(table)
-            if automaton is not None:
-                from_start = distances_to(automaton, automaton.accepting & (automaton.labels == label))
-                found = int(from_start[0])
+            if automaton is None:
+                # Why 1: an undeclared key.
+                found = [1, *(min(map(len, one), default=0) for one in self._context.spellings(table))]
             else:
-                found = min(map(len, self._context.spellings(table)[label - 1]), default=0) if label else 1
-            self._lengths[table, label] = found
-        return found
+                found = shortest_by_label(automaton).tolist()
+            self._lengths[table] = found
+        return found[label]
 
 
 def _without_others(state: FormulaState) -> FormulaState:

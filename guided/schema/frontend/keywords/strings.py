@@ -29,6 +29,9 @@ _REPEATED = re.compile(r"[*+]|\{\d+,\}")
 # States that count the characters of a repeated set.
 _LARGE = 10_000
 
+# Steps of a compile that any automaton takes, however small: a millisecond.
+_PER_AUTOMATON = 100_000
+
 # A pattern and its least and greatest length.
 _Counted: TypeAlias = tuple[str, int, int]
 
@@ -107,7 +110,7 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
     if found is None:
         try:
             tree = parse_ecma(source, limits)
-            steps = known(("pattern", source), limits, most).steps if _may_be_large(source) else 0
+            steps = _PER_AUTOMATON + known(("pattern", source), limits, most).steps if _may_be_large(source) else 0
             found = _Judgement("", steps, _counted(tree))
         except PatternError as error:
             found = _Judgement(str(error), 0, None)
