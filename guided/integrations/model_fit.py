@@ -4,7 +4,7 @@ With the tokenizer of another model no step fails, but all texts are nonsense th
 
 - The model's logits are as wide as the tokenizer, or slightly wider: rows are padded to a round number (Qwen2.5: 151,936 for 151,665
   tokens, 0.2 %; Phi-2: 51,200 for 50,295, 1.8 %; DeepSeek LLM: 102,400 for 100,015, 2.3 %).
-- The end-of-sequence tokens in the model's configuration exist in the tokenizer, and have no text there.
+- The end-of-sequence tokens in the model's configuration exist in the tokenizer, and are special or added tokens there.
 
 The model's configuration may name several ends (Llama 3: ``<|end_of_text|>`` and ``<|eot_id|>``); all of them are used. The tokenizer may
 name another one, for example ``<|im_end|>`` for a chat-tuned model; then both are used.
@@ -14,6 +14,8 @@ import warnings
 from typing import Any
 
 from guided.errors import ModelError, VocabularyError
+from guided.vocabulary.content import Content
+from guided.vocabulary.tokenizer_json import read_tokenizer
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["fitting_vocabulary"]
@@ -47,16 +49,15 @@ def fitting_vocabulary(hf_model: Any, config: Any, hf_tokenizer: Any, width: int
         The tokenizer may belong to another model, or it names an end of sequence that the model does not.
     """
     try:
-        vocabulary = Vocabulary.from_tokenizer(hf_tokenizer)
-        _check_width(hf_model, vocabulary, width)
-        ends = _ends(hf_model, config, hf_tokenizer, vocabulary, width)
-        return Vocabulary(vocabulary.tokens, ends, width, vocabulary.special, vocabulary.encoding)
+        content = read_tokenizer(hf_tokenizer)
+        _check_width(hf_model, len(content.tokens), width)
+        ends = _ends(hf_model, config, hf_tokenizer, content, width)
+        return Vocabulary.of_content(content, width, ends)
     except VocabularyError as error:
         raise ModelError(f"the tokenizer does not fit the model: {error}") from error
 
 
-def _check_width(hf_model: Any, vocabulary: Vocabulary, width: int) -> None:
-    n_tokens = len(vocabulary.tokens)
+def _check_width(hf_model: Any, n_tokens: int, width: int) -> None:
     extra = width - n_tokens
     if extra <= max(_PADDING, _DOUBTFUL * width):
         return
@@ -71,13 +72,13 @@ def _check_width(hf_model: Any, vocabulary: Vocabulary, width: int) -> None:
     warnings.warn(text, UserWarning, stacklevel=4)
 
 
-def _ends(hf_model: Any, config: Any, hf_tokenizer: Any, vocabulary: Vocabulary, width: int) -> list[int]:
+def _ends(hf_model: Any, config: Any, hf_tokenizer: Any, content: Content, width: int) -> list[int]:
     """The end-of-sequence tokens of the model and the tokenizer."""
     declared = getattr(getattr(hf_model, "generation_config", None), "eos_token_id", None)
     if declared is None:
         declared = getattr(config, "eos_token_id", None)
     if declared is None or declared == []:
-        return list(vocabulary.eos)
+        return list(content.eos)
     ends = [int(token) for token in (declared if isinstance(declared, list | tuple) else [declared])]
     own = getattr(hf_tokenizer, "eos_token_id", None)
     own_name = "" if own is None else f"; the tokenizer's is {own} ({getattr(hf_tokenizer, 'eos_token', None)})"
@@ -87,13 +88,13 @@ def _ends(hf_model: Any, config: Any, hf_tokenizer: Any, vocabulary: Vocabulary,
             raise ModelError(
                 f"the model's end of sequence, token {token}, is outside its {width:,} logits{own_name}. {advice}"
             )
-        if token >= len(vocabulary.tokens):
+        if token >= len(content.tokens):
             raise ModelError(
                 f"the tokenizer does not fit the model: the model's end of sequence is token {token}, and the tokenizer has only "
-                f"{len(vocabulary.tokens):,} tokens{own_name}. {advice}"
+                f"{len(content.tokens):,} tokens{own_name}. {advice}"
             )
-        spelled = vocabulary.tokens[token]
-        if spelled is not None:
+        spelled = content.tokens[token]
+        if spelled is not None and token not in content.added:
             raise ModelError(
                 f"the tokenizer does not fit the model: the model's end of sequence, token {token}, spells {spelled!r:.40} "
                 f"in this tokenizer{own_name}. {advice}"

@@ -39,7 +39,8 @@ from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.schema.formula.memo import bytes_of
 from guided.schema.frontend.json_values import parse_json
-from guided.vocabulary.files import kind_of_file
+from guided.vocabulary.files import kind_of_file, read_file
+from guided.vocabulary.folders import with_added
 from guided.vocabulary.roundtrip import prove_round_trip
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -477,9 +478,7 @@ def vocabulary_of(tokenizer: Any, size: int, eos: Sequence[int] | None) -> Vocab
             "tokenizer.json), or with tekken.json, a SentencePiece model or tiktoken ranks"
         )
     more: dict[str, int] = {} if kind_of_file(path) == "tekken.json" else getattr(tokenizer, "get_added_vocab", dict)()
-    n_tokens = len(Vocabulary.from_file(path, eos=()))
-    special = {name: token for name, token in more.items() if token >= n_tokens}
-    found = Vocabulary.from_file(path, size, eos=eos, special=special)
+    found = Vocabulary.of_content(with_added(read_file(path), more), size, eos)
     prove_round_trip(found.tokens, tokenizer.encode, tokenizer.decode, dummy_prefix=True)
     return found
 

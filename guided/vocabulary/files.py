@@ -58,8 +58,6 @@ def read_file(path: str | os.PathLike[str]) -> Content:
     try:
         if "\0" in str(place):
             raise VocabularyError("is not a path: it contains a zero byte")
-        if place.is_dir():
-            raise VocabularyError("is a folder; pass the tokenizer's file in it, such as tokenizer.json")
         with open_regular(place) as file:
             return _read(file, os.fstat(file.fileno()).st_size, place.parent)
     except OSError as error:

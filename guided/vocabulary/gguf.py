@@ -73,7 +73,8 @@ def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
             spelled.append((token, byte_of(text) or normal(text)))
         elif kind != _UNUSED:
             spelled.append((token, user_defined(text) if kind == _USER_DEFINED else normal(text)))
-    return assemble(spelled, special, _ends(keys), len(texts), _encoding(keys, model, texts, kinds))
+    added = [token for token, kind in enumerate(kinds) if kind == _USER_DEFINED]
+    return assemble(spelled, special, _ends(keys), len(texts), _encoding(keys, model, texts, kinds), added)
 
 
 def _encoding(keys: Mapping[str, Any], model: str, texts: list[str], kinds: list[int]) -> Encoding | str:

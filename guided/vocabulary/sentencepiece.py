@@ -58,9 +58,9 @@ def read_sentencepiece(data: bytes) -> Content:
         elif kind != _UNUSED:
             raise VocabularyError(f"piece {token} ({text!r:.60}) has the unknown type {kind}")
     eos = [model.eos_id] if 0 <= model.eos_id < len(model.pieces) and model.pieces[model.eos_id][1] == _CONTROL else []
-    content = assemble(
-        spelled, special, eos, len(model.pieces), "SentencePiece models are not supported, only byte-level BPE is"
-    )
+    added = [token for token, (_, kind) in enumerate(model.pieces) if kind == _USER_DEFINED]
+    unknown = "SentencePiece models are not supported, only byte-level BPE is"
+    content = assemble(spelled, special, eos, len(model.pieces), unknown, added)
     _prove(content, data, model.dummy_prefix)
     return content
 

@@ -21,7 +21,7 @@ from guided.vocabulary.roundtrip import prove_round_trip
 from guided.vocabulary.segmentation import Encoding, PretokenizerName, merges_of_pieces
 from guided.vocabulary.spelling import Spelling, spelling_of
 
-__all__ = ["read_tokenizer", "read_tokenizer_json"]
+__all__ = ["declared_eos", "read_tokenizer", "read_tokenizer_json"]
 
 _CONFIG = "tokenizer_config.json"
 
@@ -44,7 +44,7 @@ def read_tokenizer_json(document: Mapping[str, Any], text: str, folder: Path) ->
         A part is missing, damaged or not supported, with its place in the document.
     """
     spelling = spelling_of(document)
-    content = _content(document, spelling, _declared_eos(folder), {})
+    content = _content(document, spelling, declared_eos(folder), {})
     try:
         import tokenizers
     except ImportError:
@@ -120,7 +120,8 @@ def _content(
     encoding = _encoding(document, model, {piece: token for token, piece in pieces.items()})
     if any(not added["special"] and added["id"] not in named for added in more) and isinstance(encoding, Encoding):
         encoding = "tokens that are matched before the merges (added ones that are not special) are not supported"
-    return assemble(spelled.items(), named.items(), declared, encoding=encoding)
+    whole = [added["id"] for added in more]
+    return assemble(spelled.items(), named.items(), declared, encoding=encoding, added=whole)
 
 
 def _encoding(document: Mapping[str, Any], model: Mapping[str, Any], ids: Mapping[str, int]) -> Encoding | str:
@@ -202,7 +203,7 @@ def _id_named(name: str, ids: Mapping[str, int]) -> int:
     return ids[name]
 
 
-def _declared_eos(folder: Path) -> list[int | str]:
+def declared_eos(folder: Path) -> list[int | str]:
     """Return ``eos_token`` of the configuration beside the file: a text, or an object that describes one."""
     path = folder / _CONFIG
     try:

@@ -12,6 +12,8 @@ import hashlib
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, SupportsIndex
 
@@ -22,6 +24,7 @@ from guided.keywords import suggest_keywords
 from guided.notebook import card, text_cell
 from guided.vocabulary.content import END_NAMES, Content
 from guided.vocabulary.files import read_file
+from guided.vocabulary.folders import read_folder
 from guided.vocabulary.segmentation import UNKNOWN_ENCODING, Encoding, Segmentation
 from guided.vocabulary.tokenizer_json import read_tokenizer
 from guided.vocabulary.trie import TokenTrie, trie_of
@@ -89,8 +92,8 @@ class Vocabulary:
         size : int, optional
             Width of the model's logits (``model.config.vocab_size``); by default the number of ids.
         eos : sequence of int, optional
-            Ids that end a sequence (``model.generation_config.eos_token_id``); by default ``eos_token_id`` and the
-            special tokens with which chat models end a turn (`guided.vocabulary.content`).
+            Ids that end a sequence (``model.generation_config.eos_token_id``): special or added tokens. By default ``eos_token_id`` and
+            the special tokens with which chat models end a turn (`guided.vocabulary.content`).
 
         Raises
         ------
@@ -99,7 +102,7 @@ class Vocabulary:
         VocabularyError
             The tokenizer's format is not supported, or the round trip fails.
         """
-        return cls._of(read_tokenizer(tokenizer), size, eos, None)
+        return cls.of_content(read_tokenizer(tokenizer), size, eos)
 
     @classmethod
     def from_file(
@@ -115,12 +118,12 @@ class Vocabulary:
         Parameters
         ----------
         path : str or path
-            The file. Its format is detected from the content.
+            The file, whose format is detected from the content; or a model's folder with one (`guided.vocabulary.folders`).
         size : int, optional
-            Width of the model's logits; by default the number of ids.
+            Width of the model's logits; by default that of a folder's config.json, or the number of ids.
         eos : sequence of int, optional
-            Ids that end a sequence; by default those that the file declares, and the special tokens with which chat
-            models end a turn (`guided.vocabulary.content`).
+            Ids that end a sequence: special or added tokens. By default those that the file declares, and the special tokens with
+            which chat models end a turn (`guided.vocabulary.content`); of a folder, all that its files name.
         special : mapping of str to int, optional
             Special tokens that the file does not contain (tables of ranks contain none).
 
@@ -131,20 +134,31 @@ class Vocabulary:
         VocabularyError
             The file cannot be read, is damaged or not supported, or fails the round trip.
         """
-        return cls._of(read_file(path), size, eos, special)
+        if isinstance(path, str | os.PathLike) and "\0" not in str(path) and Path(path).is_dir():
+            content, width = read_folder(Path(path))
+            return cls.of_content(content, width if size is None else size, eos, special)
+        return cls.of_content(read_file(path), size, eos, special)
 
     @classmethod
-    def _of(
-        cls, content: Content, size: int | None, eos: Sequence[int] | None, special: Mapping[str, int] | None
+    def of_content(
+        cls,
+        content: Content,
+        size: int | None = None,
+        eos: Sequence[int] | None = None,
+        special: Mapping[str, int] | None = None,
     ) -> "Vocabulary":
-        """Combine a reader's result with the caller's arguments, which take precedence."""
-        if eos is None and not special:
-            return cls(content.tokens, content.eos, size, content.special, content.encoding)
+        """Return the vocabulary of a reader's result; the other arguments are those of `from_file` and take precedence."""
         more = _checked_special(special or {}, (), _LARGEST_SIZE)
-        tokens = content.tokens + [None] * (max([len(content.tokens) - 1, *more.values()]) + 1 - len(content.tokens))
-        if eos is None:
-            eos = sorted({*content.eos, *(more[name] for name in more.keys() & END_NAMES)})
-        return cls(tokens, eos, size, content.special | more, content.encoding)
+        n_tokens = len(content.tokens)
+        tokens = content.tokens + [None] * (max([n_tokens - 1, *more.values()]) + 1 - n_tokens)
+        content = replace(content, tokens=tokens, special=content.special | more)
+        if eos is not None:
+            content = content.ending_with(_checked_eos(eos, (), len(tokens) if size is None else size))
+        elif more:
+            content = replace(
+                content, eos=tuple(sorted({*content.eos, *(more[name] for name in more.keys() & END_NAMES)}))
+            )
+        return cls(content.tokens, content.eos, size, content.special, content.encoding)
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:

@@ -85,4 +85,4 @@ def test_errors(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     assert errors_of("vocabulary", str(tmp_path / "empty")).endswith("the file is empty\n")
     assert json.loads(call("vocabulary", "none", "--json").stderr)["error"] == "VocabularyError"
-    assert "tokenizer.json: cannot be read" in errors_of("vocabulary", str(tmp_path))
+    assert "has no tokenizer: expected tokenizer.json, tekken.json" in errors_of("vocabulary", str(tmp_path))

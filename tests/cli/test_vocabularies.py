@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from guided.cli.boundary import UsageError
 from guided.cli.vocabularies import read_vocabulary
 from guided.errors import VocabularyError
 from tests.cli.programs import write_ranks
@@ -42,7 +41,7 @@ def test_a_folder_defines_the_logit_width_and_the_end_tokens(model: Path) -> Non
 @pytest.mark.parametrize("content", ["{", "[" * 100_000, "[]", '{"eos_token_id": "x"}', '{"eos_token_id": [true]}'])
 def test_folders_that_are_wrong(model: Path, name: str, content: str) -> None:
     (model / name).write_text(content)
-    with pytest.raises(UsageError, match=r"config.json"):
+    with pytest.raises(VocabularyError, match=r"config.json"):
         read_vocabulary(model)
 
 
@@ -51,7 +50,7 @@ def test_a_width_that_does_not_fit(model: Path) -> None:
     with pytest.raises(VocabularyError):
         read_vocabulary(model)
     configure(model, "config.json", vocab_size="7")
-    with pytest.raises(UsageError):
+    with pytest.raises(VocabularyError):
         read_vocabulary(model)
 
 

@@ -53,6 +53,23 @@ def test_an_end_that_the_model_does_not_name_is_used_with_a_warning() -> None:
     assert model.vocabulary.eos == (256, 257)
 
 
+@pytest.mark.parametrize("in_config", [False, True])
+def test_an_end_that_is_an_added_token_is_used_by_the_model_and_of_its_folder(in_config: bool, tmp_path: Path) -> None:
+    """It need not be special. An index compiled for the folder is one for the model."""
+    tokenizer = copy.deepcopy(tiny_tokenizer())
+    tokenizer.add_tokens(["<|im_end|>"])
+    turn = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    assert not tokenizer.added_tokens_decoder[turn].special
+    hf_model = model_with(300, None if in_config else [turn, EOS])
+    hf_model.config.eos_token_id = [turn, EOS] if in_config else EOS
+    model = guided.Model(hf_model, tokenizer)
+    assert model.vocabulary.eos == (EOS, turn)
+    hf_model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    assert guided.Vocabulary.from_file(tmp_path) == model.vocabulary
+    assert guided.regex(model, "a{3}")("x", temperature=0).text == "aaa"
+
+
 # -------------------------------------------------------------------------------------------- tokenizers of other models
 
 

@@ -100,7 +100,7 @@ def test_objects_that_are_not_tokenizers_are_reported(data: bytes, message: str,
 def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match=r"nowhere: cannot be read: No such file"):
         Vocabulary.from_file(tmp_path / "nowhere")
-    with pytest.raises(VocabularyError, match="is a folder; pass the tokenizer's file in it"):
+    with pytest.raises(VocabularyError, match=r"has no tokenizer: expected tokenizer\.json, tekken\.json"):
         Vocabulary.from_file(tmp_path)
     with pytest.raises(VocabularyError, match="is not a path: it contains a zero byte"):
         Vocabulary.from_file("a\0b")
