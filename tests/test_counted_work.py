@@ -15,6 +15,7 @@ import pytest
 
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
+from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex, Spec
@@ -25,7 +26,7 @@ from tests.hostile.random_specs import a_schema
 from tests.schema.engine import BYTES
 
 # Lines per step of a call and of a compile, and lines per character of a spec.
-PER_CALL_STEP, PER_STEP, PER_CHARACTER, SPARE = 25, 0.4, 60, 20_000
+PER_CALL_STEP, PER_STEP_OF_A_GRAMMAR, PER_STEP, PER_CHARACTER, SPARE = 25, 50, 0.4, 60, 20_000
 
 
 def words(count: int) -> list[str]:
@@ -53,6 +54,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 PATTERNS = {
     "alternatives that begin with lookaheads": "(?:" + "|".join(f"(?!{word})[a-z]+" for word in words(400)) + ")*",
     "lookbehinds in a row": "".join(f"(?<!{word})[a-z]" for word in words(120)),
+}
+
+GRAMMARS = {
+    "lookaheads of five characters": "start: (A | B)*\nA: /a(?=.{5}b)/\nB: /[ab]/",
+    "comments within ignored text": 'start: (A | "/")*\nA: /[a-z]+/\n%ignore /[\\/][*](.|\\n)*?[*][\\/]/\n%ignore /[\\/][\\/][^\\n]*/',
 }
 
 
@@ -97,8 +103,8 @@ class Work:
     def steps(self, what: str) -> int:
         return sum(one.spent for one in self.counters if one.what == what)
 
-    def check(self, size: int) -> None:
-        seen = PER_CALL_STEP * self.steps("call_steps") + PER_STEP * self.steps("steps") + PER_CHARACTER * size + SPARE
+    def check(self, size: int, per_call_step: int = PER_CALL_STEP) -> None:
+        seen = per_call_step * self.steps("call_steps") + PER_STEP * self.steps("steps") + PER_CHARACTER * size + SPARE
         assert self.lines <= seen, (self.lines, self.steps("call_steps"), self.steps("steps"), size)
 
 
@@ -132,6 +138,17 @@ def test_steps_of_a_pattern_follow_its_lines(name: str, monkeypatch: pytest.Monk
     work = Work(monkeypatch)
     work.trace(lambda: compile_spec(Regex(PATTERNS[name]), BYTES))
     work.check(len(PATTERNS[name]))
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_steps_of_calls_on_a_grammar_follow_their_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = compile_spec(Grammar(GRAMMARS[name]), BYTES).guide()
+    for byte in b"a/aaa//bab/bb/*abaa*aab/bab":
+        work = Work(monkeypatch)
+        work.trace(guide.mask)
+        work.check(0, PER_STEP_OF_A_GRAMMAR)
+        if guide.mask()[byte >> 5] >> (byte & 31) & 1:
+            guide.advance(byte)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -15,6 +15,7 @@ search cannot exhaust counts as live. `DeadEnds.notes` reports these cases.
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -36,6 +37,10 @@ from guided.limits import Limits
 
 __all__ = ["DeadEnds"]
 
+# Steps of queries for one of a call, and for a lexeme that a search tries.
+_PER_STEP, _LEXEME = 100, 200
+_TOO_MANY = "the grammar's terminals and conflicts lead to too many outcomes"
+
 
 class DeadEnds:
     """Liveness of the hypotheses of one start symbol.
@@ -45,10 +50,14 @@ class DeadEnds:
     stacks : Stacks
         Of the same start.
     limits : Limits
-        ``steps`` bounds the construction and each query.
+        ``dead_end_steps`` and ``steps`` bound the construction and each query.
+    call : Steps, optional
+        The steps of the current call, to which those of queries are added.
 
     Attributes
     ----------
+    call : Steps
+        Those of the current call.
     stacks : Stacks
     lexemes : Lexemes
     columns : Columns
@@ -63,8 +72,17 @@ class DeadEnds:
         Reasons why a dead hypothesis may count as live; empty if all answers are exact.
     """
 
-    def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, stacks: Stacks, limits: Limits) -> None:
-        most = min(limits.steps, limits.dead_end_steps)
+    def __init__(
+        self,
+        tables: LalrTables,
+        scanner: Scanner,
+        start: Start,
+        stacks: Stacks,
+        limits: Limits,
+        call: Steps | None = None,
+    ) -> None:
+        self.call, self._most = call or Steps(1 << 62), min(limits.steps, limits.dead_end_steps)
+        most = self._most
         self._steps = Steps(most, "steps" if most == limits.steps else "dead_end_steps")
         self.most_searched = limits.dead_end_configurations
         self.stacks = stacks
@@ -97,6 +115,7 @@ class DeadEnds:
             doubts.append("the check of its conflicts and of where its terminals end was too large")
         self.doubts = tuple(doubts)
         self.unproductive = self._unproductive(tables, items)
+        self._steps.begin()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -156,9 +175,32 @@ class DeadEnds:
         wanted = self._safe_states.can_come.get(state)
         return wanted is not None and self._lexical_follow.allows(self._contexts[state], control, wanted)
 
-    def renew(self) -> None:
-        """Reset the step budget for a new query."""
-        self._steps.spent = 0
+    @contextmanager
+    def query(self) -> Iterator[None]:
+        """Give the block the steps of one query, as far as the call has them left, and add them to those of the call.
+
+        Raises
+        ------
+        LimitError
+            The query or the call exceeds its steps. Only that of the query depends on nothing but the query.
+        """
+        steps, call = self._steps, self.call
+        # What cells took since the last query.
+        call.spend(steps.spent // _PER_STEP, _TOO_MANY)
+        steps.spent, steps.limit = 0, min(self._most, max(0, call.left) * _PER_STEP)
+        try:
+            yield
+        finally:
+            call.spend(-(-steps.spent // _PER_STEP), _TOO_MANY)
+            steps.spent, steps.limit = 0, self._most
+
+    def try_lexeme(self) -> None:
+        """Count a lexeme that a search of a query tries."""
+        self._steps.spend(_LEXEME, "the search for a continuation takes too many steps")
+
+    def is_of_query(self, error: LimitError) -> bool:
+        """Return whether an error is that of a query, instead of the call's."""
+        return error.what == self._steps.what and error.limit == self._most
 
     def is_live(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None = None) -> bool:
         """Return whether a hypothesis can become a text.
@@ -170,7 +212,10 @@ class DeadEnds:
         columns : set of int, optional
             Where the lexeme may end if it becomes an Indenter's newline; anywhere if None.
         """
-        self.renew()
+        with self.query():
+            return self._is_live(node, indents, outcomes, columns)
+
+    def _is_live(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
         if self.cells is not None and self.lookaheads is not None:
             lookaheads = self.lookaheads.of(outcomes, self._contexts[self.stacks.states[node]])
             return bool(lookaheads & self.cells.live(self.cell(node)))
@@ -185,6 +230,7 @@ class DeadEnds:
             if outcomes.can_end and self._ends_at(node, indents):
                 return True
             for label, control in outcomes.lexemes:
+                self.try_lexeme()
                 for target, counts in self._fed(node, indents, label, columns):
                     state = self.stacks.states[target]
                     if self.is_safe(state, control):
@@ -232,6 +278,9 @@ class DeadEnds:
             self.lookaheads = lookahead_classes(tables, items, self.lexemes, first, self._steps)
             self.cells = Coaccessible(tables, items, start, self.lookaheads, self._steps)
         except LimitError:
+            if self.lexemes.keeps_texts:
+                # Without cells, a mask would tell most of these texts apart.
+                raise
             self.lookaheads = None
             return False
         self._cell_of.append(self.cells.first)

@@ -35,6 +35,9 @@ __all__ = ["Hypothesis", "HypothesisReader", "StackUnderflow"]
 
 _NO_INDENTS = Indents()
 _NONE: frozenset[int] = frozenset()
+# Outcomes that are visited in a step of a call.
+_OUTCOMES = 2
+_TOO_MANY = "the grammar's terminals overlap in too many ways"
 
 
 class StackUnderflow(Exception):
@@ -85,6 +88,8 @@ class HypothesisReader:
 
     Attributes
     ----------
+    call : Steps
+        Counts the steps of the current call.
     cells : StackSymbols
     lexing : Lexing
     columns : Columns
@@ -108,6 +113,7 @@ class HypothesisReader:
         self.cells = cells
         self._most_hypotheses = most_hypotheses
         self._dead_ends, self._lexemes, self._lookaheads = dead_ends, dead_ends.lexemes, dead_ends.lookaheads
+        self.call = dead_ends.call
         self.columns = dead_ends.columns
         self.n_bits = tables.end + 2
         if self._lookaheads is not None:
@@ -177,7 +183,13 @@ class HypothesisReader:
 
     def outcomes(self, hypothesis: Hypothesis) -> Outcomes:
         """Return the labels that a hypothesis's lexeme can get, with the control after each."""
-        self._dead_ends.renew()
+        with self._dead_ends.query():
+            found = self._outcomes(hypothesis)
+        # Callers visit each.
+        self.call.spend(len(found.lexemes) // _OUTCOMES, _TOO_MANY)
+        return found
+
+    def _outcomes(self, hypothesis: Hypothesis) -> Outcomes:
         if hypothesis.is_fresh:
             return self._lexemes.fresh(hypothesis.scanned, hypothesis.watchers)
         continuing = self._lexemes.outcomes_of_lexeme(hypothesis.scanned, hypothesis.text, hypothesis.watchers)
@@ -337,11 +349,7 @@ class HypothesisReader:
             raise StackUnderflow
         if self.allowed(hypothesis.above[-1]) & self.certain(hypothesis):
             return True
-        try:
-            return self._search(hypothesis)
-        except LimitError:
-            # Undecided within the budget counts as live.
-            return True
+        return self._search(hypothesis)
 
     def _fits(self, hypothesis: Hypothesis) -> bool:
         """Return whether a newline being read can still end at a column that the stack accepts, or become another terminal."""
@@ -355,18 +363,26 @@ class HypothesisReader:
         met = self.event(hypothesis)
         if met is not None and met[0] == self.indenter.newline:
             columns = columns | {hypothesis.column}
-        try:
-            return self._search(hypothesis, columns)
-        except LimitError:
-            return True
+        return self._search(hypothesis, columns)
 
     def _search(self, hypothesis: Hypothesis, columns: frozenset[int] | None = None) -> bool:
-        """Search lexeme by lexeme for a safe state.
+        """Search lexeme by lexeme for a safe state. Undecided within the budget of a query counts as live.
 
         ``columns``: the columns at which the first lexeme may end if it is a newline.
         """
+        try:
+            outcomes = self.outcomes(hypothesis)
+            with self._dead_ends.query():
+                return self._leads_to_safety(hypothesis.above, outcomes, columns)
+        except LimitError as error:
+            # Why only this: what is undecided because of the call may be decided by the next one, and the answer is kept.
+            if not self._dead_ends.is_of_query(error):
+                raise
+            return True
+
+    def _leads_to_safety(self, above: tuple[int, ...], outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
         seen: set[tuple[tuple[int, ...], Control]] = set()
-        work = [(hypothesis.above, self.outcomes(hypothesis), columns)]
+        work = [(above, outcomes, columns)]
         for above, outcomes, places in work:
             indents = self.indents(above[-1])
             if (
@@ -375,6 +391,7 @@ class HypothesisReader:
             ):
                 return True
             for label, control in outcomes.lexemes:
+                self._dead_ends.try_lexeme()
                 ends_line = 1 << label == self.newline and not indents.parentheses
                 if ends_line and places is None:
                     if self.cells.known[above[-1]].expected & self.newline:
@@ -437,6 +454,7 @@ class HypothesisReader:
         found: set[Hypothesis] = set()
         work = list(hypotheses)
         while work:
+            self.call.spend(1, _TOO_MANY)
             hypothesis = work.pop()
             watchers = self.watchers_after(hypothesis.watchers, byte)
             if watchers is None or hypothesis.scanned < 0:

@@ -22,8 +22,9 @@ __all__ = ["Control", "Lexemes", "Outcomes"]
 
 _NONE: frozenset[int] = frozenset()
 _NO_TEXT = -1
-_STEP_COST, _LETTER_COST = 20, 2
+_STEP_COST, _LETTER_COST, _TEXT_COST = 20, 2, 64
 _TOO_MANY = "the grammar's terminals overlap in too many ways"
+_TOO_LONG = "the lookaheads of the grammar's terminals may read too many texts"
 
 
 class Control(NamedTuple):
@@ -63,6 +64,8 @@ class Lexemes:
         Next state by letter, for states between characters.
     is_between : list of bool
         Whether a state is between characters.
+    keeps_texts : bool
+        Whether a match may look back at several characters.
     """
 
     def __init__(self, scanner: Scanner, steps: Steps) -> None:
@@ -88,6 +91,8 @@ class Lexemes:
         self.rows: list[list[int]] = self.columns.tolist()
         self.may_continue: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
         self._kept = self._lengths()
+        self._edges: list[list[tuple[int, int]] | None] = [None] * len(self.rows)
+        self.keeps_texts = self._count_texts()
         # Incomplete characters, each as the map from every state to the state after it.
         self._partials = [np.arange(len(self._table), dtype=np.int32)]
         self._partial_of: dict[bytes, int] = {}
@@ -266,11 +271,9 @@ class Lexemes:
         while work:
             state, text = work.pop()
             self._ended(state, text, found)
-            self._steps.spend((_STEP_COST + _LETTER_COST * len(text)) * len(self.examples), _TOO_MANY)
-            targets: dict[int, int] = {}
-            for letter, target in enumerate(self.rows[state]):
-                if target < 0 or (self._kept[target] == 0 and targets.setdefault(target, letter) != letter):
-                    continue
+            edges = self._edges_of(state)
+            self._steps.spend((_STEP_COST + _LETTER_COST * len(text)) * (1 + len(edges)), _TOO_MANY)
+            for letter, target in edges:
                 item = target, self._cut((*text, letter), target)
                 if item not in seen:
                     seen.add(item)
@@ -278,6 +281,18 @@ class Lexemes:
                     work.append(item)
         outcomes = self._free[key] = frozenset(found)
         return outcomes
+
+    def _edges_of(self, state: int) -> list[tuple[int, int]]:
+        """Return the letters and targets of a state: of several letters with one target only the first, unless its text is kept."""
+        found = self._edges[state]
+        if found is None:
+            met: set[int] = set()
+            found = self._edges[state] = []
+            for letter, target in enumerate(self.rows[state]):
+                if target >= 0 and (target not in met or self._kept[target]):
+                    met.add(target)
+                    found.append((letter, target))
+        return found
 
     def _arrived(
         self, state: int, text: tuple[int, ...], watchers: frozenset[int], found: set[tuple[int, Control]]
@@ -337,6 +352,29 @@ class Lexemes:
                     kept[source] = kept[state] - 1
                     work.append(source)
         return kept
+
+    def _count_texts(self) -> bool:
+        """Spend the steps of the texts of several letters that are kept, each of which may follow each; return whether there are any."""
+        kept = np.array(self._kept)
+        deepest = int(kept.max(initial=0))
+        if deepest < 2:
+            return False
+        is_between = np.isin(np.arange(len(kept)), self._between)
+        sources, letters = np.nonzero((self.columns >= 0) & is_between[:, None])
+        targets = self.columns[sources, letters]
+        order = np.argsort(-kept[targets], kind="stable")
+        sources, targets = sources[order], targets[order]
+        ways, n_texts = is_between.astype(np.float64), 0.0
+        for length in range(1, deepest + 1):
+            # The edges to states that keep so many letters, and the ways to go along as many of them.
+            count = np.searchsorted(-kept[targets], -length, side="right")
+            ways = np.bincount(targets[:count], ways[sources[:count]], len(kept)).astype(np.float64)
+            n_texts += ways[kept == length].sum() if length > 1 else 0.0
+            if _TEXT_COST * n_texts * n_texts > self._steps.left:
+                self._steps.spend(self._steps.left + 1, _TOO_LONG)
+            self._steps.spend(int(count), _TOO_LONG)
+        self._steps.spend(int(_TEXT_COST * n_texts * n_texts), _TOO_LONG)
+        return True
 
     def _after(self, character: bytes) -> Int32Array:
         """Return the state that each state reaches with a character: int32, shape (n_states,)."""

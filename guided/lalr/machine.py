@@ -73,7 +73,7 @@ class LalrMachine(Pushdown):
         self._tables = PushdownTables(limits.states)
         self._tables.steps.limit = limits.call_steps
         scanner = scanner.within(alphabet)
-        self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits)
+        self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits, self._tables.steps)
         self.cells = StackSymbols(tables, start, limits.states, self.dead_ends.cells)
         self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)
         self._has_indents = tables.indentation is not None

@@ -6,7 +6,7 @@ by state. An entry is UNKNOWN if the byte splits a hypothesis or text is read ag
 Complexity: O(byte classes) for a row.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from guided.lalr.lexing import Match, last_characters
 from guided.lalr.tasks import Ended
 
 __all__ = ["Rows"]
+
+# Groups of bytes whose entries are computed in a step of a call.
+_GROUPS = 2
 
 
 class Rows:
@@ -130,11 +133,13 @@ class Rows:
 
     def _by_byte(self, hypotheses: frozenset[Hypothesis], row: Int32Array, some: list[int]) -> Int32Array:
         """Enter bytes whose entries may differ."""
-        for group in self._byte_groups(hypotheses, some):
+        groups = self._byte_groups(hypotheses, some)
+        self._reader.call.spend(len(groups) // _GROUPS, "the grammar's terminals overlap in too many ways")
+        for group in groups:
             row[group] = self._entry(hypotheses, group[0])
         return row
 
-    def _byte_groups(self, hypotheses: frozenset[Hypothesis], some: list[int]) -> Iterable[list[int]]:
+    def _byte_groups(self, hypotheses: frozenset[Hypothesis], some: list[int]) -> Collection[list[int]]:
         """Group bytes by entry, conservatively: nearly always by the scanner's next state."""
         lexing, found = self._reader.lexing, dict[Hashable, list[int]]()
         hypothesis = next(iter(hypotheses))

@@ -10,7 +10,9 @@ import lark
 import pytest
 from lark import load_grammar
 
+import guided
 from guided.automata.steps import Steps
+from guided.engine.compile import compile as compile_spec
 from guided.errors import GrammarError, LimitError
 from guided.lalr import loading
 from guided.lalr.lexemes import Lexemes
@@ -20,6 +22,7 @@ from guided.lalr.size import TOKEN, check_size
 from guided.limits import Limits
 from tests.executed import executed_lines
 from tests.lalr.test_loading import tables
+from tests.schema.engine import BYTES
 
 # Texts that a backtracking matcher may read in many ways; n is their length.
 REPEATED = {
@@ -252,18 +255,35 @@ def test_sets_of_characters_of_all_terminals_share_the_budget() -> None:
         scanner_of(lexer, limits)
 
 
-def test_long_lookaheads_are_counted_by_their_length() -> None:
-    """What is owed has 2**length states, each with the letters since the lexeme's end."""
+def lookahead(count: int) -> str:
+    return f"start: (A | B)*\nA: /a(?=.{{{count}}}b)/\nB: /[ab]/"
+
+
+def test_lookaheads_that_may_read_many_texts_are_refused_before_they_are_read() -> None:
+    """Three letters are told apart, and what is read ahead is kept: 3**length texts, each of which may follow each."""
 
     def visited(length: int) -> int:
-        lexer = tables(f'start: A "b"*\nA: /a(?=.{{{length}}}b)/').lexer
-        scanner, steps = scanner_of(lexer, Limits()), Steps(2_000_000)
-        lexemes = Lexemes(scanner, steps)
-        lines = executed_lines(lambda: lexemes.fresh(int(scanner.starts[0, scanner.first_left]), frozenset()))
-        assert steps.spent > steps.limit
-        return lines
+        scanner = scanner_of(tables(lookahead(length)).lexer, Limits())
 
-    assert visited(200) < 0.5 * visited(20)
+        def make() -> None:
+            with pytest.raises(LimitError, match="may read too many texts"):
+                Lexemes(scanner, Steps(100_000_000))
+
+        return executed_lines(make)
+
+    assert visited(200) < 12 * visited(20)
+    with pytest.raises(LimitError, match="dead_end_steps"):
+        compile_spec(guided.Grammar(lookahead(9)), BYTES)
+    guide = compile_spec(guided.Grammar(lookahead(4)), BYTES).guide()
+    for byte in b"aaabbaba" * 9:
+        guide.mask()
+        guide.advance(byte)
+
+
+def test_a_check_without_an_end_is_refused_where_texts_are_read_ahead() -> None:
+    """Without its answers, masks would tell thousands of texts apart, and fail in the middle of one."""
+    with pytest.raises(LimitError, match="dead_end_steps"):
+        compile_spec(guided.Grammar(lookahead(5)), BYTES, Limits(dead_end_steps=30_000_000))
 
 
 def test_a_repeat_takes_the_same_work_for_each_of_its_states() -> None:
