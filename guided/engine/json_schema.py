@@ -54,6 +54,10 @@ _LAST_BYTES = {
     for byte in begins
 }
 _ALL_BYTES = bytes([1] * 256)
+_NO_KEYWORD = (
+    "JSON Schema has no keyword for this constraint, so it cannot be enforced; "
+    "with unsupported='record', values are generated without it, and the type checks them when they are read"
+)
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 
@@ -196,9 +200,7 @@ class JsonSchema(Composable, Generic[T_co]):
         given = input_of(schema, operation, source)
         if given.unenforced and unsupported == "refuse":
             pointer, keyword = given.unenforced[0]
-            raise SchemaError(
-                "JSON Schema has no keyword for this constraint, so it cannot be enforced", pointer, keyword
-            )
+            raise SchemaError(_NO_KEYWORD, pointer, keyword)
         known = dict(registry or {})
         for name, value in (
             ("schema", given.schema),

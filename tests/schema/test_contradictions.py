@@ -36,6 +36,7 @@ CASES: list[tuple[Any, str, str]] = [
     ({"enum": ["a"], "type": "integer"}, "", "enum, type"),
     ({"not": {}}, "", "not"),
     ({"type": "string", "format": "date", "pattern": "^x"}, "", "format, pattern"),
+    ({"type": "string", "pattern": r"^\b$", "allOf": [{"pattern": "^[^a]?$"}]}, "", "pattern"),
     ({"$defs": {"z": ZIP}, "properties": {"q": {"$ref": "#/$defs/z"}}, "required": ["q"], **_OBJECT}, "/$defs/z", "minLength, maxLength"),
     ({"$ref": "#/$defs/t", "$defs": {"t": {"type": "string"}}, "type": "integer"}, "", "$ref, type"),
     ({**_ARRAY, "minItems": 1, "items": {"$ref": "#"}}, "", "minItems, items"),

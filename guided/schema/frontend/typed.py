@@ -23,6 +23,7 @@ import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from guided.errors import SchemaError, annotation_text, without_addresses
+from guided.schema.frontend.type_patterns import WHITE_SPACE, type_pattern
 
 __all__ = ["adapter_of", "schema_of"]
 
@@ -41,7 +42,39 @@ _DURATION = (
 )
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 _UUID = re.compile("uuid([1-8])")
+# URLs that the type's parser (https://url.spec.whatwg.org) accepts, among those of RFC 3986: the last label of a domain is not a
+# number, unless the host is an IPv4 address; no label begins with "xn--"; a port is at most 65,535.
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_HOST = (
+    r"(?:(?:[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\.)*[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*"
+    rf"|(?:{_OCTET}\.){{3}}{_OCTET}|\[[0-9A-Fa-f:.]+\])"
+)
+_PORT = "(?::(?:6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}))?"
+_AUTHORITY = rf"//(?:[^/?#@]*@)?{_HOST}{_PORT}"
+_SPECIAL = "(?i:https?|wss?|ftp)"
+_REST = "(?:[/?#].*)?$"
+_ANY_URL = (
+    rf"^(?:{_SPECIAL}:{_AUTHORITY}{_REST}|(?i:file):///.*$"
+    rf"|(?!{_SPECIAL}:|(?i:file):)[A-Za-z][A-Za-z0-9+.-]*:(?:{_AUTHORITY}{_REST}|///.*$|(?!//).*$))"
+)
+# A number of bytes, with a unit in which an integer is one.
+_BYTES = "(?:0|[1-9][0-9]{0,14}) ?(?:(?:[KMGTPEkmgtpe][Ii]?)?[Bb])?"
+_FRACTION = "-?[0-9]{1,40}(?:/[1-9][0-9]{0,39})?"
+# Of the patterns of ECMA-262 those that Python reads, too.
+_PYTHON_REGEX = r"^(?:[^\\{(\[-]|\((?!\?)|\[(?!\^?\])|-(?!\\)|\\(?:[dDwWsS](?!-)|[bBnrtfv]|[^A-Za-z0-9]))*$"
+# Functions of pydantic that check what no schema expresses, with the types that have them.
+_CHECKS = {
+    "validate_file": "FilePath",
+    "validate_directory": "DirectoryPath",
+    "validate_new": "NewPath",
+    "validate_socket": "SocketPath",
+    "pattern_bytes_validator": "Pattern[bytes]",
+    "validate_str_is_valid_iana_tz": "ZoneInfo",
+    "PaymentCardNumber.validate": "PaymentCardNumber",
+}
 _INTEGER = "0|-?[1-9][0-9]*"
+# Texts that a type strips nothing from.
+_STRIPPED = rf"^(?:[^{WHITE_SPACE}](?:[^]*[^{WHITE_SPACE}])?)?$"
 _BOUNDS = ("gt", "ge", "lt", "le", "now_op")
 _TIMES = ("date", "time", "datetime", "timedelta")
 _NUMBER_BOUNDS = {
@@ -143,8 +176,21 @@ class _Schemas(GenerateJsonSchema):
         given = schema.get("pattern")
         if isinstance(given, re.Pattern) and given.flags & ~re.UNICODE:
             return _marked(result, "pattern")
-        if schema.get("strip_whitespace"):
-            result["allOf"] = [{"pattern": r"^(?:\S(?:[\s\S]*\S)?)?$"}]
+        narrower = [_STRIPPED] if schema.get("strip_whitespace") else []
+        if given is not None:
+            engine = schema.get("regex_engine") or getattr(self._config, "regex_engine", None)
+            is_rust = isinstance(given, str) and engine != "python-re"
+            found = type_pattern(given if isinstance(given, str) else given.pattern, is_rust=is_rust)
+            if found is None:
+                return _marked(result, "pattern")
+            if found.is_other_syntax:
+                result["pattern"] = found.source
+            elif found.is_narrower:
+                narrower.append(found.source)
+        if schema.get("ascii_only"):
+            narrower.append(r"^[\x00-\x7f]*$")
+        if narrower:
+            result["allOf"] = [{"pattern": pattern} for pattern in narrower]
         return result
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
@@ -168,9 +214,25 @@ class _Schemas(GenerateJsonSchema):
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().url_schema(schema)
-        if schema.get("allowed_schemes"):
-            result["pattern"] = f"^(?:{'|'.join(map(re.escape, schema['allowed_schemes']))})://."
+        schemes = schema.get("allowed_schemes")
+        result["pattern"] = _ANY_URL
+        if schemes == ["file"]:
+            result["pattern"] = "^file:///"
+        elif schemes:
+            result["pattern"] = f"^(?:{'|'.join(map(re.escape, schemes))}):{_AUTHORITY}{_REST}"
+        if "maxLength" in result:
+            # The type counts the URL as it writes it: with a path, and with quotes of the query encoded.
+            result["maxLength"] -= 1
+            result["allOf"] = [{"pattern": "^[^'?]*(?:[?][^']*)?$"}]
         return result
+
+    def fraction_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
+        return {"anyOf": [{"type": "number"}, _matching(_FRACTION)]}
+
+    def custom_error_schema(self, schema: Any) -> JsonSchemaValue:
+        if schema["custom_error_type"] == "is_hashable":
+            return {"type": ["null", "boolean", "number", "string"]}
+        return super().custom_error_schema(schema)
 
     def decimal_schema(self, schema: Any) -> JsonSchemaValue:
         number: JsonSchemaValue = {"type": "number"}
@@ -250,7 +312,17 @@ class _Schemas(GenerateJsonSchema):
         return _closed(super().typed_dict_schema(schema))
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        check = _function_of_pydantic(schema)
+        if check == "import_string":
+            # Why not recorded: to read the value would import what the model wrote.
+            return self.handle_invalid_for_json_schema(schema, "a name to import")
         result = super().generate_inner(schema)
+        if check in _CHECKS:
+            return _marked(result, _CHECKS[check])
+        if check == "ByteSize._validate":
+            return {"anyOf": [_matching(_BYTES), {"type": "integer", "minimum": 0}]}
+        if result.get("format") == "regex":
+            result["pattern"] = _PYTHON_REGEX
         if schema["type"] in _TIMES:
             # Why here: pydantic 2.6 passes the methods above a schema without the type's own metadata.
             result = _bounded(result, schema)
@@ -260,6 +332,17 @@ class _Schemas(GenerateJsonSchema):
         if result.get("format") in _OTHER_FORMATS and result.get("type") == "string" and not result.get("pattern"):
             return _marked(result, "format")
         return result
+
+
+def _function_of_pydantic(schema: Any) -> str:
+    """Return the name of the function of pydantic's own that validates a type; empty for others."""
+    if schema["type"] not in ("function-plain", "function-after"):
+        return ""
+    function = schema["function"]["function"]
+    if not str(getattr(function, "__module__", "")).startswith("pydantic."):
+        return ""
+    name = str(getattr(function, "__qualname__", ""))
+    return name if name in _CHECKS or name == "ByteSize._validate" else name.rpartition(".")[2]
 
 
 def _members(schema: Mapping[str, Any]) -> Sequence[enum.Enum]:

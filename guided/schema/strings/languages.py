@@ -183,7 +183,7 @@ def final_states(table: Int32Array, parts: Partition, texts: Sequence[str]) -> I
 
 
 def shortest_texts(dfa: CharDFA) -> list[str]:
-    """Return for each state, which must be live, a shortest text that leads through it, of ASCII letters where possible. O(edges)."""
+    """Return for each live state a shortest text that leads through it, of ASCII letters where possible. O(edges)."""
     starts, classes = dfa.partition.starts, dfa.partition.classes
     points = np.concatenate([_PREFERRED, starts])
     letters: dict[int, str] = {}
@@ -208,7 +208,7 @@ def shortest_texts(dfa: CharDFA) -> list[str]:
             if source not in suffixes:
                 suffixes[source] = letter + suffixes[state]
                 back.append(source)
-    return list(dict.fromkeys(prefixes[state] + suffixes[state] for state in ahead))
+    return list(dict.fromkeys(prefixes[state] + suffixes[state] for state in ahead if state in suffixes))
 
 
 def named(atom: Atom) -> str:

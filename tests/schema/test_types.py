@@ -1,0 +1,214 @@
+"""Types parse every text that their schemas allow: the types that pydantic exports or documents, and patterns in its dialects."""
+
+import collections
+import datetime
+import decimal
+import fractions
+import ipaddress
+import json
+import pathlib
+import random
+import re
+import typing
+import uuid
+import zoneinfo
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field, StringConstraints
+
+from guided.engine.json_schema import JsonSchema
+from guided.errors import GuidedError, SchemaError
+from tests.profiles import examples
+from tests.schema.engine import BYTES, compiled
+from tests.schema.walks import random_text, steered_text
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# Exported names that are no types of values.
+OTHER = {"BaseModel", "RootModel", "TypeAdapter", "ConfigDict", "PrivateAttr", "Field", "FieldInfo", "MISSING"}
+STANDARD = [
+    int, float, bool, str, bytes, bytearray, type(None), datetime.date, datetime.datetime, datetime.time, datetime.timedelta, uuid.UUID,
+    decimal.Decimal, fractions.Fraction, pathlib.Path, pathlib.PurePosixPath, re.Pattern, typing.Pattern[str],
+    ipaddress.IPv4Address, ipaddress.IPv6Address, Any, Hashable, list[int], set[float], frozenset[str], tuple[int, str], dict[str, int],
+    dict[int, int], dict[Literal["a"], int], dict[datetime.date, int], collections.deque[int], collections.Counter[str],
+    collections.OrderedDict[str, int], collections.defaultdict[str, int], Sequence[int], Mapping[str, int], Literal[1, "a", True, None],
+    bytes | str, typing.NamedTuple("Pair", [("a", int), ("b", str)]), typing.TypedDict("Table", {"a": int, "b": str}),
+    Annotated[bytes, Field(min_length=2, max_length=3)], Annotated[float, Field(multiple_of=0.5)],
+    Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=4, to_upper=True)],
+    Annotated[decimal.Decimal, Field(max_digits=3, decimal_places=1)], Annotated[set[int], Field(min_length=2, max_length=3)],
+    Annotated[pydantic.AnyUrl, pydantic.UrlConstraints(max_length=30)],
+]  # fmt: skip
+# Types that check what no schema expresses.
+REFUSED = [
+    "FilePath", "DirectoryPath", "NewPath", "SocketPath", "ImportString", "PastDate", "FutureDatetime", "Json", "PaymentCardNumber",
+    "Base64Bytes", "IPvAnyAddress",
+]  # fmt: skip
+REFUSED_STANDARD = [complex, zoneinfo.ZoneInfo, typing.Pattern[bytes], dict[float, int], ipaddress.IPv4Network]
+
+
+def exported() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for module in (pydantic, pydantic.types, pydantic.networks):
+        for name in module.__all__:
+            try:
+                value = getattr(module, name)
+            except (AttributeError, ImportError, pydantic.PydanticUserError):
+                continue
+            is_type = isinstance(value, type) or typing.get_origin(value) is not None
+            if is_type and name not in OTHER and not (isinstance(value, type) and issubclass(value, Exception)):
+                found[name] = value
+    return found
+
+
+TYPES = {**exported(), **{str(each): each for each in STANDARD}}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_type_parses_each_text_that_its_schema_allows(name: str) -> None:
+    try:
+        adapter = pydantic.TypeAdapter(TYPES[name])
+        index = compiled(TYPES[name])
+    except (ImportError, pydantic.PydanticUserError, TypeError):
+        pytest.skip("not a type of values here")
+    except SchemaError:
+        # Which types are refused, `REFUSED` lists.
+        return
+    chance = random.Random(name)
+    texts = [random_text(index, seed, 300) for seed in range(examples(100, 8))]
+    steered = [steered_text(index, BYTES, chance, free=length) for length in range(examples(60, 6))]
+    allowed = [text for text in texts if text is not None] + [text.decode() for text in steered if text is not None]
+    assert allowed
+    for text in allowed:
+        adapter.validate_json(text)
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *map(str, REFUSED_STANDARD)])
+def test_what_a_schema_cannot_express_is_refused_with_a_remedy(name: str) -> None:
+    kind = (
+        {str(each): each for each in REFUSED_STANDARD}.get(name)
+        or getattr(pydantic, name, None)
+        or getattr(pydantic.types, name)
+    )
+    with pytest.raises(SchemaError) as caught:
+        JsonSchema(kind)
+    if name == "ImportString":
+        # To read a value would import what the model wrote.
+        with pytest.raises(SchemaError, match="no JSON Schema"):
+            JsonSchema(kind, unsupported="record")
+    else:
+        assert "unsupported='record'" in str(caught.value)
+        assert compiled(kind, unsupported="record").unenforced
+
+
+def test_a_url_keeps_what_its_type_allows() -> None:
+    urls = {
+        pydantic.HttpUrl: ["http://a.b/c", "https://u:p@a-b.example:8080/x/y?q=1#f", "http://127.0.0.1", "http://[::1]/", "https://a?b=c"],
+        pydantic.AnyUrl: ["mailto:a@b", "redis://a:1/0", "HTTP://A.B", "file:///etc", "x:y", "foo://a/b"],
+        pydantic.FileUrl: ["file:///a/b"],
+        pydantic.RedisDsn: ["redis://user:pw@host:6379/0"],
+    }  # fmt: skip
+    for kind, texts in urls.items():
+        index = compiled(kind)
+        for text in texts:
+            pydantic.TypeAdapter(kind).validate_python(text)
+            assert index.accepts(f'"{text}"'), text
+
+
+# Patterns, each read by Rust's regex and, where it can, by Python's re.
+PATTERNS = [
+    r"^\W+$", r"^\D$", r"^\S$", r"^\s$", r"^[^\w]$", r"^[^\s]$", r"^[\W\d]$", r"^[^\W]$", r"^[^\Wa]+$", r"^[\S\n]$", r"\ba\b", r"^a\B",
+    r"\Ba", "^[[:digit:]]$", "^[[:^digit:]]$", "^[^[:^alpha:]b]$", r"^\x{41}$", r"^\u{e9}$", "^[]a]$", "^[^]a]$", "^.$", r"^\w$", r"^\d$",
+    r"^[\w-]$", r"^[-\w]$", r"^[a\-z]$", r"^\pL$", r"^\PL$", r"^\p{Lu}$", r"^[^\p{L}]$", "a$", r"^\a$", "(?i)^k$", "(?s)^.$", r"^(?i:\w)$",
+    r"^[^\d\s]$", r"a\z", "^[a&&b]$", r"\<a", r"a\b{end}", "(?m)^a$", "(?x)^a b$", "^(?!.*a)", r"^(?!\d)..$", "^a(?!b$)", r"(?<!\w)a",
+    "^[[a]$", r"^(?=\w).$", r"a\Z", r"^\U00000041$", "(?s)^(?!.*a).*$", "^a{,3}$", r"^\N{DIGIT ONE}$", r"^[\b]$",
+]  # fmt: skip
+CHARACTERS = [
+    *map(chr, range(0x21)), *"abAkK-[]^_0&1", *"é½²١\x85\xa0\ufeff\u200c\u2028Ⓐſ\u212a\u0301😀ª\u0378\U0001e4d0\u180eß一İ",
+]  # fmt: skip
+
+
+def model(pattern: Any, engine: str | None = None) -> type[pydantic.BaseModel] | None:
+    """A model of one string; None if the dialect refuses the pattern."""
+    try:
+
+        class Model(pydantic.BaseModel):
+            if engine is not None:
+                model_config = {"regex_engine": engine}
+            a: Annotated[str, Field(pattern=pattern)]
+
+        Model.model_rebuild()
+    except Exception:  # pydantic_core's own error
+        return None
+    return Model
+
+
+def _kept(index: Any, kind: type[pydantic.BaseModel], text: str) -> bool:
+    """Whether the mask allows a string; if so, the type must parse it."""
+    data = json.dumps({"a": text}, ensure_ascii=False)
+    if not index.accepts(data.encode()):
+        return False
+    kind.model_validate_json(data)
+    return True
+
+
+@pytest.mark.parametrize("engine", [None, "python-re", "compiled"])
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_allows_only_what_its_dialect_reads(pattern: str, engine: str | None) -> None:
+    try:
+        given_pattern = re.compile(pattern) if engine == "compiled" else pattern
+    except re.error:
+        return
+    kind = model(given_pattern, engine if engine == "python-re" else None)
+    if kind is None:
+        return
+    try:
+        index = compiled(kind, escapes="any")
+    except GuidedError:
+        return
+    chance = random.Random(pattern)
+    for text in [
+        "",
+        *CHARACTERS,
+        *("".join(chance.choices(CHARACTERS, k=chance.randint(2, 4))) for _ in range(examples(400, 100))),
+    ]:
+        _kept(index, kind, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (r"^\W+$", ["- +", "½"]), (r"^\S+$", ["é1", "😀"]), (r"^[^\s]+$", ["né"]), ("^[[:digit:]]{2}$", ["12"]), (r"^\x{41}$", ["A"]),
+        ("^[]a]$", ["]", "a"]), (r"\bcat\b", ["a cat é", "cat"]), (r"^\pL+$", ["é"]), (r"^[\w.-]+@[\w-]+\.\w+$", ["a-b@c.de"]),
+        (r"^\s*a\s*$", [" a\t"]),
+    ],
+)  # fmt: skip
+def test_a_pattern_keeps_what_both_dialects_read(pattern: str, texts: list[str]) -> None:
+    kind = model(pattern)
+    assert kind is not None
+    index = compiled(kind, escapes="any")
+    assert all(_kept(index, kind, text) for text in texts)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.lists(st.sampled_from([r"\W", r"\D", r"\S", r"\s", r"[^\w]", r"[^\s-]", r"\b", r"\B", "a", ".", r"[\D]", r"\w"]), max_size=4),
+    st.sampled_from([None, "python-re"]),
+    st.lists(st.text(st.sampled_from(CHARACTERS), max_size=4), min_size=1, max_size=8),
+)  # fmt: skip
+def test_sequences_of_sets_and_boundaries_allow_only_what_their_dialect_reads(
+    pieces: list[str], engine: str | None, texts: list[str]
+) -> None:
+    kind = model(f"^{''.join(pieces)}$", engine)
+    assert kind is not None
+    try:
+        index = compiled(kind, escapes="any")
+    except SchemaError:
+        # No text matches.
+        return
+    for text in texts:
+        _kept(index, kind, text)
