@@ -72,7 +72,8 @@ def render_calls(
 def openings(name: str, argument_list: ArgumentList, form: Format, is_alone: bool) -> list[str]:
     """All beginnings of a call of a tool up to its arguments; with all blanks, and also without those of the trigger."""
     call_id = form.id_example
-    call = written(form.before_name, id=call_id) + name + written(around(argument_list, form)[0][0], id=call_id)
+    behind = written(around(argument_list, form)[0][0], id=call_id) or form.close[:1]
+    call = written(form.before_name, id=call_id) + name + behind
     before, between, _ = map(written, form.around)
     first = before + call if form.is_listed else call
     if is_alone and not form.is_tagged and not form.is_listed:

@@ -307,6 +307,9 @@ READERS: dict[str, Callable[[str], Found]] = {
     "glm": _tagged(
         "<tool_call>", "</tool_call>", r"^([^\n]+)\n(.*)", r"<arg_key>([^<]+)</arg_key>\n?<arg_value>(.*?)</arg_value>"
     ),
+    "glm-4.7": _tagged(
+        "<tool_call>", "</tool_call>", r"^([^<]+)(.*)", r"<arg_key>([^<]+)</arg_key><arg_value>(.*?)</arg_value>"
+    ),
     "granite": _listed("<|tool_call|>", "<tool_call>"),
     "harmony": harmony,
     "hermes": hermes,

@@ -16,6 +16,7 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     "qwen-coder": """{{- '\\n<tool_call>\\n<function=' + tool_call.name + '>\\n' }}{{- '<parameter=' + args_name + '>\\n' }}
 {{- tool_call.arguments }}{{- '</function>\\n</tool_call>' }}""",
     "glm": "{{ '<tool_call>' + tc.name }}{% set _args = tc.arguments %}<arg_key>{{ k }}</arg_key>\\n<arg_value>{{ v }}</arg_value>",
+    "glm-4.7": """{{- '<tool_call>' + tc.name -}}<arg_key>{{ k }}</arg_key><arg_value>{{ v }}</arg_value>{% endfor %}</tool_call>""",
     "llama-json": """{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' -}}{{- '{"name": "' + tool_call.name + '", ' }}
 {{- '"parameters": ' }}{{- tool_call.arguments | tojson }}{{- "<|start_header_id|>ipython<|end_header_id|>\\n\\n" }}""",
     "llama-function": "<|start_header_id|>ipython<|end_header_id|>Use <function=example_function_name>{{ parameters }}</function>",
@@ -60,12 +61,41 @@ def test_a_template_tells_its_format(name: str) -> None:
         ("<|start_header_id|>ipython<|end_header_id|> parameters [func_name1(params_name1=params_value1)]", "pythonic"),
         # Granite 4 has the turns of Granite 3, and the calls of Hermes.
         ("<|start_of_role|><tool_call>\n{'name': ..., 'arguments': ...}\n</tool_call>", "hermes"),
+        # gpt-oss: the recipient is written in two parts, and elsewhere only in instructions.
+        (
+            """{{- "<|start|>assistant to=" }}{{- "functions." + tool_call.name + "<|channel|>commentary " }}{{- "<|message|>" }}""",
+            "harmony",
+        ),
+        # GLM 4.6 writes line feeds; Ling writes them in strings, GLM 4.7 and Laguna S 2.1 write none.
+        (
+            "<tool_call>{function-name}\n<arg_key>{arg-key-1}</arg_key>\n<arg_value>{arg-value-1}</arg_value>\n</tool_call>",
+            "glm",
+        ),
+        ("{{- '<tool_call>' + tc.name }}{{- '<arg_key>' + k + '</arg_key>' }}{{- '\\n<arg_value>' }}", "glm"),
+        (
+            """{{- "<tool_call>" + name -}}{{- "<arg_key>" ~ k ~ "</arg_key>" -}}\n  {{- "<arg_value>" -}}{{- v -}}""",
+            "glm-4.7",
+        ),
         # Gemma 4 has channels, and is not harmony.
         ("<|channel>thought\n<channel|><|tool_call>call:f{}<tool_call|>", "gemma"),
     ],
 )
 def test_families_with_common_parts_are_distinguished(template: str, name: str) -> None:
     assert format_of(template).name == name
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        # MiniMax M3: tags behind a mark, and arrays as tags too.
+        """{%- set ns_token = ']<]minimax[>[' -%}{{ ns_token ~ '<tool_call>' }}{{ '<invoke name="' + name }}{{ arguments }}""",
+        # Apriel and Hunyuan: lists of calls.
+        """within <tool_call></tool_call> XML tags:\n<tool_calls>[{"name": <function-name-1>, "arguments": <args-dict-1>}]</tool_calls>""",
+    ],
+)
+def test_a_family_without_a_format_is_not_taken_for_another(template: str) -> None:
+    with pytest.raises(SchemaError, match=r"matches no known format; tags in it: .* Give a format's name"):
+        format_of(template)
 
 
 def test_every_format_is_detected_from_its_template() -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import enum
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -66,6 +67,8 @@ WRITTEN = {
     "gemma3": '[get_weather(city="Oslo", days=2, exact=True)]',
     "lfm2": '<|tool_call_start|>[get_weather(city="Oslo", days=2, exact=True)]<|tool_call_end|>',
     "pythonic": '[get_weather(city="Oslo", days=2, exact=True)]',
+    "glm-4.7": "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>days</arg_key><arg_value>2</arg_value>"
+    "<arg_key>exact</arg_key><arg_value>true</arg_value></tool_call>",
     "glm": """<tool_call>get_weather
 <arg_key>city</arg_key>
 <arg_value>Oslo</arg_value>
@@ -182,6 +185,23 @@ def test_a_call_is_written_as_the_family_documents_it(name: str) -> None:
     call = Call("get_weather", {"city": "Oslo", "days": 2, "exact": True}, (0, 0))
     assert render_calls([call], spec.argument_lists, form) == WRITTEN[name]
     assert form.source
+
+
+def documented() -> list[tuple[str, str]]:
+    """The formats of docs/call_formats.md with a whole example, which is that of the first one of a row."""
+    page = (Path(__file__).parents[2] / "docs" / "call_formats.md").read_text(encoding="utf-8")
+    return re.findall(r'^\| `"([\w.\-]+)"`.*\| `([^`]+)`(?:, [^`]*)? \|$', page, re.MULTILINE)
+
+
+def test_the_documented_examples_are_calls() -> None:
+    def add(a: int, b: int = 0) -> None: ...
+
+    assert len(documented()) > 12
+    for name, example in documented():
+        if "..." not in example:
+            spec = Tools([add], name, parallel_tool_calls=format_named(name).several is not None)
+            found = parse_text(example.replace("\\|", "|"), spec)
+            assert {call.name for call in found} == {"add"}, (name, example)
 
 
 @pytest.mark.parametrize("is_defined", [False, True])
@@ -328,6 +348,13 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
     ({"close": "end"}, "could continue a value", "close"),
     ({"close": ",)"}, "must not begin like the separator", "close"),
     ({"after_name": ""}, "must not be blank or begin", "after_name"),
+    ({"after_name": "", "key": "({name}=", "close": ")"}, "must not be blank or begin", "after_name"),
+    (
+        {"after_name": "", "key": "({name}=", "close": "(", "separator": ";", "is_positional": True},
+        "must not be blank",
+        "after_name",
+    ),
+    ({"after_name": " ", "key": "({name}=", "close": "("}, "must not be blank or begin", "after_name"),
     ({"after_name": " "}, "must not be blank or begin", "after_name"),
     ({"after_name": "of("}, "a character of names", "after_name"),
     ({"terminator": "= "}, "must not end with a blank", "terminator"),

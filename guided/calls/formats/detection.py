@@ -1,7 +1,8 @@
-"""`format_of`: detects a model's call format by its chat template.
+r"""`format_of`: detects a model's call format by its chat template.
 
 A format's file lists texts that all templates of its family contain (``seen``), and texts that occur only in other families (``unseen``).
-The template is searched, never run. If several formats match, the one whose texts are longest in total is chosen; a tie is an error.
+The template is searched, never run; ``\n`` in a string of it counts as the line feed that it writes. If several formats match, the one
+whose texts are longest in total is chosen; a tie is an error.
 """
 
 import re
@@ -39,6 +40,7 @@ def format_of(source: Any) -> Format:
         given = "there is" if source is None else f"a {type(source).__name__} has"
         reason = f"{given} no chat template to detect the format from: give chat_template, or the format's name"
         raise SchemaError(reason, "", "format")
+    template = template.replace("\\n", "\n")
     fitting = [
         (sum(map(len, form.seen)), name)
         for name, form in ((name, format_named(name)) for name in format_names())

@@ -49,7 +49,8 @@ class Format:
     first_triggers : tuple of str
         All triggers that may begin a text, if these are not those within it. The others begin no text of calls only.
     before_name, after_name : str
-        Texts around the tool's name. If the text after the name begins with a colon, names must not contain one.
+        Texts around the tool's name. The text after it may be empty if arguments and the close begin with the same character, which no
+        name has. If it begins with a colon, names must not contain one.
     key : str
         Text before a value, with ``{name}`` for the parameter's name; quoted names (``"{name}"``) are JSON strings.
     text_key : str
@@ -249,7 +250,11 @@ class Format:
             raise self._refuse("a format recognized by the tool name must begin calls in one way", "by_name")
         if self.result.count("{result}") + self.result.count("{json}") != 1:
             raise self._refuse("must contain {result} or {json} exactly once", "result")
+        first, *others = (least(text)[:1] for text in (self.before_key, *self.texts("close")))
+        is_apart = first and set(others) == {first} and not _NAME.match(first)
         for text in self.texts("after_name"):
+            if not text and is_apart and not self.is_positional and not self.by_name:
+                continue
             if not least(text) or (_NAME.match(least(text)) and least(text)[0] != ":"):
                 raise self._refuse("must not be blank or begin with a character of names", "after_name")
         end = self.around[2] * self.is_listed + self.terminator
