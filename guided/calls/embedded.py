@@ -1,5 +1,7 @@
 """The schema values of a spec: in the tree of a call each is a `guided.patterns.tree.Call` with its number."""
 
+from dataclasses import replace
+
 from guided.automata.calls import CallAutomaton
 from guided.calls.schema import SchemaType
 from guided.patterns.tree import Call, Node
@@ -23,14 +25,14 @@ class EmbeddedValues:
 
     def call(self, kind: SchemaType, begins: bytes = b"") -> Node:
         """Return the node of a value of a type that begins with one of the given bytes; without bytes, of any value."""
-        if self._has_texts and kind.closing:
+        if self._has_texts and kind.notation is not None and kind.notation.part != "others":
             return kind.texts()
         return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
 
     @property
     def values(self) -> tuple[Value, ...]:
         """The values in order of their numbers."""
-        return tuple(Value(kind.document, kind.pointer, begins, kind.notation) for kind, begins in self._numbers)
+        return tuple(replace(kind.value, begins=begins or kind.value.begins) for kind, begins in self._numbers)
 
     def frame(self, automaton: CallAutomaton) -> Frame:
         """Return an automaton that calls these values as a frame around them."""

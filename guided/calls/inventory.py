@@ -26,7 +26,7 @@ from guided.calls.lowering import argument_list_of, check_name, least_length, re
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
-from guided.calls.schema import VALUES, SchemaType, type_of_schema
+from guided.calls.schema import SchemaType, options_in, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
@@ -305,7 +305,9 @@ class Inventory:
         VocabularyError
             Every text needs bytes that the alphabet lacks.
         """
-        automaton = Embedding(partial(CallStates, self._parts(limits)), VALUES, limits, alphabet)
+        automaton = Embedding(
+            partial(CallStates, self._parts(limits)), options_in(self.texts.form.quotes), limits, alphabet
+        )
         return Lowered(
             automaton,
             automaton.structure,

@@ -1,31 +1,28 @@
-"""Types in formats with raw strings: unquoted, unescaped text up to a delimiter.
+"""Types in formats with raw strings: unquoted, unescaped text up to a delimiter, or between two of them.
 
 A raw string must not contain its delimiter. All other values are JSON. If a text can be both a string and another value, it is read as the
-other value: for ``str | None``, ``null`` is None. The strings of a type come from the type (`ValueType.strings`) or from the formulas of
-its schema.
+other value: for ``str | None``, ``null`` is None. The strings of a schema are read in a `Notation`; those of an annotation are part of its
+pattern.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Any, Literal, TypeVar
+from functools import lru_cache
+from typing import Any
 
 from guided.automata.build import as_operand
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import ending
-from guided.calls.parts import parts_of
 from guided.calls.schema import SchemaType
 from guided.calls.strings import any_text
 from guided.calls.values import ValueType, automaton_of
-from guided.errors import SchemaError
-from guided.patterns import tree
-from guided.patterns.tree import Complement, Intersect, Node, alternate, concat
-from guided.schema.strings.notation import Notation
+from guided.errors import SchemaError, shown
+from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
+from guided.schema.formula.atoms import Notation
+from guided.schema.strings.notation import is_name
 
 __all__ = ["raw", "raw_apart"]
-
-_Made = TypeVar("_Made")
 
 
 def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
@@ -43,12 +40,25 @@ def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) ->
     Raises
     ------
     SchemaError
-        Strings cannot be distinguished from arrays and objects of the type; or arrays and objects contain strings, which the format
-        would write differently.
+        No value can be written; or, of an annotation, strings cannot be distinguished from arrays and objects, or are within them in a
+        format with quotes.
     """
-    if isinstance(kind, SchemaType) and not form.quote:
-        return _in_notation(kind, _ends(label, form))
-    return _with_format_in_errors(partial(_raw, kind, form.quote, _ends(label, form)), form, pointer)
+    notation = _notation(label, form)
+    if isinstance(kind, SchemaType):
+        if not form.quote and ord('"') not in kind.begins:
+            return kind
+        return _written(kind, notation, form, pointer)
+    if (
+        form.quote
+        and kind.depth
+        and (automaton_of(kind.node).table[:, automaton_of(kind.node).classes[ord('"')]] >= 0).any()
+    ):
+        raise _refused("cannot write arrays or objects that contain strings", form, pointer)
+    if kind.strings is None:
+        return kind
+    if kind.depth:
+        raise _refused("cannot tell a string from an array or object: declare one of them", form, pointer)
+    return _raw(kind, notation)
 
 
 def raw_apart(
@@ -61,50 +71,62 @@ def raw_apart(
     SchemaError
         As in `raw`.
     """
+    notation = _notation(label, form)
     if isinstance(kind, SchemaType):
-        text = _in_notation(kind, _ends(label, form), "strings")
-        if text is kind:
+        if ord('"') not in kind.begins:
             return kind, None
-        others = None if kind.begins == b'"' else _in_notation(kind, _ends(label, form), "others")
-        return others, text
-    return _with_format_in_errors(partial(_apart, kind, _ends(label, form)), form, pointer)
+        text = _written(kind, replace(notation, part="strings"), form, pointer)
+        return None if kind.begins == b'"' else _written(kind, replace(notation, part="others"), form, pointer), text
+    if kind.strings is None:
+        return kind, None
+    if kind.depth:
+        reason = "cannot write a value that may be a string, an array or an object: declare one of them"
+        raise _refused(reason, form, pointer)
+    return _apart(kind, notation)
+
+
+def _notation(label: str, form: Format) -> Notation:
+    return form.quotes or Notation("", ending(form.after_value.replace("{name}", label))[0], form.reserved)
+
+
+def _written(kind: SchemaType, notation: Notation, form: Format, pointer: str) -> SchemaType:
+    found = _in_notation(kind, notation)
+    unwritten = next((name for name in _names(kind.document) if not is_name(name)), None) if form.quote else None
+    if unwritten is not None:
+        raise _refused(f"cannot write the name {shown(unwritten)} of a member", form, pointer)
+    if found.scanner().is_empty:
+        raise _refused("cannot write any value of this type", form, pointer)
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _in_notation(
-    kind: SchemaType, ends: tuple[str, ...], part: Literal["all", "strings", "others"] = "all"
-) -> SchemaType:
-    """Return a type whose strings are raw; the same if it has none."""
-    if ord('"') not in kind.begins:
-        return kind
-    return replace(kind, notation=Notation("", ends[0], ends[1:], part), plain=kind)
+def _in_notation(kind: SchemaType, notation: Notation) -> SchemaType:
+    return replace(kind, notation=notation, plain=kind)
 
 
-def _ends(label: str, form: Format) -> tuple[str, ...]:
-    """Texts that a raw string must not contain; the first one ends it."""
-    return form.quote or ending(form.after_value.replace("{name}", label))[0], *form.reserved
+def _names(document: Any) -> Iterator[str]:
+    """Yield the names of members that a schema declares."""
+    work = [document]
+    for item in work:  # grows during iteration
+        if isinstance(item, Mapping):
+            declared = item.get("properties")
+            yield from declared if isinstance(declared, Mapping) else ()
+            work.extend(item.values())
+        elif isinstance(item, list | tuple):
+            work.extend(item)
 
 
-def _with_format_in_errors(make: Callable[[], _Made], form: Format, pointer: str) -> _Made:
-    try:
-        return make()
-    except SchemaError as error:
-        raise SchemaError(f"format {form.name!r} {error.reason}", pointer, error.keyword) from error
+def _refused(reason: str, form: Format, pointer: str) -> SchemaError:
+    return SchemaError(f"format {form.name!r} {reason}", pointer, "types")
 
 
 @lru_cache(maxsize=4096)
-def _raw(kind: ValueType | SchemaType, quote: str, reserved: tuple[str, ...]) -> ValueType | SchemaType:
-    parts = parts_of(kind)
-    strings, others = parts.strings, parts.others
-    if quote and parts.nests and _may_hold_strings(kind):
-        raise SchemaError("cannot write arrays or objects that contain strings", "", "types")
-    if strings is None:
-        return kind
-    if parts.nests:
-        raise SchemaError("cannot tell a string from an array or object: declare one of them", "", "types")
-    exclude = [_held(reserved)] if others is None or quote else [_held(reserved), others]
-    text = Intersect((strings, *map(Complement, exclude)))
-    node = concat([tree.Literal(quote), text, tree.Literal(quote)]) if quote else text
+def _raw(kind: ValueType, notation: Notation) -> ValueType:
+    others, quote = kind.others, notation.opening
+    exclude = [] if others is None or quote else [others]
+    assert kind.strings is not None
+    text = Intersect((kind.strings, *map(Complement, [_held(notation), *exclude])))
+    node = concat([Literal(quote), text, Literal(quote)]) if quote else text
 
     def decode(found: str) -> Any:
         if others is not None and automaton_of(others).accepts(found.encode()):
@@ -116,34 +138,17 @@ def _raw(kind: ValueType | SchemaType, quote: str, reserved: tuple[str, ...]) ->
 
 
 @lru_cache(maxsize=4096)
-def _apart(
-    kind: ValueType | SchemaType, reserved: tuple[str, ...]
-) -> tuple[ValueType | SchemaType | None, ValueType | None]:
-    parts = parts_of(kind)
-    if parts.strings is None:
-        return kind, None
-    if parts.nests:
-        raise SchemaError(
-            "cannot write a value that may be a string, an array or an object: declare one of them", "", "types"
-        )
-
+def _apart(kind: ValueType, notation: Notation) -> tuple[ValueType | None, ValueType]:
     def decode(found: str) -> Any:
         return kind.read(json.dumps(found))
 
-    text = as_operand(Intersect((parts.strings, Complement(_held(reserved)))))
-    others = None if parts.others is None else ValueType(kind.name, as_operand(parts.others), kind.read, is_bare=True)
+    assert kind.strings is not None
+    text = as_operand(Intersect((kind.strings, Complement(_held(notation)))))
+    others = None if kind.others is None else ValueType(kind.name, as_operand(kind.others), kind.read, is_bare=True)
     return others, ValueType(kind.name, text, decode, is_bare=True)
 
 
-def _held(reserved: tuple[str, ...]) -> Node:
-    """Texts that contain one of `reserved`."""
+def _held(notation: Notation) -> Node:
+    """Texts that no string may contain."""
     anything = any_text()
-    return concat([anything, alternate(map(tree.Literal, reserved)), anything])
-
-
-def _may_hold_strings(kind: ValueType | SchemaType) -> bool:
-    """Return whether arrays and objects of a type may contain strings."""
-    if isinstance(kind, SchemaType):
-        return True
-    automaton = automaton_of(kind.node)
-    return bool((automaton.table[:, automaton.classes[ord('"')]] >= 0).any())
+    return concat([anything, alternate(map(Literal, (notation.closing, *notation.reserved))), anything])

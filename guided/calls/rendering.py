@@ -24,6 +24,7 @@ from guided.calls.reads import Call
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
+from guided.schema.strings.notation import in_notation
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 
@@ -311,22 +312,25 @@ def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
         return str(value)
     try:
         found = json_value(value)
+        if isinstance(slot.type, SchemaType) and slot.type.notation is not None and slot.type.notation.opening:
+            return _checked(in_notation(found, slot.type.notation), slot, found)
         is_raw = isinstance(slot.type, ValueType) or bool(slot.type.closing)
         if form.values != "raw" or not isinstance(found, str) or not is_raw:
             text = json.dumps(found, ensure_ascii=False, allow_nan=False)
             return as_python(text) if form.values == "python" else text
-        spelled = f"{form.quote}{found}{form.quote}"
-        if isinstance(slot.type, SchemaType):
-            is_spelled = slot.type.scanner().accepts((spelled + slot.type.closing).encode())
-        else:
-            is_spelled = automaton_of(slot.type.node).accepts(spelled.encode())
-        is_read_back = is_spelled and json_value(slot.type.read(spelled)) == found
-        if not is_read_back:
-            raise ValueError(
-                f"{spelled!r} is ambiguous here: it looks like its terminator or like a value of another type"
-            )
-        return spelled
+        return _checked(f"{form.quote}{found}{form.quote}", slot, found)
     except (TypeError, ValueError) as error:
         raise SchemaError(
             f"{shown(value)} is not a value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
         ) from error
+
+
+def _checked(spelled: str, slot: Slot, value: Any) -> str:
+    """Return a spelling of a value if it is read back as that value, else raise ValueError."""
+    if isinstance(slot.type, SchemaType):
+        is_spelled = slot.type.scanner().accepts((spelled + slot.type.closing).encode())
+    else:
+        is_spelled = automaton_of(slot.type.node).accepts(spelled.encode())
+    if not is_spelled or json_value(slot.type.read(spelled)) != value:
+        raise ValueError(f"{spelled!r} is ambiguous here: it looks like its terminator or like a value of another type")
+    return spelled

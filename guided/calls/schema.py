@@ -8,7 +8,7 @@ Schemas that differ only in annotations such as descriptions are one type, so th
 
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from marshal import dumps
@@ -21,9 +21,9 @@ from guided.calls.schema_names import name_of
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
-from guided.patterns.tree import Literal, Node, concat
+from guided.patterns.tree import Literal, Node, alternate, concat
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
@@ -35,10 +35,19 @@ from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
 from guided.schema.strings.combination import language
-from guided.schema.strings.notation import Notation, operand_of
+from guided.schema.strings.notation import in_json, operand_of
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["VALUES", "SchemaType", "ValueScanner", "known_type", "members", "type_of_annotation", "type_of_schema"]
+__all__ = [
+    "VALUES",
+    "SchemaType",
+    "ValueScanner",
+    "known_type",
+    "members",
+    "options_in",
+    "type_of_annotation",
+    "type_of_schema",
+]
 
 VALUES = JsonOptions(whitespace=" ?", numbers="dumps", escapes="dumps")
 _ALL = bytes([1] * 256)
@@ -46,6 +55,7 @@ _FOR_PEOPLE = frozenset({
     "$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly",
 })  # fmt: skip
 _NESTED = frozenset(b"[{")
+_UNQUOTED = b"-0123456789[{tfn"
 _BEGINS = b'-0123456789"[{tfn'
 _DEFINITIONS = frozenset({"$defs", "definitions"})
 # Keywords that name schemas or refer to them by name: their meaning depends on the schemas around them.
@@ -59,6 +69,14 @@ _PLAIN_FORMAT = 2
 _JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{},:"]+', re.DOTALL)
 _DOLLAR = re.compile(rb"u...\0\$", re.DOTALL)
 _types: Memo["SchemaType"] = Memo(1 << 16)
+
+
+@lru_cache(maxsize=64)
+def options_in(notation: Notation | None) -> JsonOptions:
+    """Return the options of values in calls of a format; without blanks if strings have quotes of their own at any depth."""
+    if notation is None or not notation.opening:
+        return VALUES
+    return replace(VALUES, whitespace="compact", notation=notation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,8 +107,21 @@ class SchemaType:
 
     @property
     def closing(self) -> str:
-        """The text that ends a spelling and belongs to it; empty for JSON."""
-        return "" if self.notation is None or self.notation.part == "others" else self.notation.closing
+        """The text that follows every value and belongs to its spelling; empty if there is none."""
+        notation = self.notation
+        return "" if notation is None or notation.opening or notation.part == "others" else notation.closing
+
+    @property
+    def options(self) -> JsonOptions:
+        """The options of values."""
+        return options_in(self.notation)
+
+    @property
+    def value(self) -> Value:
+        """What an embedding reads."""
+        if self.notation is None or not self.notation.opening:
+            return Value(self.document, self.pointer, b"", self.notation)
+        return Value(self.document, self.pointer, _UNQUOTED + self.notation.opening.encode()[:1])
 
     @property
     def is_bare(self) -> bool:
@@ -107,11 +138,13 @@ class SchemaType:
         LimitError
             An integer has more than ``digits`` digits.
         """
-        written = self._in_json(spelling) if self.closing else spelling
+        written = self._in_json(spelling)
         return parse_json(written) if self.reader is None else self.reader.read(written)
 
     def _in_json(self, spelling: str) -> str:
-        """Return a spelling in the notation, without the texts around it, as JSON."""
+        """Return a spelling, without the closing text, as JSON."""
+        if not self.closing:
+            return in_json(spelling.encode(), self.notation).decode()
         assert self.notation is not None
         assert self.plain is not None
         is_string = self.notation.part == "strings" or spelling.startswith('"')
@@ -133,8 +166,13 @@ class SchemaType:
         lowering = Lowering(self.document, VALUES, formulas, _LIMITS, pointer=self.pointer)
         alphabet = structure_of(VALUES, _ALL).alphabet
         context = SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet, self.notation)
-        found = language(formulas, (context.text_formula(lowering.root, ""),), _LIMITS)
-        return concat([operand_of(found), Literal(self.notation.closing)])
+        if not self.notation.opening:
+            found = language(formulas, (context.text_formula(lowering.root, ""),), _LIMITS)
+            return concat([operand_of(found), Literal(self.notation.closing)])
+        strings = operand_of(language(formulas, (context.typed(lowering.root, "string"),), _LIMITS))
+        others = operand_of(language(formulas, (context.others_formula(lowering.root),), _LIMITS))
+        quoted = concat([Literal(self.notation.opening), strings, Literal(self.notation.closing)])
+        return alternate([quoted, others])
 
     def scanner(self) -> "ValueScanner":
         """Return the recognizer of the type's spellings."""
@@ -162,10 +200,13 @@ class ValueScanner:
     ----------
     start : Configuration
         The place before a value.
+    is_empty : bool
+        Whether there is no value.
     """
 
     def __init__(self, kind: SchemaType) -> None:
-        machine = value_machine(Value(kind.document, kind.pointer, b"", kind.notation), VALUES, Limits(), _ALL)
+        machine = value_machine(kind.value, kind.options, Limits(), _ALL)
+        self.is_empty = machine.is_empty
         self._stacks, self._end = Stacks(machine), machine.end
         # Threads that parse calls with the same type share its tables.
         self._lock = new_lock(Rank.INDEX)

@@ -21,7 +21,7 @@ from guided.calls.lowering import call_tree
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import LeftOut, inventory
 from guided.calls.options import choice_of, chosen_tools, positive, reasoning_texts
-from guided.calls.schema import VALUES
+from guided.calls.schema import options_in
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
@@ -380,11 +380,11 @@ class Tools(Composable):
         frame = self._frame(limits, continues, must_call)
         if not frame.values:
             return frame.automaton
-        return Template(frame, VALUES, fingerprint, self.markers, self.notes)
+        return Template(frame, options_in(self.format.quotes), fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, continues: bool, must_call: bool = False) -> str:
         frame = self._frame(limits, continues, must_call, has_texts=True)
-        return framed_grammar(frame, VALUES, limits, names=PARTS).text
+        return framed_grammar(frame, options_in(self.format.quotes), limits, names=PARTS).text
 
     def _frame(self, limits: Limits, continues: bool, must_call: bool, *, has_texts: bool = False) -> Frame:
         """The texts around schema values; with ``has_texts``, those in a notation are part of it."""

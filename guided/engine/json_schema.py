@@ -236,7 +236,7 @@ class JsonSchema(Composable, Generic[T_co]):
             {
                 "schema": self.schema,
                 "registry": self.registry,
-                "options": asdict(self.options),
+                "options": {name: value for name, value in asdict(self.options).items() if name != "notation"},
                 "unenforced": self._unenforced,
                 "engine": self.engine,
                 **({"eager": self.eager} if self.eager else {}),

@@ -1,6 +1,6 @@
 """`Template`: the spec of texts with embedded values of schemas, given as a frame with holes (used by `guided.calls`)."""
 
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +10,10 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding, around_of
 from guided.schema.pushdown.frames import Frame, Value
-from guided.schema.strings.notation import Notation
 
 __all__ = ["Template", "value_data"]
 
@@ -85,7 +84,8 @@ class Template:
             holes = arrays.pop("holes")
             _check(holes, values, **arrays)
             frame = Frame(Automaton(**arrays), holes, values)
-            options = JsonOptions(**content["options"])
+            chosen = {**content["options"], "notation": _notation(content["options"].get("notation"))}
+            options = JsonOptions(**chosen)
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
             return cls(frame, options, str(content["fingerprint"]), markers, notes)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
@@ -106,16 +106,22 @@ class Template:
 
 def value_data(value: Value) -> list[Any]:
     """Return what a value is besides its document."""
-    notation = [] if value.notation is None else [list(astuple(value.notation))]
+    notation = [] if value.notation is None else [asdict(value.notation)]
     return [value.pointer, value.begins.decode(), *notation]
 
 
 def _value(document: Any, pointer: Any, begins: Any, notation: Any = None) -> Value:
     """Return the value of `value_data`."""
-    if notation is not None:
-        opening, closing, reserved, part = notation
-        notation = Notation(str(opening), str(closing), tuple(map(str, reserved)), part)
-    return Value(document, str(pointer), begins.encode(), notation)
+    return Value(document, str(pointer), begins.encode(), _notation(notation))
+
+
+def _notation(data: Any) -> Notation | None:
+    if data is None:
+        return None
+    opening, closing, reserved, part = (data[name] for name in ("opening", "closing", "reserved", "part"))
+    if part not in ("all", "strings", "others") or not str(closing):
+        raise ValueError("its notation is unknown")
+    return Notation(str(opening), str(closing), tuple(map(str, reserved)), part)
 
 
 def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, labels: Any) -> None:

@@ -455,7 +455,9 @@ def test_T16_schemas_hold_in_every_style(name: str, schema: Any, yes: list[Any],
 @pytest.mark.parametrize(
     ("name", "schema", "reason"),
     [
-        ("gemma", {"type": "array"}, "cannot write arrays or objects that contain strings"),
+        ("gemma", {"type": "object", "properties": {"a:b": {}}}, "cannot write the name 'a:b' of a member"),
+        ("gemma", {"const": '<|"|>'}, "cannot write any value of this type"),
+        ("glm", {"enum": ["</arg_value>"]}, "cannot write any value of this type"),
         ("pythonic", {"type": "object"}, "arrays of single values only"),
         ("pythonic", {"type": "array", "items": {"type": "array"}}, "none of arrays or objects"),
     ],

@@ -18,12 +18,13 @@ from guided.calls.formats.format import Format
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
+from guided.calls.schema import SchemaType
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.templates import Template
-from guided.errors import SchemaError
+from guided.errors import LimitError, SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -37,7 +38,39 @@ RAW = Format(
 )  # fmt: skip
 LETTERS = 'ab1<[]"'
 WORDS = ["".join(letters) for n in range(5) for letters in product(LETTERS, repeat=n)]
-PIECES = ["</", "</>", "</>)", ">)", "aa", "ab", "a<", "<<", "<a", "[1", "[1]", "]<", "1<", "11", "</a", "b</>", "é<"]
+PIECES = [
+    "<'",
+    "'>",
+    "<'>",
+    "<'>,",
+    "[<'>",
+    "<'>]",
+    "a<'",
+    "{a",
+    "a:",
+    "a:<'>",
+    "],",
+    "},",
+    "}}",
+    ",ab:",
+    "</",
+    "</>",
+    "</>)",
+    ">)",
+    "aa",
+    "ab",
+    "a<",
+    "<<",
+    "<a",
+    "[1",
+    "[1]",
+    "]<",
+    "1<",
+    "11",
+    "</a",
+    "b</>",
+    "é<",
+]
 TOKENS = [*(bytes([byte]) for byte in range(256)), *(piece.encode() for piece in PIECES)]
 VOCABULARY = Vocabulary([*TOKENS, None], eos=[len(TOKENS)])
 RAW_FORMATS = ["qwen-coder", "glm", "minimax", "anthropic", "deepseek-v3.2", "deepseek-v4", "seed-oss"]
@@ -103,10 +136,11 @@ def check_walk(spec: Tools, data: bytes, chance: random.Random) -> None:
     """Walk a text by tokens: each mask has the tokens whose bytes can be read one after the other, and budgets lead to an end."""
     index, stacks = compile_spec(spec, VOCABULARY), stacks_of(spec)
     assert isinstance(index, Index)
-    state, place = index.initial, start_of(stacks)
+    state, texts = index.initial, list[bytes | None]()
+    place: Configuration | None = (stacks.automaton.start, 0, *KEPT)
     while data:
         allowed = set(bits(index.mask(state)))
-        readable = {token: read_bytes(stacks, place, spelled) for token, spelled in enumerate(TOKENS)}
+        readable = {token: read_bytes(stacks, place, texts.copy(), spelled) for token, spelled in enumerate(TOKENS)}
         assert allowed == {token for token, after in readable.items() if after is not None}, data
         left, ending = index.remaining(state), state
         while not index.is_accepting(ending):
@@ -116,7 +150,8 @@ def check_walk(spec: Tools, data: bytes, chance: random.Random) -> None:
             assert index.remaining(ending) < left
             left = index.remaining(ending)
         chosen = chance.choice([token for token in sorted(allowed) if data.startswith(TOKENS[token])])
-        state, place, data = index.next(state, chosen), readable[chosen], data[len(TOKENS[chosen]) :]
+        state, place = index.next(state, chosen), read_bytes(stacks, place, texts, TOKENS[chosen])
+        data = data[len(TOKENS[chosen]) :]
     assert index.is_accepting(state)
 
 
@@ -126,13 +161,11 @@ def stacks_of(spec: Tools) -> Stacks:
     return Stacks(lowered.pushdown(Limits(), bytes([1] * 256)).automaton)
 
 
-def start_of(stacks: Stacks) -> Configuration:
-    return stacks.automaton.start, 0, *KEPT
-
-
-def read_bytes(stacks: Stacks, place: Configuration | None, data: bytes) -> Configuration | None:
+def read_bytes(
+    stacks: Stacks, place: Configuration | None, texts: list[bytes | None], data: bytes
+) -> Configuration | None:
     for byte in data:
-        place = None if place is None else stacks.read(place, bytes([byte]), [])
+        place = None if place is None else stacks.read(place, bytes([byte]), texts)
     return place
 
 
@@ -271,3 +304,99 @@ def test_notations_are_in_files_and_fingerprints() -> None:
     assert [value.notation for value in again.frame.values] == [value.notation for value in lowered.frame.values]
     assert again.data == lowered.data
     assert spec.fingerprint != other.fingerprint
+
+
+QUOTED = Format(
+    "quoted", trigger="!", before_name="", after_name="(", key="{name}=", separator=",", close=")", terminator="", result="{result}",
+    several=None, values="raw", quote="<'>", reserved=("bb",),
+)  # fmt: skip
+
+
+def quoted(value: Any) -> str:
+    """A value as a chat template with quote tokens writes it."""
+    match value:
+        case str():
+            return f"<'>{value}<'>"
+        case dict():
+            return "{" + ",".join(f"{name}:{quoted(one)}" for name, one in value.items()) + "}"
+        case list():
+            return "[" + ",".join(map(quoted, value)) + "]"
+        case _:
+            return json.dumps(value)
+
+
+SCALARS: st.SearchStrategy[Any] = st.one_of(
+    st.text("ab<'>}{,:]\"é", max_size=4).filter(lambda text: "<'>" not in text and "bb" not in text and not text.endswith(("<", "<'"))),
+    st.integers(-9, 99), st.none(), st.booleans(),
+)  # fmt: skip
+NAMES_OF_MEMBERS = st.sampled_from(["a", "ab", "b_1", "c.d", "$e", "é"])
+INSTANCES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES_OF_MEMBERS, inner, max_size=3)),
+    max_leaves=5,
+)
+NESTED: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(
+        CONDITIONS,
+        st.sampled_from(["string", "integer", "null", "boolean", "array", "object"]).map(lambda name: {"type": name}),
+        st.just({}),
+        st.lists(INSTANCES, min_size=1, max_size=3).map(lambda values: {"enum": values}),
+    ),
+    lambda inner: st.one_of(
+        st.fixed_dictionaries(
+            {"type": st.just("array"), "items": inner},
+            optional={"maxItems": LENGTH, "uniqueItems": st.just(True), "contains": inner},
+        ),
+        st.fixed_dictionaries(
+            {"type": st.just("object"), "properties": st.dictionaries(NAMES_OF_MEMBERS, inner, max_size=3)},
+            optional={
+                "required": st.lists(NAMES_OF_MEMBERS, max_size=2, unique=True),
+                "additionalProperties": st.one_of(inner, st.just(False)),
+                "patternProperties": st.sampled_from(["^a", "1$"]).flatmap(
+                    lambda source: inner.map(lambda one: {source: one})
+                ),
+                "minProperties": st.integers(0, 2),
+                "propertyNames": st.sampled_from([{"maxLength": 2}, {"pattern": "^[a-b]"}]),
+            },
+        ),
+        *(
+            st.lists(inner, min_size=1, max_size=2).map(lambda parts, name=name: {name: parts})
+            for name in ("anyOf", "oneOf", "allOf")
+        ),
+        inner.map(lambda one: {"not": one}),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=examples(25))
+@given(schema=NESTED, values=st.lists(INSTANCES, min_size=5, max_size=12), chance=st.randoms(use_true_random=False))
+def test_nested_values_between_quote_tokens_are_those_of_the_schema(
+    schema: Any, values: list[Any], chance: random.Random
+) -> None:
+    judge = jsonschema.Draft202012Validator(schema)
+    values = [
+        *values,
+        *(value for value in [*values, [values], {"a": values[0]}] for value in ([value], {"ab": value})),
+    ]
+    try:
+        spec = tools(schema, QUOTED)
+    except (SchemaError, LimitError):
+        return
+    (slot,) = spec.argument_lists["f"].slots
+    assert isinstance(slot.type, SchemaType)
+    assert slot.type.plain is not None
+    plain, language, good = slot.type.plain.scanner(), Language(spec), list[bytes]()
+    for value in values:
+        text = f"f(a={quoted(value)})"
+        expected = plain.accepts(json.dumps(value, separators=(",", ":")).encode())
+        assert expected <= judge.is_valid(value)
+        assert language.accepts(text.encode()) == expected, text
+        if language.accepts(text.encode()):
+            good.append(text.encode())
+            (call,) = parse_text(text, spec)
+            assert isinstance(call, Call)
+            assert json.dumps(call.arguments["a"]) == json.dumps(value)
+            assert render_calls([call], spec.argument_lists, QUOTED, is_alone=True) == text
+    if good and not isinstance(spec.lower(Limits()), Automaton):
+        check_walk(spec, chance.choice(good), chance)

@@ -20,6 +20,7 @@ from guided.calls.formats.texts import BLANKS, least, written
 from guided.calls.values import automaton_of
 from guided.errors import PatternError, SchemaError, shown
 from guided.patterns.parse import parse
+from guided.schema.formula.atoms import Notation
 
 __all__ = ["LABEL", "VALUES", "Format"]
 
@@ -194,6 +195,11 @@ class Format:
             and (self.before_key, self.separator.rstrip(BLANKS), self.after_value) == ('"', ",", "")
             and self.after_key.rstrip(BLANKS) == '":'
         )
+
+    @property
+    def quotes(self) -> Notation | None:
+        """How strings at any depth are written, if not as in JSON."""
+        return Notation(self.quote, self.quote, self.reserved) if self.quote else None
 
     @property
     def has_colons(self) -> bool:

@@ -81,7 +81,7 @@ class Inexhaustible:
             return self._is_endless_string(formula) or (
                 len(lengths) == 1
                 and max(lengths[0][1], _ENOUGH_CHARACTERS) <= lengths[0][2]
-                and all(atom in lengths or self._is_no(atom, "strings") for atom in atoms)
+                and all(atom in lengths or atom[0] == "without" or self._is_no(atom, "strings") for atom in atoms)
             )
         if kind == "number":
             atoms = self._atoms(formula)
@@ -124,7 +124,7 @@ class Inexhaustible:
     def _is_endless_string(self, formula: int) -> bool:
         """Return whether a string formula has only minimum lengths and excluded constants."""
         return all(
-            atom[0] == "T" or (atom[0] == "length" and atom[2] < 0) or self._is_no(atom, "strings")
+            atom[0] in ("T", "without") or (atom[0] == "length" and atom[2] < 0) or self._is_no(atom, "strings")
             for atom in self._atoms(formula)
         )
 

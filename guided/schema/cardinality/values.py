@@ -18,7 +18,7 @@ from guided.schema.cardinality.items import ConstantSet
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.satisfiability import Satisfiability
-from guided.schema.formula.atoms import TYPES
+from guided.schema.formula.atoms import NAMES, TYPES
 from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.queries import ValueQuery
@@ -257,6 +257,8 @@ class ValueEnumerator:
         keys, formulas = self._context.key_table(table), self._formulas
         _, bits = keys.labels[label]
         parts = [pattern if bits >> i & 1 else formulas.negation(pattern) for i, pattern in enumerate(keys.patterns)]
+        if self._context.options.notation is not None:
+            parts += map(formulas.atom, NAMES)
         if keys.names:
             parts.append(formulas.negation(formulas.atom(("strings", tuple(sorted(keys.names))))))
         found = enumerate_strings(

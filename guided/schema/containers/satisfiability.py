@@ -66,6 +66,9 @@ class Satisfiability:
         self._can_spell = {
             kind: context.has_ascii or all(context.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
         }
+        notation = context.options.notation
+        if notation is not None:
+            self._can_spell["string"] = context.can_spell((notation.opening + notation.closing).encode())
         self.goals = TabledFixpoint(self.spend)
         self._conjunctive: dict[tuple[int, int], ConjunctiveObject | None] = {}
         self._positive_names: dict[int, frozenset[str] | None] = {}

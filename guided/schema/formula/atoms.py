@@ -46,12 +46,12 @@ On either level ("value", f): the pending value satisfies f; its valuation repla
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from guided.errors import shown
 
-__all__ = ["BEGINS", "LARGEST_INDENT", "TYPES", "JsonOptions"]
+__all__ = ["AFTER_NAME", "BEGINS", "LARGEST_INDENT", "NAMES", "TYPES", "JsonOptions", "Notation"]
 
 # The bytes that can begin a value of each type.
 BEGINS = {
@@ -67,7 +67,44 @@ TYPES = ("null", "true", "false", "number", "string", "array", "object")
 # The largest N of ``whitespace="pretty(N)"``.
 LARGEST_INDENT = 16
 
+# Names of members where they have no quotes, as atoms of strings, and the character after a name there.
+NAMES: tuple[tuple[Any, ...], ...] = (("without", (*map(chr, range(0x21)), *':,{}[]"<>', "\x7f")), ("length", 1, -1))
+AFTER_NAME = ":"
+
 _PRETTY = re.compile(r"pretty\((0|[1-9][0-9]{0,8})\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """The texts around strings.
+
+    Attributes
+    ----------
+    opening : str
+        Before a string, at any depth; if empty, a whole value may be a string without quotes, and strings within it are those of JSON.
+    closing : str
+        After a string; after any whole value, if there is no opening text. Its last character is ASCII, and no proper prefix of it is
+        also the end of it or of a reserved text.
+    reserved : tuple of str
+        Further texts that no string contains.
+    part : {"all", "strings", "others"}
+        Which values there are, if the text before a value tells strings from other values. Those others are JSON.
+    """
+
+    opening: str
+    closing: str
+    reserved: tuple[str, ...] = ()
+    part: Literal["all", "strings", "others"] = "all"
+
+    @property
+    def n_after(self) -> int:
+        """Characters of the closing text that the automaton of strings reads."""
+        return len(self.closing) - 1
+
+    @property
+    def end(self) -> int:
+        """The byte that ends a string."""
+        return ord(self.closing[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +132,8 @@ class JsonOptions:
         Unknown keywords are refused, except annotations and private names (`guided.schema.frontend.misspellings`).
     additional_properties : bool
         False: an object that declares names and does not mention additional ones allows no others (`guided.schema.frontend.resources`).
+    notation : Notation or None
+        If given, strings at any depth are between its texts, and names of members have no quotes. Of values in calls only.
 
     Raises
     ------
@@ -112,6 +151,7 @@ class JsonOptions:
     unsupported: Literal["refuse", "record"] = "refuse"
     strict_keywords: bool = False
     additional_properties: bool = True
+    notation: Notation | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):

@@ -22,13 +22,12 @@ from guided.automata.growth import grown
 from guided.automata.pushdown import CountedMembers, PushdownTables, Reaction, action_entry
 from guided.errors import SchemaError, VocabularyError, too_few_values
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
 from guided.schema.pushdown.machine import SchemaMachine, Surroundings
 from guided.schema.pushdown.structure import Structure, structure_of
-from guided.schema.strings.notation import Notation
 
 __all__ = ["Embedding", "Maker", "around_of", "value_machine"]
 

@@ -27,7 +27,7 @@ from guided.schema.formula.queries import ValueQuery
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to, path_down
-from guided.schema.pushdown.structure import QUOTE, Structure
+from guided.schema.pushdown.structure import Structure
 from guided.schema.pushdown.value_starts import TextStart
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
@@ -88,7 +88,7 @@ class MachineParts(NamedTuple):
         First control of each string or number: type, formulas of the leaf, and how registers count its characters.
     leaf, end_of : callable
         The leaf of a frame, by type and formulas, and the byte that ends it, by type.
-    text_starts, closings : mapping
+    text_starts, closings, openings : mapping
         As in `guided.schema.pushdown.value_starts.ValueStarts`.
     distinguished : mapping of int to (int, int)
         The set of constants and the state of each control in a string or number that tells them apart.
@@ -113,6 +113,7 @@ class MachineParts(NamedTuple):
     end_of: Callable[[str], bytes]
     text_starts: Mapping[int, TextStart]
     closings: Mapping[int, bytes]
+    openings: Mapping[int, bytes]
     distinguished: Mapping[int, tuple[int, int]]
     in_string: Callable[[int], bool]
     valuation_of: Mapping[int, int]
@@ -135,6 +136,7 @@ class FramePaths:
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
         self._context = parts.containers.context
+        self._after_name = parts.structure.after_name
         self._frames: list[LeafFrame] = []
         self._firsts: list[int] = []
         self._near: dict[tuple[int, int], bytes | None] = {}
@@ -332,28 +334,28 @@ class FramePaths:
         return min(found)[2]
 
     def nearest(self, control: int, entry: int) -> bytes | None:
-        """Return the shortest text from a control to a quote with this entry, or to any action if ``entry`` is 0."""
+        """Return the shortest text from a control to the end of a name with this entry, or to any action if ``entry`` is 0."""
         key = (control, entry)
         if key not in self._near:
             self._near[key] = self._search(control, entry)
         return self._near[key]
 
     def _search(self, control: int, entry: int) -> bytes | None:
-        rows = self._parts.tables.rows
+        rows, end = self._parts.tables.rows, self._after_name
         # Predecessor and byte of each visited control.
         came = {control: (control, -1)}
         for reached in (queue := [control]):
             self._parts.tables.steps.spend(_PER_CONTROL, "the search for the shortest completion takes too many steps")
             row = rows[reached]
-            ends = np.flatnonzero(row <= ACTION) if entry == 0 else [QUOTE] if row[QUOTE] == entry else []
+            ends = np.flatnonzero(row <= ACTION) if entry == 0 else [end] if row[end] == entry else []
             if len(ends):
                 return _path(came, reached) + bytes([ends[0]])
             targets = row.tolist()
             for target in dict.fromkeys(targets):
                 if target >= 0 and target not in came:
                     came[target] = reached, targets.index(target)
-                    if entry and rows.item(target, QUOTE) == entry:
-                        return _path(came, target) + bytes([QUOTE])
+                    if entry and rows.item(target, end) == entry:
+                        return _path(came, target) + bytes([end])
                     queue.append(target)
         return None
 
@@ -365,7 +367,7 @@ class FramePaths:
         return ones(bits & state.labels())
 
     def key_rest(self, control: int, state: ConjunctiveState | ObjectState | ListedState, label: int) -> bytes | None:
-        """Return the shortest rest of a key, with its quote, that produces a label; None if the label is out of reach."""
+        """Return the shortest rest of a key, with the byte that ends it, that produces a label; None if the label is out of reach."""
         keys, table = self._parts.keys, state.table
         automaton = self._context.key_automaton(table)
         first = keys.start(table)
@@ -381,12 +383,12 @@ class FramePaths:
             paths = self._label_paths[table, label] = PathsDown(automaton, distances_to(automaton, targets))
         if paths.distance.item(control - first) < 0:
             return None
-        return paths.path(control - first)[0] + b'"'
+        return paths.path(control - first)[0] + bytes([self._after_name])
 
     def key(self, state: ConjunctiveState, label: int) -> bytes:
         """Return the shortest key of a declared name: `key_rest` from the beginning of a key."""
         if self._context.key_automaton(state.table) is None:
-            return self._context.spellings(state.table)[label - 1][0] + b'"'
+            return self._context.spellings(state.table)[label - 1][0] + bytes([self._after_name])
         found = self.key_rest(self._parts.keys.start(state.table), state, label)
         assert found is not None, "members can be spelled"
         return found
@@ -400,7 +402,7 @@ class FramePaths:
             for spelling in self._context.spellings(table)[label - 1]:
                 control = start
                 for count in range(len(spelling) + 1):
-                    found.setdefault(control, spelling[count:] + b'"')
+                    found.setdefault(control, spelling[count:] + bytes([self._after_name]))
                     if count < len(spelling):
                         control = rows.item(control, spelling[count])
         return found

@@ -18,9 +18,8 @@ from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, UInt8Array, free
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
-from guided.schema.formula.atoms import BEGINS
+from guided.schema.formula.atoms import BEGINS, Notation
 from guided.schema.pushdown.nearest import ORDER
-from guided.schema.strings.notation import Notation
 
 __all__ = ["ANY", "Frame", "FrameStates", "Hole", "HostAutomaton", "SubTrie", "Value"]
 

@@ -18,7 +18,7 @@ from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_
 from guided.kernels import names as kernel
 from guided.schema.formula.formulas import FALSE
 from guided.schema.pushdown.exclusions import Exclusions
-from guided.schema.pushdown.structure import QUOTE, Structure
+from guided.schema.pushdown.structure import Structure
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["KeyFrames"]
@@ -85,7 +85,7 @@ class KeyFrames:
         words = np.zeros((most, -(-len(ends) // 64)), np.uint64)
         count = kernel.fill_names(
             np.frombuffer(data, np.uint8), np.array([0, *accumulate(map(len, texts))], np.int32), np.array(labels, np.int32), ends,
-            QUOTE, other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
+            self._structure.after_name, other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
         )  # fmt: skip
         tables.register(count)
         tables.guard(first, words[:count])
@@ -112,7 +112,7 @@ class KeyFrames:
                     leads_to[source], has_changed = more, True
         rows[alive] += first
         for state in accepting:
-            rows[state, QUOTE] = self.done(int(automaton.labels[state]))
+            rows[state, self._structure.after_name] = self.done(int(automaton.labels[state]))
         tables.controls(rows)
         is_broad = (rows != DEAD).sum(axis=1) > MANY
         tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)

@@ -28,7 +28,7 @@ from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
@@ -37,8 +37,7 @@ from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.pushdown.value_starts import ValueStarts, valuation_at_close
 from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
-from guided.schema.strings.notation import Notation
-from guided.schema.strings.overlay import has_one_body
+from guided.schema.strings.notation import in_json
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import OTHER
 
@@ -200,6 +199,7 @@ class SchemaMachine:
                 self.value_starts.end_of,
                 self.value_starts.text_starts,
                 self.value_starts.closings,
+                self.value_starts.openings,
                 self.value_starts.distinguished,
                 self.value_starts.is_in_string,
                 self.value_starts.valuation_of,
@@ -368,7 +368,7 @@ class SchemaMachine:
         after = self._cells[reaction.pushes]
         if after is None or after.is_named:
             return reaction
-        named = after._replace(state=after.state.with_last(_name(data)), is_named=True)
+        named = after._replace(state=after.state.with_last(self._name(data)), is_named=True)
         return reaction._replace(pushes=self._cell(named))
 
     def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
@@ -384,8 +384,8 @@ class SchemaMachine:
 
     def distinctness_key(self, cell: int, data: bytes) -> tuple[bool, str]:  # noqa: ARG002 - the protocol's signature
         """Return whether the key has a single spelling, and its name; later keys are compared by both."""
-        name = _name(data)
-        return has_one_body((name,), self.context.options.escapes), name
+        name = self._name(data)
+        return self.context.has_one_body((name,)), name
 
     def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
         content = self._cells[cell]
@@ -395,15 +395,16 @@ class SchemaMachine:
         if valuation is None:
             return self._after_name(action, cell, data)
         self.formulas.spend(len(data))
-        item = parse_json(data.strip(b" \t\n\r,"), parse_float=exact_decimal)
+        item = parse_json(in_json(data.strip(b" \t\n\r,"), self.context.notation), parse_float=exact_decimal)
         state = content.state.with_valuation(content.observed, valuation)
         if state is None:
             return None
         return self.structure.entered(self.structure.array_done, 1, self._cell(OpenContainer(state.with_last(item))))
 
-
-def _name(data: bytes) -> str:
-    """Return the name that a key spells. ``data`` may begin with what precedes the key."""
-    name = parse_json(data[data.index(b'"') :])
-    assert isinstance(name, str)
-    return name
+    def _name(self, data: bytes) -> str:
+        """Return the name that a key spells. ``data`` may begin with what precedes the key."""
+        if not self.structure.has_quoted_names:
+            return data.lstrip(b"{,")[:-1].decode()
+        name = parse_json(data[data.index(b'"') :])
+        assert isinstance(name, str)
+        return name

@@ -247,7 +247,8 @@ class Shortest:
         for kind, word in LITERALS.items():
             if context.typed(formula, kind) == TRUE and all(context.alphabet[byte] for byte in word):
                 found.append(_Choice(len(word), (), kind))
-        for kind, quotes in (("number", 0), ("string", 2)):
+        notation = context.options.notation
+        for kind, quotes in (("number", 0), ("string", 2 if notation is None else len(notation.opening.encode()) + 1)):
             typed = context.typed(formula, kind)
             if typed != FALSE and self._satisfiability.can_be(kind, typed):
                 length = self._leaf_length(kind, typed)

@@ -16,7 +16,7 @@ The actions, to which cells react, are ``value_done`` (a value without observed 
 `guided.schema.pushdown.layout` determines where whitespace is allowed, and how much.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import END_ACTION, PushdownTables, Reaction, action_entry
 from guided.kernels import frames as kernel
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import AFTER_NAME, NAMES, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.automaton import number_automaton
@@ -71,6 +71,10 @@ class Structure:
         Whether registers can count the code points of ``string``.
     after_number : bytes
             Bytes that may follow a number.
+    opening : bytes
+        The text before a string.
+    after_name : int
+        The byte that ends the name of a member. If it is not a quote, names have none, and the value follows.
     """
 
     tables: PushdownTables
@@ -97,6 +101,13 @@ class Structure:
     array_done: int
     number: int
     integer: int
+    opening: bytes
+    after_name: int
+
+    @property
+    def has_quoted_names(self) -> bool:
+        """Whether names of members are JSON strings."""
+        return self.after_name == QUOTE
 
     @property
     def of_objects(self) -> tuple[int, ...]:
@@ -117,32 +128,33 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
     spaces = spaces_of(options, letters, whitespace_states)
     tables = PushdownTables()
     value_done, value_done_again = tables.action(), tables.action(again=True)
+    notation = options.notation
     names = ("key_start", "comma", "close_object", "close_array", "close_empty")
-    actions = {name: tables.action() for name in names}
+    # Why again: a name without quotes begins with the byte that begins a member.
+    actions = {name: tables.action(again=name == "key_start" and notation is not None) for name in names}
     other_key_done = tables.action(label=0)
     end = tables.control(dead_row())
 
     after = _AFTER_NUMBER + after_number
-    numbers = [
+    number, integer = (
         _number(tables, options, letters, action_entry(value_done_again), after, formula)
         for formula in (TRUE, _INTEGER)
-    ]
-    leaf = string_automaton(Formulas(), (TRUE,), options, Limits())
-    body = leaf.automaton.within(letters)
+    )
+    body = string_automaton(Formulas(), (TRUE,), replace(options, notation=None), Limits()).automaton.within(letters)
+    key_body = body if notation is None else _names(options).within(letters)
+    after_name = QUOTE if notation is None else ord(AFTER_NAME)
     first = tables.n_controls
-    rows = body.by_byte()
-    rows[rows >= 0] += first
     is_counting = body.accepting.sum() == 1 and bool(body.accepting[0])
-    for done in (value_done, other_key_done):
+    for automaton, last, done in ((body, QUOTE, value_done), (key_body, after_name, other_key_done)):
         begin = tables.n_controls
-        mine = rows.copy()
-        mine[mine >= 0] += begin - first
-        mine[body.accepting, QUOTE] = action_entry(done)
-        tables.controls(mine)
-        for state in range(len(mine)):
+        rows = automaton.by_byte()
+        rows[rows >= 0] += begin
+        rows[automaton.accepting, last] = action_entry(done)
+        tables.controls(rows)
+        for state in range(len(rows)):
             tables.info[begin + state, 1] = (1 if state == 0 else 2) if is_counting and done == value_done else 0
             tables.info[begin + state, 5] = begin + state
-    string, other_key = first, first + len(rows)
+    string, other_key = first, first + body.n_states
     # Label 0 must be allowed for every control of keys, whatever its plan.
     tables.guard(other_key, np.ones((len(rows), 1), np.uint64))
 
@@ -153,16 +165,26 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
     return Structure(
         tables, spaces, lines, letters, body, is_counting, after, end, value_done, value_done_again, actions["key_start"],
         other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
-        *_between(tables, spaces, lines, actions), *numbers,
+        *_between(tables, spaces, lines, actions, key_body if notation else None), number, integer,
+        b'"' if notation is None else notation.opening.encode(), after_name,
     )  # fmt: skip
 
 
+def _names(options: JsonOptions) -> Automaton:
+    """Return the automaton of names without quotes."""
+    formulas = Formulas()
+    names = formulas.conjunction(map(formulas.atom, NAMES))
+    return string_automaton(formulas, (names,), options, Limits(), Notation("", AFTER_NAME)).automaton
+
+
 def _between(
-    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int]
+    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int], names: Automaton | None
 ) -> tuple[int, int, int, int]:
     """Return the positions in an object before its first key, before another key and after a value, and in an array after an item."""
     comma, brace, bracket = (action_entry(actions[name]) for name in ("comma", "close_object", "close_array"))
     before_key = {QUOTE: action_entry(actions["key_start"])} if lines is None else {NEWLINE: action_entry(lines.begin)}
+    if names is not None:
+        before_key = dict.fromkeys(np.flatnonzero(names.by_byte()[0] >= 0).tolist(), action_entry(actions["key_start"]))
     positions: list[dict[int, int]] = [{**before_key, CLOSING["object"]: brace}, before_key]
     if lines is None:
         positions += [{COMMA: comma, CLOSING["object"]: brace}, {COMMA: comma, CLOSING["array"]: bracket}]
@@ -218,7 +240,9 @@ def structure_of(
     ``after_number``: further bytes that may follow a number, ascending, where values are embedded in other texts.
     ``limits``: only ``whitespace_states`` is used.
     """
-    spelling = JsonOptions(whitespace=options.whitespace, numbers=options.numbers, escapes=options.escapes)
+    spelling = JsonOptions(
+        options.whitespace, numbers=options.numbers, escapes=options.escapes, notation=options.notation
+    )
     key = spelling, alphabet, after_number, limits.whitespace_states
     found = _memo.get(key)
     return _memo.put(key, _made(*key)) if found is None else found

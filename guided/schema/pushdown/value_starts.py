@@ -34,10 +34,8 @@ from guided.schema.values.context import SchemaContext
 
 __all__ = ["ValueStarts", "valuation_at_close"]
 
-_LETTERS = {kind: np.frombuffer(letters, np.uint8) for kind, letters in BEGINS.items()}
 # Up to this length, the automaton of strings of which some are excluded may count characters.
 _SHORT = 32
-_KIND_OF = {byte: kind for kind, letters in BEGINS.items() for byte in letters}
 
 
 class TextStart(NamedTuple):
@@ -100,8 +98,8 @@ class ValueStarts:
     frames : dict
         First control of each frame, by type ("text": a whole value in a notation), formulas, and how characters are counted.
     text_starts : dict of int to TextStart
-    closings : dict of int to bytes
-        The rest of the closing text at each control in the one after an array or object.
+    closings, openings : dict of int to bytes
+        The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
     distinguished : dict of int to (int, int)
         The set of constants of each control in a string or number that tells them apart, and its state (`SchemaContext.distinguished`).
     valuation_of : dict of int to int
@@ -130,6 +128,11 @@ class ValueStarts:
         self.formulas = containers.formulas
         self._open, self._is_inexhaustible = open_cell, every_prefix_is_inexhaustible
         self.unsure = DEAD
+        begins = {**BEGINS, "string": structure.opening[:1]}
+        self._letters = {kind: np.frombuffer(letters, np.uint8) for kind, letters in begins.items()}
+        self._kind_of = {byte: kind for kind, letters in begins.items() for byte in letters}
+        self.openings: dict[int, bytes] = {}
+        self._opened: dict[int, int] = {}
         self._has_registers = structure.lines is not None or structure.spaces.is_counted
         self._starts: dict[tuple[ValueQuery, bool], ValueStart] = {}
         # Initial rows of value starts, by the types that may begin there; no entry is computed yet.
@@ -177,7 +180,7 @@ class ValueStarts:
             if row is None:
                 row = self._unknown[types] = dead_row()
                 for kind in types:
-                    row[[byte for byte in BEGINS[kind] if self.structure.alphabet[byte]]] = UNKNOWN
+                    row[[byte for byte in self._letters[kind].tolist() if self.structure.alphabet[byte]]] = UNKNOWN
             found = self._starts[query, is_known] = ValueStart(query, row.copy(), [], is_known)
         return found
 
@@ -269,13 +272,32 @@ class ValueStarts:
             self._fill_distinguished(control)
             return
         start = self.start_of[control]
-        kind = _KIND_OF[byte]
-        letters = _LETTERS[kind]
+        kind = self._kind_of[byte]
+        letters = self._letters[kind]
         entries = self._entries(start.query, kind, start.is_known)
+        if kind == "string" and isinstance(entries, int):
+            entries = self._after_opening(entries)
         start.row[letters] = self._as_actions(entries) if self._has_registers else entries
         rows = self.tables.rows
         for _, states in start.views:
             rows[states[:, None], letters] = start.row[letters]
+
+    def _after_opening(self, entry: int) -> int:
+        """Return the entry of the first byte of the text before a string, where the last byte has ``entry``."""
+        data = self.structure.opening
+        if len(data) == 1 or entry == DEAD:
+            return entry
+        found = self._opened.get(entry)
+        if found is None:
+            found = entry
+            for at in reversed(range(1, len(data))):
+                row = dead_row()
+                if self.structure.alphabet[data[at]]:
+                    row[data[at]] = found
+                found = self.tables.control(row)
+                self.openings[found] = data[at:]
+            self._opened[entry] = found
+        return found
 
     def _as_actions(self, entries: int | Int32Array) -> int | Int32Array:
         """Return the same entries as actions, which registers do not count."""
@@ -412,6 +434,8 @@ class ValueStarts:
         formula, context = self.context.typed(rest, kind), self.context
         if formula == FALSE:
             return DEAD
+        if kind == "string" and context.notation is not None:
+            return None
         if kind not in ("string", "number") or not context.has_more(kind, formula, self.formulas.count_among(values)):
             return None
         if kind == "string":
@@ -467,7 +491,7 @@ class ValueStarts:
         return self._entries_of_number(first)
 
     def _entries_of_number(self, first: int) -> Int32Array:
-        entries: Int32Array = self.tables.rows[first, _LETTERS["number"]]
+        entries: Int32Array = self.tables.rows[first, self._letters["number"]]
         return entries
 
     def _frame(self, kind: str, wanted: tuple[int, ...], counts: CountedStrings | None = None) -> int:
@@ -545,6 +569,8 @@ class ValueStarts:
         """Return the first control after a key whose value has this query."""
         lines = self.structure.lines
         value = self.value(query) if lines is None else self._indented(self._start(query))
+        if not self.structure.has_quoted_names:
+            return value
         found = self._colons.get(value)
         if found is None:
             row = dead_row()

@@ -69,6 +69,10 @@ class Witness:
         self._formulas = parts.containers.formulas
         self._shortest = Shortest(parts.containers)
         structure = parts.structure
+        # A byte that begins a name without quotes.
+        begins = np.flatnonzero(parts.tables.rows[structure.object_next] <= ACTION)
+        self._names_at = -1 if structure.has_quoted_names or not len(begins) else int(begins[0])
+        self._before_name, self._after_name = (b'"', b":") if structure.has_quoted_names else (b"", b"")
         # Whether no whitespace is needed between two tokens.
         self._is_tight = structure.lines is None and 0 in structure.spaces.accepting
         self._targets: dict[tuple[int, TargetValuations], TargetValuations] = {}
@@ -126,8 +130,9 @@ class Witness:
         text = parts.text_starts.get(control)
         if text is not None:
             return self._of_text(control, text)
-        if control in parts.closings:
-            return parts.closings[control]
+        fixed = parts.closings.get(control) or parts.openings.get(control)
+        if fixed is not None:
+            return fixed
         if parts.in_string(control):
             return self._frame_paths.near_end(control, needed, self.targets(cell, own))
         if parts.in_number(control):
@@ -147,6 +152,13 @@ class Witness:
             return b":"
         if row[COMMA] <= ACTION:
             return self._after_value(cell, own)
+        if self._names_at >= 0 and row[self._names_at] <= ACTION:
+            content = self._parts.contents[cell]
+            assert content is not None
+            assert content.state.kind == "object"
+            if row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE:
+                return bytes([CLOSING["object"]])
+            return self._in_key(self._parts.keys.start(content.state.table, content.state.others), content, own)
         for begin in (QUOTE, NEWLINE):
             if row[begin] <= ACTION:
                 is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
@@ -232,7 +244,7 @@ class Witness:
         if not self._is_tight or state.kind == "array" or state.remembers():
             return b","
         rest = self._frame_paths.key_rest(self._parts.keys.start(state.table, state.others), state, step)
-        return b"," if rest is None else b',"' + rest + b":"
+        return b"," if rest is None else b"," + self._before_name + rest + self._after_name
 
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
@@ -250,7 +262,8 @@ class Witness:
         labels = positions(needed)[:n]
 
         def begin(label: int) -> tuple[bytes, int]:
-            return b',"' + self._frame_paths.key(state, label) + b":", self._parts.start((rules.value(label),))
+            key = self._before_name + self._frame_paths.key(state, label) + self._after_name
+            return b"," + key, self._parts.start((rules.value(label),))
 
         def after(count: int) -> int:
             past = needed & (2 << labels.item(count - 1)) - 1
@@ -323,7 +336,7 @@ class Witness:
         if kind in LITERALS:
             return LITERALS[kind]
         if kind != "number":
-            return {"string": b'"', "array": b"[", "object": b"{"}[kind]
+            return {"string": self._parts.structure.opening, "array": b"[", "object": b"{"}[kind]
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
         return self._frame_paths.down(leaf, 0, (target,))[0]
 
@@ -393,7 +406,7 @@ class Witness:
         if step != CLOSE:
             rest = self._frame_paths.key_rest(control, state, step)
             if rest is not None:
-                return rest + b":" if self._is_tight else rest
+                return rest + self._after_name if self._is_tight else rest
         found: list[tuple[int, int, bytes]] = []
         for label in self._frame_paths.open_labels(control, state):
             rest = self._frame_paths.key_rest(control, state, label)

@@ -22,14 +22,14 @@ from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, spend_together
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.bodies import spelled
 from guided.schema.strings.combination import Language, evaluate, language
 from guided.schema.strings.languages import ANY_LENGTH, known, steps_of, truth
 from guided.schema.strings.leaf import DIRECT, Leaf
-from guided.schema.strings.notation import Notation, spelled_raw
+from guided.schema.strings.notation import spelled_raw
 from guided.schema.strings.overlay import canonical_body, has_one_body, overlay
 from guided.schema.strings.spelling import SPELLINGS
 
@@ -147,6 +147,7 @@ def _kept(
     formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, notation: Notation | None = None
 ) -> _Made:
     """Return the automaton, and the steps it costs each time (`guided.automata.build.one_budget`), whether made now or earlier."""
+    notation = notation or options.notation
     key = structure(formulas, wanted), notation or options.escapes, limits
     found = _memo.get(key)
     if found is not None:

@@ -1,4 +1,4 @@
-r"""`Notation`: how strings are written that are not JSON strings, such as the text between ``<parameter=city>`` and ``</parameter>``.
+r"""Strings in a `Notation` other than that of JSON, such as the text between ``<parameter=city>`` and ``</parameter>``.
 
 A string is its characters in UTF-8, between an *opening* and a *closing* text. It contains neither the closing text nor one of the
 reserved texts. So the first occurrence of the closing text ends it.
@@ -7,14 +7,19 @@ An automaton of such strings reads the characters and all of the closing text ex
 quote: it is the action that ends the string. So a string has `Notation.n_after` characters more here than its value, and lengths are
 compared with that many more (`guided.schema.values.context`).
 
-Without an opening text a string may look like another value, and begin like an array or object. Then
+With an opening text, strings at any depth are written so, and names of members have no quotes: ``{city:<|"|>Oslo<|"|>}``.
+
+Without one, only a whole value is, and JSON is within arrays and objects. A string may then look like another value, and begin like an
+array or object. So
 
 - a text that spells a number, ``true``, ``false`` or ``null`` *of the type* is this value, not a string: `text_formula` has both;
 - a text that begins with ``[`` is an array if the type has arrays, and one that begins with ``{`` is an object if it has objects.
 """
 
+import json
+import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -28,43 +33,11 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Node
+from guided.schema.formula.atoms import AFTER_NAME, NAMES, Notation
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.combination import Language
 
-__all__ = ["Notation", "Texts", "followed", "operand_of", "spelled_raw", "texts_of"]
-
-
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """The texts around strings.
-
-    Attributes
-    ----------
-    opening : str
-        Before a string; may be empty.
-    closing : str
-        After a string, or after any value if strings have no opening text. Its last character is ASCII, and no proper prefix of it is also
-        the end of it or of a reserved text.
-    reserved : tuple of str
-        Further texts that no string contains.
-    part : {"all", "strings", "others"}
-        Which values there are, if the text before a value tells strings from other values. Those others are JSON.
-    """
-
-    opening: str
-    closing: str
-    reserved: tuple[str, ...] = ()
-    part: Literal["all", "strings", "others"] = "all"
-
-    @property
-    def n_after(self) -> int:
-        """Characters of the closing text that the automaton of strings reads."""
-        return len(self.closing) - 1
-
-    @property
-    def end(self) -> int:
-        """The byte that ends a string."""
-        return ord(self.closing[-1])
+__all__ = ["Texts", "followed", "in_json", "in_notation", "is_name", "operand_of", "spelled_raw", "texts_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +55,7 @@ class Texts:
         return "of numbers"
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _texts: Memo[Texts] = Memo(1024, 1 << 22)
 
 
@@ -164,3 +138,51 @@ def operand_of(found: Language) -> Operand:
         for source, read, target in zip(sources.tolist(), reads.tolist(), table[sources, reads].tolist(), strict=True)
     ]
     return Operand(tuple(edges), tuple(np.flatnonzero(found.accepting).tolist()), len(table), found.steps)
+
+
+def is_name(name: str) -> bool:
+    """Return whether a member may have this name where names have no quotes."""
+    return bool(name) and not any(map(name.__contains__, NAMES[0][1])) and not _SURROGATE.search(name)
+
+
+def in_json(data: bytes, notation: Notation | None) -> bytes:
+    """Return a value in a notation with an opening text as JSON. O(bytes)."""
+    if notation is None or not notation.opening:
+        return data
+    opening, closing, text = notation.opening, notation.closing, data.decode()
+    found: list[str] = []
+    brackets: list[str] = []
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        if text.startswith(opening, at):
+            begin = at + len(opening)
+            end = text.index(closing, begin)
+            found.append(json.dumps(text[begin:end]))
+            at = end + len(closing)
+            continue
+        if letter in "{[":
+            brackets.append(letter)
+        elif letter in "}]":
+            brackets.pop()
+        found.append(letter)
+        at += 1
+        if letter in "{," and brackets[-1:] == ["{"] and text[at : at + 1] != "}":
+            end = text.index(AFTER_NAME, at)
+            found.append(json.dumps(text[at:end]))
+            at = end
+    return "".join(found).encode()
+
+
+def in_notation(value: Any, notation: Notation) -> str:
+    """Return a JSON value in a notation with an opening text."""
+    match value:
+        case str():
+            return f"{notation.opening}{value}{notation.closing}"
+        case dict():
+            members = (f"{name}{AFTER_NAME}{in_notation(one, notation)}" for name, one in value.items())
+            return f"{{{','.join(members)}}}"
+        case list():
+            return f"[{','.join(in_notation(one, notation) for one in value)}]"
+        case _:
+            return json.dumps(value, allow_nan=False)

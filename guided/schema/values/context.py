@@ -5,6 +5,7 @@ options, and the results computed for it so far.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +16,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.formula.atoms import TYPES, JsonOptions
+from guided.schema.formula.atoms import TYPES, JsonOptions, Notation
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.exact import fraction
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
@@ -30,7 +31,7 @@ from guided.schema.strings.distinguished import distinguished_numbers, distingui
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import by_length
 from guided.schema.strings.measure import measure_of
-from guided.schema.strings.notation import Notation, texts_of
+from guided.schema.strings.notation import is_name, texts_of
 from guided.schema.strings.overlay import canonical_body, has_one_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import key_automaton
@@ -83,7 +84,7 @@ class SchemaContext:
         self.options = options
         self.limits = limits
         self.alphabet = alphabet
-        self.notation = notation
+        self.notation = notation = notation or options.notation
         self.has_all_bytes = bool(alphabet.all())
         self.has_ascii = bool(alphabet[0x20:0x7F].all())
         # By type: a formula that holds for every value the alphabet can spell.
@@ -135,9 +136,9 @@ class SchemaContext:
     def constant_set(self, formula: int) -> int | None:
         """Return the set of constants that a formula of a value stands for (`guided.schema.formula.constants`).
 
-        None if it has other conditions than types, or if the alphabet might not spell every constant.
+        None if it has other conditions than types, or if the alphabet or the notation might not spell every constant.
         """
-        if self.lowering.listed.is_empty or formula <= TRUE:
+        if self.lowering.listed.is_empty or formula <= TRUE or self.options.notation is not None:
             return None
         if formula not in self._constant_sets:
             found = self._as_constants(formula)
@@ -382,7 +383,7 @@ class SchemaContext:
         if kind == "number":
             return number_bodies(values)
         texts = without_surrogates(dict.fromkeys(values))
-        return [canonical_body(text) for text in texts] if has_one_body(texts, self.options.escapes) else None
+        return [canonical_body(text) for text in texts] if self.has_one_body(texts) else None
 
     def text_formula(self, root: int, brackets: str) -> int:
         """Return the texts of a value that is a string or another value without members, as a formula over the atoms of strings.
@@ -399,12 +400,16 @@ class SchemaContext:
         if is_any:
             # A text of any other value is that of a string, too.
             return strings
+        return formulas.disjunction((strings, self.others_formula(root)))
+
+    def others_formula(self, root: int) -> int:
+        """Return the texts of numbers, ``true``, ``false`` and ``null`` that a formula of a value allows, as a formula of strings."""
+        formulas, number = self.formulas, self.typed(root, "number")
         words = tuple(word for word in ("false", "null", "true") if self.typed(root, word) == TRUE)
         others = [formulas.atom(("strings", words))] if words else []
-        number = self.typed(root, "number")
         if number != FALSE:
             others.append(formulas.atom(("texts", texts_of(self.leaf("number", (number,)).automaton))))
-        return formulas.disjunction((strings, *others))
+        return formulas.disjunction(others)
 
     def link(self, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
         """Split off the last value of a set built by `Formulas.among`: the set without it, and the value's spellings as this type.
@@ -558,7 +563,7 @@ class SchemaContext:
 
     def with_name(self, names: int, name: str) -> int | None:
         """Add a name to an `among` set of names; None if the name has several spellings (use `extended` then)."""
-        if not has_one_body((name,), self.options.escapes):
+        if not self.has_one_body((name,)):
             return None
         return self.formulas.among(names, self.formulas.atom(("strings", (name,))))
 
@@ -566,7 +571,15 @@ class SchemaContext:
         """Split off the last name of a set built by `with_name`: the set without it, and the name's spelling."""
         node = self.formulas.nodes[names]
         before, last = (node[1], node[2]) if node[0] == "among" else (FALSE, names)
-        return before, [canonical_body(name) for name in self.formulas.nodes[last][1]]
+        return before, [self.body(name) for name in self.formulas.nodes[last][1]]
+
+    def body(self, text: str) -> bytes:
+        """Return the shortest spelling of a string or name, without quotes."""
+        return canonical_body(text) if self.options.notation is None else text.encode()
+
+    def has_one_body(self, texts: Sequence[str]) -> bool:
+        """Return whether each string or name has a single spelling."""
+        return self.options.notation is not None or has_one_body(texts, self.options.escapes)
 
     def extended(self, number: int, name: str) -> int:
         """Return the number of the table with one more name, which it must not contain yet. The name counts as declared."""
@@ -584,8 +597,8 @@ class SchemaContext:
         if len(names) > self.limits.names:
             raise self._too_many_names(len(names))
         self.formulas.spend(len(names))
-        if not patterns and (self.options.escapes == "canonical" or has_one_body(names, self.options.escapes)):
-            ways = tuple(tuple(filter(self.can_spell, spellings(name))) for name in names)
+        if not patterns and (self.options.escapes == "canonical" or self.has_one_body(names)):
+            ways = tuple(tuple(filter(self.can_spell, self._spellings_of(name))) for name in names)
             self._spellings.append(ways)
             self._automata.append(None)
             labels: tuple[tuple[int, int], ...] = ((OTHER, 0), *((i, 0) for i in range(len(names))))
@@ -601,6 +614,11 @@ class SchemaContext:
             spellable = set(np.unique(automaton.labels[automaton.accepting]).tolist())
         index_of = {name: i for i, name in enumerate(names)}
         self._tables.append(KeyTable(names, n_ordered, patterns, labels, frozenset(spellable), index_of))
+
+    def _spellings_of(self, name: str) -> list[bytes]:
+        if self.options.notation is None:
+            return spellings(name)
+        return [name.encode()] if is_name(name) else []
 
     def can_spell(self, data: bytes) -> bool:
         """Return whether the alphabet contains all these bytes."""

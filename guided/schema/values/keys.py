@@ -19,7 +19,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.minimize import canonical
 from guided.kernels import minimize as kernel
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import AFTER_NAME, NAMES, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.automaton import string_automaton, structure
@@ -91,7 +91,7 @@ def key_automaton(
     LimitError
         A budget is exceeded.
     """
-    key = tuple(names), structure(formulas, patterns) if patterns else (), options.escapes, limits
+    key = tuple(names), structure(formulas, patterns) if patterns else (), options.notation or options.escapes, limits
     found = _memo.get(key)
     if found is None:
         found = _made(names, patterns, formulas, options, limits)
@@ -102,6 +102,8 @@ def key_automaton(
 def _made(
     names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
 ) -> KeyLeaf:
+    if options.notation is not None:
+        return _without_quotes(names, patterns, formulas, options, limits)
     base = string_automaton(formulas, (TRUE, *patterns), options, limits)
     start, vectors = (base.automaton, [_PLAIN]) if not patterns else _relabelled(base)
     numbers: Sequence[int] = range(len(names))
@@ -118,6 +120,22 @@ def _made(
         return KeyLeaf(_numbered(laid), tuple(vectors))
     arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
     return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
+
+
+def _without_quotes(
+    names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
+) -> KeyLeaf:
+    declared = [formulas.atom(("strings", (name,))) for name in names]
+    written = formulas.conjunction(map(formulas.atom, NAMES))
+    base = string_automaton(formulas, (written, *declared, *patterns), options, limits, Notation("", AFTER_NAME))
+    found, numbers = base.automaton, {_PLAIN: 0}
+    labels = np.zeros(found.n_states, np.int32)
+    for label in np.unique(found.labels[found.accepting]).tolist():
+        bits = base.bits(label)
+        name = next((i for i in range(len(names)) if bits >> i & 1), OTHER)
+        number = numbers.setdefault(KeyLabel(name, bits >> len(names)), len(numbers))
+        labels[found.accepting & (found.labels == label)] = number
+    return KeyLeaf(Automaton.from_canonical(found.table, found.classes, found.accepting, labels), tuple(numbers))
 
 
 def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
