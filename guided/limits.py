@@ -49,7 +49,7 @@ class Limits:
         computed, except for the results of `Index.explore`, and computes it again on demand.
     call_steps : int
         Elementary steps of one call of an index with a stack: parts of formulas, alternatives of values, steps of completions. The
-        default takes 1 to 3 s of CPU time. The formulas of a whole schema, or its finite automaton (``eager``), may take twice
+        default takes 0.5 to 1.5 s of CPU time. The formulas of a whole schema may take as many, its finite automaton (``eager``) twice
         as many.
     file_bytes : int
         Bytes of a text file (a tokenizer, tool definitions), and of a decompressed spec in an index file; characters of a JSON text,
@@ -114,7 +114,7 @@ class Limits:
     index_bytes: int = 1 << 29
     mask_bytes: int = 1 << 28
     growth_bytes: int = 48 << 20
-    call_steps: int = 500_000
+    call_steps: int = 250_000
     file_bytes: int = 1 << 27
     assertion_depth: int = field(default=50, metadata={"most": 50})
     schema_depth: int = field(default=200, metadata={"most": 200})

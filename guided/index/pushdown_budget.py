@@ -38,7 +38,7 @@ _EVALUATED_BYTES, _PER_EVALUATED, _PER_CLASS = 1 << 22, 600, 150
 # Number of states whose exact bounds are kept.
 _REFINED_KEPT = 4
 # Share of a call's steps (one in this many) for tokens other than the completion's next.
-_SHARE = 4
+_SHARE = 2
 # Up to this many tokens whose result depends on texts are read one by one; of larger classes one representative is read.
 _FEW = 8
 # Maximum number of tokens within an item, of those with an inexact bound, that are tried one by one.

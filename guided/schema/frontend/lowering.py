@@ -44,8 +44,6 @@ _DEEPEST_PART = 16
 _DEEPEST = 32
 # Subschemas of parts that are lowered together with their parent: all of a typical schema, and 0.2 ms of a large one.
 _AT_ONCE = 64
-# Step budget of a whole schema's formulas, in calls of its index.
-_CALLS = 2
 # Most states of an automaton for all spellings of a character: four bytes, or two escapes of six that share a backslash with others.
 _STATES_OF_CHARACTER = 16
 # Limits that every schema was already checked against when it was compiled.
@@ -166,7 +164,7 @@ class Lowering:
         self.options = options
         self.formulas = formulas
         self.limits = limits
-        formulas.steps.limit = _CALLS * limits.call_steps
+        formulas.steps.limit = limits.call_steps
         if (limits.schema_depth, limits.schema_parts) != (_LIMITS.schema_depth, _LIMITS.schema_parts):
             check_levels(schema, limits)
         self.sequence: dict[int, float] = {}
