@@ -58,7 +58,7 @@ def test_other_names_are_not_misspellings(name: str) -> None:
         {"$ref": "#/$defs/a", "propertys": {}, "$defs": {"a": {}}},
         {"properties": {"a": {"$ref": "#/$defs/a", "propertys": {}}}, "$defs": {"a": {}}},
         {"allOf": [{"not": {"if": {"propertys": {}}, "then": False}}]},
-        {"oneOf": [{"const": 1}, {"dependentSchemas": {"a": {"propertys": {}}}}]},
+        {"oneOf": [{"const": 1}, {"type": "object", "dependentSchemas": {"a": {"propertys": {}}}}]},
         {"type": "string", "properties": {"a": {"propertys": {}}}},
         {"$schema": DRAFT[4], "definitions": {"a": {"propertys": {}}}, "$ref": "#/definitions/a"},
         {"$ref": "x:other"},

@@ -473,9 +473,9 @@ class _Search:
         return self.has_value(_Site(Target(tested, place.target.context, place.target.location), name))
 
 
-def _parts(schema: dict[str, Any], context: Context, location: Location) -> Iterator[tuple[str, Target]]:
+def _parts(schema: dict[str, Any] | bool, context: Context, location: Location) -> Iterator[tuple[str, Target]]:
     """Yield the schemas directly below a schema that do not only test or define, each with its keyword."""
-    for keyword, value in schema.items():
+    for keyword, value in () if isinstance(schema, bool) else schema.items():
         how = context.dialect.positions.get(keyword, "")
         parts: Iterable[tuple[Path, Any]] = ()
         if isinstance(value, dict) and how.startswith("map"):
