@@ -7,6 +7,7 @@
 - Arrays returned by the function that created them are C-contiguous and frozen (``writeable=False``), so threads can share them.
 """
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
     "IntegerArray",
     "UInt8Array",
     "UInt64Array",
+    "check_masks",
     "freeze",
     "mask_words",
 ]
@@ -48,3 +50,21 @@ def freeze(array: npt.NDArray[_Scalar], dtype: Any = None) -> npt.NDArray[_Scala
 def mask_words(size: int) -> int:
     """Return the number of words of a token mask over ``size`` logits: ``ceil(size / 32)``."""
     return (size + 31) // 32
+
+
+def check_masks(masks: Iterable[Int32Array], width: int) -> None:
+    """Raise for a mask that allows a token beyond the logits. O(1) for each mask of their width.
+
+    Raises
+    ------
+    ValueError
+        The logits are narrower than the vocabulary of the masks.
+    """
+    whole, rest = divmod(width, 32)
+    for mask in masks:
+        if len(mask) > whole and (int(mask[whole]) & 0xFFFFFFFF) >> rest | int(mask[whole + 1 :].any()):
+            last = 32 * len(mask)
+            raise ValueError(
+                f"the logits have {width:,} columns, and the mask, for {last - 31:,} to {last:,} tokens, allows a token beyond them: "
+                "compile the index for this model's vocabulary"
+            )

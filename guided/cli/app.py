@@ -37,9 +37,9 @@ app = typer.Typer(
 
 def _show_version(value: bool) -> None:
     if value:
-        from importlib.metadata import version
+        from guided.cli.manifest import release
 
-        print(f"guided {version('guided-decoding')}")
+        print(f"guided {release() or '(unknown release)'}")
         raise typer.Exit
 
 

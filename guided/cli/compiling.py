@@ -35,7 +35,7 @@ def compile_specs(
         typer.Argument(
             metavar="[SPEC...]",
             help="Files that hold constraints: .toml and .jsonl (several, named), .regex (one pattern), .choice (one text per line), "
-            ".lark (a grammar), .py and .json (tools).",
+            ".lark (a grammar), .py (tools) and .json (tools or a JSON Schema).",
         ),
     ] = None,
     regex: Annotated[
@@ -168,11 +168,16 @@ def compile_specs(
     return REJECTED if any(outcome.status == FAILED for outcome in ordered) else ACCEPTED
 
 
+def _sizes(outcome: Outcome) -> str:
+    """The states and masks of an index; one that grows with its texts has none before it is explored."""
+    states, masks = outcome.entry["states"], outcome.entry["masks"]
+    return f"{states:,} states  {masks:,} masks" if states else "states on demand"
+
+
 def _show(outcomes: Sequence[Outcome], folder: Path) -> None:
     out, errors = console(), console(to_stderr=True)
-    sizes = ("states", "masks", "bytes")
     rows = [
-        (outcome.status, outcome.name, *(f"{outcome.entry[size]:,} {size}" for size in sizes))
+        (outcome.status, outcome.name, _sizes(outcome), f"{outcome.entry['bytes']:,} bytes")
         for outcome in outcomes
         if outcome.status != FAILED
     ]

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ __all__ = [
     "identity",
     "is_up_to_date",
     "read_manifest",
+    "release",
     "sha256_of",
     "write_manifest",
 ]
@@ -75,8 +76,16 @@ def identity(name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: 
         "vocabulary": vocabulary.fingerprint,
         "tokens": len(vocabulary),
         "format": FORMAT_VERSION,
-        "guided": version("guided-decoding"),
+        "guided": release(),
     }
+
+
+def release() -> str:
+    """The release of guided; empty where it runs without the metadata of its distribution, such as from a copied folder."""
+    try:
+        return version("guided-decoding")
+    except PackageNotFoundError:
+        return ""
 
 
 def file_name(name: str) -> str:
@@ -113,7 +122,12 @@ def write_manifest(folder: Path, entries: Iterable[Entry]) -> None:
 
 
 def is_up_to_date(folder: Path, entry: Entry, current: Mapping[str, Any]) -> bool:
-    """Return whether an entry agrees with ``current``, and its file with the entry. O(bytes of the file)."""
+    """Return whether an entry agrees with ``current``, and its file with the entry. O(bytes of the file).
+
+    Without a known release nothing is up to date.
+    """
+    if not current["guided"]:
+        return False
     if entry.get("status") != "ok" or any(entry.get(key) != value for key, value in current.items()):
         return False
     return sha256_of(folder / file_name(str(entry["name"]))) == entry.get("sha256")

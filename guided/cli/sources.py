@@ -8,7 +8,7 @@ a file ends    holds
 ``.regex``     one pattern; a newline at the end is dropped
 ``.choice``    one text for each line
 ``.py``        functions to call; ``file.py:name,name`` takes some of them
-``.json``      definitions of functions
+``.json``      definitions of functions: a list, or an object with a list ``tools``; any other object is a JSON Schema
 =============  =====================================================================
 
 A file with one spec gives it its own name, without the ending. A source is data, so it can be sent to another process; a spec with the
@@ -181,6 +181,16 @@ def _from_choices(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
     yield Source(Path(given).stem, "choice", [text for text in texts if text], {}, ".", given)
 
 
+def _from_json(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
+    try:
+        document = json.loads(read_text(given))
+    except (OSError, ValueError, RecursionError):
+        # The error is reported with the spec, so that the others are compiled.
+        document = None
+    is_schema = isinstance(document, bool) or (isinstance(document, dict) and "tools" not in document)
+    yield _schema(given, {}, given) if is_schema else _tools(given, options, given)
+
+
 def _from_tools(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
     yield _tools(given, options, given)
 
@@ -192,8 +202,8 @@ def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
     return Source(name, "tools", given, options, ".", place)
 
 
-def _schema(given: str, options: Mapping[str, Any]) -> Source:
-    return Source(_name_of(given), "json_schema", given, options, ".", "--json-schema")
+def _schema(given: str, options: Mapping[str, Any], place: str = "--json-schema") -> Source:
+    return Source(_name_of(given), "json_schema", given, options, ".", place)
 
 
 def _name_of(given: str) -> str:
@@ -219,7 +229,7 @@ ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
     ".choice": _from_choices,
     ".lark": _from_grammar,
     ".py": _from_tools,
-    ".json": _from_tools,
+    ".json": _from_json,
 }
 
 

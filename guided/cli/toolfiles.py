@@ -199,5 +199,5 @@ def _definitions(path: Path) -> list[Any]:
         raise UsageError(f"{path} is not valid JSON: {error}") from error
     found = document.get("tools") if isinstance(document, dict) else document
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise UsageError(f"{path} does not hold a list of tool definitions")
+        raise UsageError(f"{path} does not hold a list of tool definitions; for a JSON Schema, give --json-schema")
     return found

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import Int32Array, IntegerArray, mask_words
+from guided.arrays import Int32Array, IntegerArray, check_masks, mask_words
 from guided.kernels.logits import copy_allowed, fill_refused
 
 __all__ = ["mask_bits", "mask_logits"]
@@ -31,6 +31,11 @@ def mask_logits(logits: npt.NDArray[Any], masks: Sequence[Int32Array]) -> npt.ND
     -------
     ndarray, shape (rows, width)
         A new array of the same type.
+
+    Raises
+    ------
+    ValueError
+        A mask allows a token beyond the logits.
     """
     kind = np.dtype(f"i{logits.dtype.itemsize}")
     infinity = int(np.array(-np.inf, logits.dtype).view(kind))
@@ -51,6 +56,7 @@ def mask_bits(bits: IntegerArray, masks: Sequence[Int32Array], infinity: int, ou
     infinity : int
         Bit pattern of minus infinity.
     """
+    check_masks(masks, bits.shape[1])
     words = np.zeros((len(masks), mask_words(bits.shape[1])), np.int32)
     for row, mask in enumerate(masks):
         words[row, : len(mask)] = mask[: words.shape[1]]

@@ -77,7 +77,7 @@ class MaskStore(ABC):
         Raises
         ------
         ValueError
-            Shapes, types or devices do not match.
+            Shapes, types or devices do not match, or a mask allows a token beyond the logits.
         """
         if scores.dim() != 2 or not self.fits(scores) or len(masks) != len(scores):
             raise ValueError(
@@ -142,7 +142,7 @@ class DeviceMasks(MaskStore):
         fused: bool | None = None,
     ) -> None:
         super().__init__(width, dtype, device)
-        self._rows = MaskRows(mask_words(width), device, max_bytes)
+        self._rows = MaskRows(mask_words(width), device, max_bytes, width)
         self._fused: FusedMasks | None = None
         if fused is None:
             fused = device.type == "cuda" and importlib.util.find_spec("triton") is not None and _kernel_works()

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from guided.arrays import Int32Array
+from guided.arrays import Int32Array, check_masks
 
 __all__ = ["MaskRows"]
 
@@ -32,10 +32,12 @@ class MaskRows:
     Parameters
     ----------
     n_words : int
-        Words of a row; a shorter mask allows nothing beyond its end, a longer one is truncated.
+        Words of a row; a shorter mask allows nothing beyond its end, a longer one may only allow tokens within.
     device : torch.device
     max_bytes : int
         Maximum size of the table, unless one call needs more.
+    width : int, optional
+        Tokens of a row: a mask that allows more raises a ValueError.
 
     Attributes
     ----------
@@ -43,8 +45,9 @@ class MaskRows:
         On the device. Replaced when a call needs more rows.
     """
 
-    def __init__(self, n_words: int, device: torch.device, max_bytes: int) -> None:
+    def __init__(self, n_words: int, device: torch.device, max_bytes: int, width: int | None = None) -> None:
         self._n_words, self._device = n_words, device
+        self._width = 32 * n_words if width is None else width
         self._most = max(1, max_bytes // (4 * n_words))
         self._row_of: dict[int, int] = {}
         self._masks: list[Int32Array] = []
@@ -79,6 +82,7 @@ class MaskRows:
         """Assign a table row to each new mask, and fill those rows."""
         row_of, count = self._row_of, len(self._masks)
         missing = {key: mask for key, mask in wanted.items() if key not in row_of}
+        check_masks(missing.values(), self._width)
         self._reserve(len(wanted), count + len(missing))
         rows = list(range(count, min(count + len(missing), len(self.table))))
         if (taken := len(missing) - len(rows)) > 0:

@@ -4,6 +4,7 @@
 line, a name or neither; the rest is located in the text. Notations of other tools are recognized after Lark has refused the text.
 """
 
+import ast
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,12 @@ _LINE = re.compile(r"\bline (\d+),? column (\d+)")
 # A symbol quoted in one of Lark's messages.
 _QUOTED = re.compile(r"[`'\"<(*{]\s*'?([^\W\d]\w*)\b")
 # Names that are compared to find the one that was meant, and their length.
+# The terminals of Lark's library ``common``.
+_COMMON_TERMINALS = (
+    "CNAME", "CPP_COMMENT", "CR", "C_COMMENT", "DECIMAL", "DIGIT", "ESCAPED_STRING", "FLOAT", "HEXDIGIT", "INT", "LCASE_LETTER", "LETTER",
+    "LF", "NEWLINE", "NUMBER", "SH_COMMENT", "SIGNED_FLOAT", "SIGNED_INT", "SIGNED_NUMBER", "SQL_COMMENT", "UCASE_LETTER", "WORD", "WS",
+    "WS_INLINE",
+)  # fmt: skip
 _NAMES_COMPARED, _LONGEST_NAME = 1_000, 40
 _DEFINED = re.compile(r"[^\W\d]\w*")
 
@@ -121,6 +128,17 @@ class _Text:
         """The defined names, without repeats."""
         return list(dict.fromkeys(head.text for head in self.heads))
 
+    @property
+    def imported(self) -> list[str]:
+        """The names of terminals in ``%import`` statements."""
+        found: list[str] = []
+        is_import = False
+        for token in self.tokens:
+            is_import = token.text == "%import" or (is_import and token.text != "\n")
+            if is_import and token.text.isidentifier() and token.text.lstrip("_")[:1].isupper():
+                found.append(token.text)
+        return found
+
     def around(self, offset: int) -> str:
         """Return the rule or terminal whose definition contains an offset."""
         return next((head.text for head in reversed(self.heads) if head.offset <= offset), WHOLE)
@@ -187,9 +205,9 @@ def refusal(error: Exception, text: str) -> GrammarError:
     if other is not None:
         return other
     if not isinstance(original, LarkError) and getattr(original, "line", None) is None:
-        pattern = _bad_pattern(found)
-        if pattern is not None:
-            return pattern
+        located = _bad_pattern(found) or _ranges(found)
+        if located is not None:
+            return located
     if isinstance(original, GrammarError):
         if original.line is not None:
             return original
@@ -323,15 +341,32 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
 
 
 def _ranges(found: _Text) -> GrammarError | None:
-    """Return the error of a range whose ends are not single characters."""
+    """Return the error of a range whose ends are not single characters or numbers, or not in their order."""
     for place, token in enumerate(found.tokens[1:-1], 1):
-        ends = found.tokens[place - 1], found.tokens[place + 1]
-        if token.text == ".." and any(not re.fullmatch(r'"(?:[^"\\]|\\.[^"]*)"', end.text) for end in ends):
-            if ends[0].text.isdecimal() or not ends[0].text.startswith('"'):
-                continue
-            rule = found.around(token.offset)
-            return _at(found, 'a range is between two single characters, as in "a".."z"', rule, ends[0].offset)
+        if token.text != "..":
+            continue
+        first, last = found.tokens[place - 1], found.tokens[place + 1]
+        ends = [re.fullmatch(r'"(?:[^"\\]|\\.[^"]*)"', end.text) for end in (first, last)]
+        reason = ""
+        if first.text.isdecimal() and last.text.isdecimal():
+            # Why by their lengths: they may have more digits than Python converts.
+            low, high = ((len(text), text) for text in (first.text.lstrip("0"), last.text.lstrip("0")))
+            reason = "a count is from the lower number to the higher, as in ~1..3" if high < low else ""
+        elif first.text.startswith('"') and None in ends:
+            reason = 'a range is between two single characters, as in "a".."z"'
+        elif None not in ends and _character(first.text) > _character(last.text):
+            reason = 'a range is from the lower character to the higher, as in "a".."z"'
+        if reason:
+            return _at(found, reason, found.around(token.offset), first.offset)
     return None
+
+
+def _character(literal: str) -> str:
+    """Return the character of a literal; the empty string if that is not known."""
+    try:
+        return str(ast.literal_eval(literal))
+    except (SyntaxError, ValueError):
+        return ""
 
 
 def _undefined(match: "re.Match[str]", found: _Text) -> GrammarError:
@@ -347,8 +382,13 @@ def _undefined(match: "re.Match[str]", found: _Text) -> GrammarError:
     others = [other for other in found.names if other.lower() == name.lower()]
     if others:
         advice = f"did you mean {others[0]}? Lower-case names are rules, upper-case names are terminals"
-    elif close := _close(name, found.names, 0.75):
+    elif close := _close(name, [*found.names, *found.imported], 0.75):
         advice = f"did you mean {close[0]}?"
+    elif is_terminal and (close := _close(name, _COMMON_TERMINALS, 0.75)):
+        is_exact = close[0] == name
+        advice = (
+            f"add `%import common.{name}`" if is_exact else f"did you mean {close[0]}? Add `%import common.{close[0]}`"
+        )
     elif is_terminal:
         advice = f"add `{name}: ...`, or `%import common.{name}` if Lark's common terminals have it"
     else:
@@ -462,6 +502,7 @@ _MESSAGES = (
     (re.compile(rf"inside terminals \((?:NonTerminal\(')?(?P<name>{_NAME})(?:'\))? in (?P<terminal>{_NAME})"), _rule_in_terminal),
     (re.compile(rf"Recursion in terminal '(?P<name>{_NAME})'"), _recursion),
     (re.compile(r"^Reduce/Reduce"), _collision),
+    (re.compile(r"^Bad Range for "), lambda _, found: _ranges(found)),
     (re.compile(r"No such file or directory: '(?P<path>[^']*)'"), _import_failed),
 )  # fmt: skip
 

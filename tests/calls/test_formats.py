@@ -470,8 +470,9 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(old: str, new: str, r
 
 
 def test_an_unknown_format_is_named_with_those_there_are() -> None:
-    with pytest.raises(SchemaError, match=r"unknown format 'xml'; known formats are anthropic, .*, json, .*tooldec"):
+    with pytest.raises(SchemaError, match="unknown format 'xml'; ") as caught:
         Tools([get_weather], "xml")
+    assert set(caught.value.reason.partition("known formats are ")[2].split(", ")) == set(format_names())
 
 
 class Color(enum.Enum):

@@ -388,3 +388,62 @@ def test_output_printed_by_tools_is_not_an_answer(folder: Path) -> None:
     done = process("compile", "specs.toml", *VOCABULARY, "--json", "-j", "2", cwd=folder)
     assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["compiled"] * 3
     assert b"hello" in done.stderr
+
+
+PERSON = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+def test_a_json_file_is_a_schema_unless_it_holds_tools(folder: Path) -> None:
+    """The manifest has the kind; each kind of file is told from the others by its content."""
+    definition = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    (folder / "person.json").write_text(json.dumps(PERSON))
+    (folder / "anything.json").write_text("true")
+    (folder / "list.json").write_text(json.dumps([definition]))
+    (folder / "object.json").write_text(json.dumps({"tools": [definition]}))
+    (folder / "number.json").write_text("3")
+    (folder / "broken.json").write_text("{")
+    names = ["person", "anything", "list", "object", "number", "broken"]
+    entries = compile_all(*(f"{name}.json" for name in names), code=1)
+    found = {entry["name"]: (entry["kind"], entry["status"]) for entry in entries}
+    assert found == {
+        "person": ("json_schema", "compiled"),
+        "anything": ("json_schema", "compiled"),
+        "list": ("tools", "compiled"),
+        "object": ("tools", "compiled"),
+        "number": ("tools", "failed"),
+        "broken": ("tools", "failed"),
+    }
+    assert "for a JSON Schema, give --json-schema" in next(
+        entry["error"]["message"] for entry in entries if entry["name"] == "number"
+    )
+
+
+def test_an_index_that_grows_with_its_texts_does_not_look_empty(folder: Path) -> None:
+    (folder / "person.json").write_text(json.dumps(PERSON))
+    line = call("compile", "person.json", *VOCABULARY, "-o", "out").stdout.splitlines()[0]
+    assert line.startswith("compiled  person  states on demand  ")
+    line = call("compile", "person.json", *VOCABULARY, "-o", "explored", "--explore", "4").stdout.splitlines()[0]
+    assert line.startswith("compiled  person  4 states  ")
+
+
+def test_works_without_the_metadata_of_the_distribution(folder: Path) -> None:
+    """A package that runs from a folder: its dependencies are installed, it is not. Nothing is up to date then."""
+    import numpy
+
+    site = folder / "site"
+    site.mkdir()
+    for entry in Path(numpy.__file__).parents[1].iterdir():
+        if "guided" not in entry.name.lower():
+            (site / entry.name).symlink_to(entry)
+    environment = {"PYTHONPATH": os.pathsep.join([str(Path(guided.__file__).parents[1]), str(site)])}
+    command = [sys.executable, "-S", "-m", "guided"]
+    for _ in range(2):
+        done = subprocess.run(
+            [*command, "compile", "--regex", "a", *VOCABULARY, "-o", "out"],
+            capture_output=True, check=False, env={**os.environ, **environment}, text=True,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr, done.stdout.split()[:2]) == (0, "", ["compiled", "regex"])
+    done = subprocess.run(
+        [*command, "--version"], capture_output=True, check=False, env={**os.environ, **environment}, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "guided (unknown release)\n")

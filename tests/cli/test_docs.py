@@ -83,7 +83,8 @@ def test_documented_commands_print_the_documented_output(block: str, tmp_path: P
         env=environment,
         check=False,
     )
-    found = done.stdout.decode()
+    # Kernels that this machine has not compiled yet are announced.
+    found = "".join(line for line in done.stdout.decode().splitlines(keepends=True) if not line.startswith("guided: "))
     assert re.fullmatch(pattern(block), found), found
 
 

@@ -74,6 +74,22 @@ def test_every_store_is_the_definition(kind: type[MaskStore], dtype: torch.dtype
         check(store, odd_scores(random, len(masks), width, dtype), masks)
 
 
+@pytest.mark.parametrize("kind", [HostMasks, DeviceMasks])
+@pytest.mark.parametrize(("width", "token"), [(30, 31), (32, 32), (33, 40), (64, 200)])
+def test_logits_narrower_than_the_vocabulary_are_refused(kind: type[MaskStore], width: int, token: int) -> None:
+    """They were all minus infinity, and the distribution NaN."""
+    mask = np.zeros(8, np.int32)
+    mask[token // 32] = np.uint32(1 << token % 32).astype(np.int32)
+    scores = torch.zeros((1, width))
+    with pytest.raises(ValueError, match=f"the logits have {width} columns"):
+        kind(width, torch.float32, CPU).apply(scores, [mask])
+    assert not scores.any()
+    # Padding of the vocabulary is allowed.
+    mask[:] = 0
+    mask[0] = 2
+    assert torch.isfinite(kind(width, torch.float32, CPU).apply(scores, [mask])).sum() == 1
+
+
 @given(st.data())
 def test_rows_are_distinguished_and_old_masks_may_be_dropped(data: st.DataObject) -> None:
     """Few bytes, so that masks come and go, in calls that repeat them in any order."""

@@ -7,6 +7,7 @@ import pytest
 
 import guided
 from guided.errors import GrammarError, LimitError
+from guided.lalr.refusals import _COMMON_TERMINALS
 from guided.resources import grammar_path
 
 MISTAKES = {
@@ -43,6 +44,27 @@ MISTAKES = {
     "defined twice": ('start: "a"\nstart: "b"', "start", 2, 1, "defined twice"),
     "undefined ignored": ('start: "a"\n%ignore WS', "WS", 2, 9, "not defined"),
     "range of strings": ('start: "a".."bc"', "start", 1, 8, "single characters"),
+    "reversed range": (
+        'start: a\na: "x" A\nA: "c" | ("z".."a")+',
+        "A",
+        3,
+        11,
+        "from the lower character to the higher",
+    ),
+    "reversed range in a rule": ('start: "a".."b" x\nx: "z".."a"', "x", 2, 4, "from the lower character to the higher"),
+    "reversed range of escapes": ('start: A\nA: "a".."\\x01"', "A", 2, 4, "from the lower character to the higher"),
+    "reversed counts": ('start: a~3..1 "b"\na: "x"', "start", 1, 10, "from the lower number to the higher"),
+    "reversed counts in a terminal": ('start: A\nA: "x"~10..9', "A", 2, 8, "from the lower number to the higher"),
+    "misspelled terminal": ("start: NUMBR\nNUMBER: /1/", "NUMBR", 1, 8, "did you mean NUMBER?"),
+    "misspelled import": ("start: a\na: NUMBR\n%import common.NUMBER", "NUMBR", 2, 4, "did you mean NUMBER?"),
+    "misspelled common terminal": (
+        "start: ESCAPED_STRNG",
+        "ESCAPED_STRNG",
+        1,
+        8,
+        "Add `%import common.ESCAPED_STRING`",
+    ),
+    "common terminal": ("start: INT", "INT", 1, 8, "add `%import common.INT`"),
     "semicolon": ('start: "a";', "start", 1, 11, "ends at the end of its line"),
     "single quotes": ("start: 'a'", "start", 1, 8, "double quotes"),
     "alias in upper case": ('start: "a" -> Foo', "start", 1, 15, "lowercase"),
@@ -176,3 +198,11 @@ def test_errors_of_an_imported_file_name_no_line_of_the_importing_one(tmp_path: 
     with pytest.raises(GrammarError) as caught:
         guided.Grammar(tmp_path / "own.lark")
     assert caught.value.line != 5
+
+
+def test_the_common_terminals_are_those_of_lark() -> None:
+    import lark
+
+    text = (Path(lark.__file__).parent / "grammars" / "common.lark").read_text(encoding="utf-8")
+    defined = {line.partition(":")[0].strip() for line in text.splitlines() if line[:1].isupper() and ":" in line}
+    assert defined == set(_COMMON_TERMINALS)

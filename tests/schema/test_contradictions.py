@@ -178,6 +178,7 @@ def test_a_contradiction_that_no_value_needs_is_a_note(case: tuple[dict[str, Any
         ({"type": "string", "oneOf": [{"type": "string"}, {"type": "number"}]},
          ["values never satisfy /oneOf/1: it contradicts the keywords beside oneOf"]),
         ({"properties": {"a": False, "b": {"not": {}}}, "additionalProperties": False}, []),
+        (True, []),
         ({"$defs": {"unused": ZIP}, "not": ZIP, "if": ZIP, "then": ZIP}, []),
         ({"items": ZIP}, ["no value satisfies /items, so texts never have it (at /items, minLength, maxLength)"]),
         ({"properties": {str(i): ZIP for i in range(12)}}, ["more parts of the schema have no value"]),

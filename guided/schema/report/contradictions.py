@@ -301,7 +301,7 @@ class _Search:
         while todo:
             schema, location = todo[-1].schema, todo[-1].location
             context = lowering.references.entered(schema, todo.pop().context, location)
-            if id(schema) in seen:
+            if not isinstance(schema, dict) or id(schema) in seen:
                 continue
             seen.add(id(schema))
             possible: list[Target] = []
