@@ -13,12 +13,12 @@ from functools import lru_cache
 from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
 from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
-from guided.calls.formats.format import LABEL, Format
+from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
 from guided.calls.pythonic import pythonic
-from guided.calls.raw import raw, raw_apart
+from guided.calls.raw import is_better_by_schema, raw, raw_apart
 from guided.calls.scalars import string
 from guided.calls.schema import SchemaType, type_of_annotation
 from guided.calls.strings import any_text, spell_text
@@ -70,13 +70,13 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
                 raise SchemaError(reason, f"/{tool}", "parameters")
             return ArgumentList((), None, (), parameter.type)
         with placed(pointer):
-            kind, text = _written_types(parameter.type, parameter.label, form, pointer)
+            kind, text = _written_types(_lowered(parameter, form), parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
             positional.append(Slot(parameter.name, parameter.label, kind, i <= last))
         else:
-            if not form.is_quoted and not LABEL.fullmatch(parameter.label):
+            if not form.can_name(parameter.label):
                 raise SchemaError(f"format {form.name!r} cannot write this name: it needs quotes", pointer, "name")
             if parameter.kind == "variadic":
                 kind, text = _listed(kind, pointer), None
@@ -94,6 +94,14 @@ def check_name(tool: str, form: Format) -> None:
             f"/{tool}",
             "name",
         )
+
+
+def _lowered(parameter: Parameter, form: Format) -> ValueType | SchemaType:
+    """The type of a parameter: by its schema if a pattern of its raw strings would be large, or could not be written."""
+    kind = parameter.type
+    if parameter.by_schema is None or form.values != "raw" or not isinstance(kind, ValueType) or kind.is_bare:
+        return kind
+    return parameter.by_schema() if is_better_by_schema(kind, form) else kind
 
 
 def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaType:

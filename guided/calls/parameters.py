@@ -70,6 +70,8 @@ class Parameter:
         How Python takes it; "whole" stands for all arguments at once, by name.
     description : str
         Text for models and people; may be empty.
+    by_schema : callable or None
+        Makes the type of an annotation by its schema instead of a pattern.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Parameter:
     required: bool
     kind: Kind
     description: str = ""
+    by_schema: Callable[[], SchemaType] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -189,7 +192,8 @@ def of_signature(
             lowered.skip()
         else:
             description = described.get(name, "") or collect(metadata, context.pointer).description
-            lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
+            by_schema = _by_schema(kind, annotation, (), context) if override is None else None
+            lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description, by_schema))
     labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
         if labels.count(label) > 1:
@@ -216,7 +220,8 @@ def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Ma
             lowered.skip()
         else:
             description = collect(metadata, context.pointer).description or described.get(name, "")
-            lowered.add(Parameter(name, name, kind, required, "keyword", description))
+            by_schema = _by_schema(kind, annotation, metadata, context) if override is None else None
+            lowered.add(Parameter(name, name, kind, required, "keyword", description, by_schema))
     return lowered
 
 
@@ -322,15 +327,24 @@ def _of_annotation(annotation: Any, context: AnnotationContext, metadata: Sequen
     try:
         return type_of(annotation, context, metadata)
     except Irregular as error:
-        hint = Annotated[(annotation, *metadata)] if metadata else annotation
         try:
-            return type_of_annotation(hint, error.keyword, context.pointer)
+            return type_of_annotation(_hint(annotation, metadata), error.keyword, context.pointer)
         except Unsatisfiable:
             raise
         except SchemaError as other:
             why = other.reason.partition(":")[0]
             reason = f"{error.reason}; {why}. Tool(..., types={{name: annotation}}) gives another type"
             raise SchemaError(reason, error.pointer, error.keyword) from None
+
+
+def _hint(annotation: Any, metadata: Sequence[Any]) -> Any:
+    return Annotated[(annotation, *metadata)] if metadata else annotation
+
+
+def _by_schema(
+    kind: ValueType | SchemaType, annotation: Any, metadata: Sequence[Any], context: AnnotationContext
+) -> Callable[[], SchemaType]:
+    return partial(type_of_annotation, _hint(annotation, metadata), kind.name, context.pointer, context.caps)
 
 
 def _override(item: Any, context: AnnotationContext) -> ValueType | SchemaType:

@@ -17,12 +17,16 @@ from guided.calls.formats.texts import ending
 from guided.calls.schema import SchemaType
 from guided.calls.strings import any_text
 from guided.calls.values import ValueType, automaton_of
-from guided.errors import SchemaError, shown
+from guided.errors import LimitError, SchemaError, shown
 from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
+from guided.patterns.width import max_width
 from guided.schema.formula.atoms import Notation
 from guided.schema.strings.notation import is_name
 
-__all__ = ["raw", "raw_apart"]
+__all__ = ["is_better_by_schema", "raw", "raw_apart"]
+
+# Longest strings of annotations whose pattern is part of the automaton around the values.
+_LONG = 256
 
 
 def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
@@ -48,11 +52,7 @@ def raw(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) ->
         if not form.quote and ord('"') not in kind.begins:
             return kind
         return _written(kind, notation, form, pointer)
-    if (
-        form.quote
-        and kind.depth
-        and (automaton_of(kind.node).table[:, automaton_of(kind.node).classes[ord('"')]] >= 0).any()
-    ):
+    if form.quote and _nests_strings(kind):
         raise _refused("cannot write arrays or objects that contain strings", form, pointer)
     if kind.strings is None:
         return kind
@@ -83,6 +83,27 @@ def raw_apart(
         reason = "cannot write a value that may be a string, an array or an object: declare one of them"
         raise _refused(reason, form, pointer)
     return _apart(kind, notation)
+
+
+def is_better_by_schema(kind: ValueType, form: Format) -> bool:
+    """Return whether the strings of an annotation need its schema: they are long, or are beside or within arrays and objects."""
+    if form.quote and _nests_strings(kind):
+        return True
+    if kind.strings is None:
+        return False
+    longest = max_width(kind.strings)
+    return kind.depth > 0 or (longest is not None and longest > _LONG)
+
+
+def _nests_strings(kind: ValueType) -> bool:
+    """Return whether arrays or objects of an annotation may hold strings."""
+    if not kind.depth:
+        return False
+    try:
+        automaton = automaton_of(kind.node)
+    except LimitError:
+        return True
+    return bool((automaton.table[:, automaton.classes[ord('"')]] >= 0).any())
 
 
 def _notation(label: str, form: Format) -> Notation:

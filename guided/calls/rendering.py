@@ -24,6 +24,7 @@ from guided.calls.reads import Call
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
+from guided.schema.frontend.json_values import parse_json
 from guided.schema.strings.notation import in_notation
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
@@ -328,9 +329,12 @@ def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
 def _checked(spelled: str, slot: Slot, value: Any) -> str:
     """Return a spelling of a value if it is read back as that value, else raise ValueError."""
     if isinstance(slot.type, SchemaType):
+        # Why JSON: the type may read another object, such as a URL.
         is_spelled = slot.type.scanner().accepts((spelled + slot.type.closing).encode())
+        is_read_back = is_spelled and parse_json(slot.type.in_json(spelled)) == value
     else:
         is_spelled = automaton_of(slot.type.node).accepts(spelled.encode())
-    if not is_spelled or json_value(slot.type.read(spelled)) != value:
+        is_read_back = is_spelled and json_value(slot.type.read(spelled)) == value
+    if not is_read_back:
         raise ValueError(f"{spelled!r} is ambiguous here: it looks like its terminator or like a value of another type")
     return spelled

@@ -138,10 +138,10 @@ class SchemaType:
         LimitError
             An integer has more than ``digits`` digits.
         """
-        written = self._in_json(spelling)
+        written = self.in_json(spelling)
         return parse_json(written) if self.reader is None else self.reader.read(written)
 
-    def _in_json(self, spelling: str) -> str:
+    def in_json(self, spelling: str) -> str:
         """Return a spelling, without the closing text, as JSON."""
         if not self.closing:
             return in_json(spelling.encode(), self.notation).decode()
@@ -314,8 +314,10 @@ def _key_of(schema: Any, document: Any, caps: Caps) -> Hashable:
     return None if len(data) > _LONGEST_KEY or _DOLLAR.search(data) else (data, caps)
 
 
-def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
+def type_of_annotation(annotation: Any, name: str, place: str, caps: Caps = Caps()) -> SchemaType:  # noqa: B008 - frozen
     """Return the type of an annotation that pydantic supports.
+
+    ``caps``: bounds for strings and numbers that have none of their own.
 
     Raises
     ------
@@ -333,6 +335,7 @@ def type_of_annotation(annotation: Any, name: str, place: str) -> SchemaType:
             "JSON Schema has no keyword for this constraint, so it cannot be enforced", f"{place}{pointer}", keyword
         )
     document = value_of(text_of(schema))
+    document = document if caps == Caps() else _capped(document, caps)
     _check(document, "", place, "")
     return SchemaType(name, document, "", reader)
 

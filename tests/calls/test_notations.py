@@ -3,9 +3,10 @@
 import json
 import random
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
+import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -400,3 +401,75 @@ def test_nested_values_between_quote_tokens_are_those_of_the_schema(
             assert render_calls([call], spec.argument_lists, QUOTED, is_alone=True) == text
     if good and not isinstance(spec.lower(Limits()), Automaton):
         check_walk(spec, chance.choice(good), chance)
+
+
+def fetch(url: pydantic.HttpUrl, note: Annotated[str, pydantic.Field(max_length=4096)] = "") -> None:
+    """Fetch a page."""
+
+
+def label(tags: list[str], to: str | list[str] = "", counts: dict[str, int] | None = None) -> None:
+    """Label something."""
+
+
+@pytest.mark.parametrize("name", [*RAW_FORMATS, "gemma", "functiongemma"])
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (fetch, {"url": "https://example.org/" + "a" * 2000, "note": "n" * 4096}),
+        (label, {"tags": ["a", "b c"], "to": ["x"], "counts": {"k": 1}}),
+        (label, {"tags": [], "to": "12", "counts": None}),
+    ],
+)
+def test_long_and_nested_strings_of_annotations_are_read_by_their_schema(
+    name: str, function: Any, arguments: dict[str, Any]
+) -> None:
+    spec = Tools([function], name, tool_choice="required")
+    call = Call(function.__name__, arguments, (0, 0))
+    text = render_calls([call], spec.argument_lists, spec.format, is_alone=True)
+    index = compile_spec(spec, VOCABULARY)
+    assert isinstance(index, Index)
+    assert index.accepts(text)
+    assert function is label or not index.accepts(text.replace("n" * 4096, "n" * 4097))
+    (found,) = parse_text(text, spec)
+    assert isinstance(found, Call)
+    assert found.error is None
+    if function is fetch:
+        assert isinstance(found.arguments["url"], pydantic.HttpUrl)
+    assert {key: str(value) if key == "url" else value for key, value in found.arguments.items()} == arguments
+
+
+def test_caps_hold_for_strings_that_are_read_by_their_schema() -> None:
+    spec = Tools([label], "gemma", tool_choice="required", max_length=3)
+    language = Language(spec)
+    for text, expected in (("abc", True), ("abcd", False)):
+        call = f'<|tool_call>call:label{{tags:[<|"|>{text}<|"|>]}}<tool_call|>'
+        assert language.accepts(call.encode()) == expected
+
+
+REFUSED_NAMES = [
+    ([*RAW_FORMATS, "gemma"], ["", ' "x']),
+    (["qwen-coder", "seed-oss"], ["a>b"]),
+    (["gemma"], ["filter[status]", "created[gte]", "user id", "a:b", "a>b"]),
+]
+
+
+@pytest.mark.parametrize("name", [*RAW_FORMATS, "gemma"])
+@pytest.mark.parametrize(
+    "written", ["$filter", "@type", "a/b", "filter[status]", "created[gte]", "user id", "a:b", "é.ü", "a>b", ' "x', ""]
+)
+def test_names_are_written_where_the_text_after_them_tells_their_end(name: str, written: str) -> None:
+    form = format_named(name)
+    schema = {"type": "object", "properties": {written: {"type": "string"}, "a": {}}, "required": [written]}
+    refused = [name for names, given in REFUSED_NAMES for name in names if written in given]
+    if name in refused:
+        with pytest.raises(SchemaError, match="cannot write this name") as caught:
+            Tools([{"name": "f", "parameters": schema}], name)
+        assert caught.value.pointer == f"/f/{written}"
+        return
+    spec = Tools([{"name": "f", "parameters": schema}], name, tool_choice="required")
+    for arguments in ({written: "x"}, {written: "x", "a": None}):
+        text = render_calls([Call("f", arguments, (0, 0))], spec.argument_lists, form, is_alone=True)
+        assert Language(spec).accepts(text.encode())
+        (found,) = parse_text(text, spec)
+        assert isinstance(found, Call)
+        assert found.arguments == arguments

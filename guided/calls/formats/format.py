@@ -16,16 +16,19 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from guided.calls.formats.texts import BLANKS, least, written
+from guided.calls.formats.texts import BLANKS, ending, least, written
 from guided.calls.values import automaton_of
 from guided.errors import PatternError, SchemaError, shown
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import Notation
+from guided.schema.strings.notation import is_name
 
 __all__ = ["LABEL", "VALUES", "Format"]
 
 # Unquoted parameter names.
 LABEL = re.compile(r"\w[\w.\-]*")
+# Names that tags may have around them.
+_PRINTED = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff](?:[^\x00-\x1f\x7f\ud800-\udfff]*[^\x00-\x20\x7f\ud800-\udfff])?")
 VALUES = ("json", "python", "raw")
 _NAME = re.compile(r"[\w.\-/:]")
 # Characters that may continue a JSON name, number or word, so that none of them may end one.
@@ -195,6 +198,16 @@ class Format:
             and (self.before_key, self.separator.rstrip(BLANKS), self.after_value) == ('"', ",", "")
             and self.after_key.rstrip(BLANKS) == '":'
         )
+
+    def can_name(self, label: str) -> bool:
+        """Return whether the text after a parameter's name determines where it ends."""
+        if self.is_quoted or LABEL.fullmatch(label):
+            return True
+        if self.values != "raw" or not _PRINTED.fullmatch(label):
+            return False
+        # Why without blanks: parsers of the families look for the text after them.
+        ends = [ending(text)[0].strip(BLANKS) for text in (self.after_key, self.after_text_key)]
+        return all((label + end).find(end) == len(label) for end in ends) and (not self.quote or is_name(label))
 
     @property
     def quotes(self) -> Notation | None:
