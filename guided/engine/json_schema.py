@@ -26,6 +26,7 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.lowering import Lowering
+from guided.schema.frontend.references import reachable
 from guided.schema.pushdown.layout import whitespace_pattern
 from guided.schema.pushdown.machine import SchemaMachine
 from guided.schema.report.contradictions import contradiction, impossible
@@ -104,7 +105,7 @@ class JsonSchema(Composable, Generic[T_co]):
     unsupported : {"refuse", "record"}
         Refuse keywords that cannot be enforced, or drop them and list them in ``index.unenforced`` with their JSON Pointers.
     registry : mapping of str to schema, optional
-        Schemas by URI that ``$ref`` may refer to. Nothing is fetched.
+        Schemas by URI that ``$ref`` may refer to. Nothing is fetched, and only those that may be referred to are read.
     operation : str, optional
         Operation of an OpenAPI document, by ``operationId`` or as ``"POST /pets"``.
     engine : {"nested", "lalr"}
@@ -128,6 +129,7 @@ class JsonSchema(Composable, Generic[T_co]):
         The resulting JSON Schema.
     options : JsonOptions
     registry : Mapping of str to schema
+        Those documents of the registry that the schema may refer to.
 
     Raises
     ------
@@ -201,7 +203,7 @@ class JsonSchema(Composable, Generic[T_co]):
         if given.unenforced and unsupported == "refuse":
             pointer, keyword = given.unenforced[0]
             raise SchemaError(_NO_KEYWORD, pointer, keyword)
-        known = dict(registry or {})
+        known = reachable(given.schema, registry or {})
         for name, value in (
             ("schema", given.schema),
             ("options", options),
@@ -255,8 +257,9 @@ class JsonSchema(Composable, Generic[T_co]):
         try:
             content = value_of(data, limits)
             chosen = {"engine": content["engine"], "eager": content.get("eager", False)}
-            spec = cls(True, **content["options"], registry=content["registry"], **chosen)
+            spec = cls(True, **content["options"], **chosen)
             object.__setattr__(spec, "schema", content["schema"])
+            object.__setattr__(spec, "registry", dict(content["registry"]))
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
             object.__setattr__(spec, "_unenforced", unenforced)

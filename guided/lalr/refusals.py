@@ -87,6 +87,27 @@ _OTHER_NOTATIONS = (
     ),
 )
 
+_COMPOSE = "put it beside a grammar with a composition (docs/compositions.md)"
+_LLGUIDANCE = (
+    (
+        re.compile(r"%json\b"),
+        f"%json is llguidance's: a schema is guided.JsonSchema(...); {_COMPOSE}, or write it as rules with its lark()",
+    ),
+    (
+        re.compile(r"%(?:regex|lark)\b"),
+        f"%regex and %lark are llguidance's: use guided.Regex or guided.Grammar and {_COMPOSE}",
+    ),
+    (
+        re.compile(r"\[(?:stop|suffix|capture|lazy|max_tokens|temperature)\b"),
+        "attributes of rules, such as [stop=...], are llguidance's: write `name: ...`, and use guided.Text(stop=...), max_tokens "
+        "and named(...) of compositions (docs/compositions.md)",
+    ),
+    (
+        re.compile(r"<(?:\||\[)"),
+        'special tokens such as <|x|> are llguidance\'s: write the text of the token as a string, "<|x|>"',
+    ),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Token:
@@ -314,8 +335,12 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
     word = re.match(rf"[ \t]*[?!]*({_NAME})", line)
     name = word[1] if word else ""
     lacks_colon = bool(name) and ":" not in line and rule != name and not line.lstrip().startswith(("|", "%"))
+    # What llguidance reads beyond Lark.
+    dialect = next((advice for pattern, advice in _LLGUIDANCE if pattern.match(text, offset)), None)
+    if dialect is not None:
+        reason, rule = dialect, name if rule == WHOLE and name else rule
     # Lark reports the end of the line if something is missing on it.
-    if here in ("", "\n", "\r"):
+    elif here in ("", "\n", "\r"):
         reason = "the line ends too early: a parenthesis is not closed, or something is missing"
     elif here == "'":
         reason = "strings are written in double quotes"

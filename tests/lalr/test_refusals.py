@@ -76,6 +76,18 @@ MISTAKES = {
     "PEG": ('start <- "a" / "b"', "start", 1, 1, "looks like a PEG"),
     "ANTLR": ("grammar Foo;\nr : 'a' ;", "grammar", 1, 1, "ANTLR"),
     "arrow": ('start -> "a"', "start", 1, 1, "colon in place of the arrow"),
+    "llguidance: a schema": ('start: "a" %json {"type": "object"}', "start", 1, 12, "guided.JsonSchema.*composition"),
+    "llguidance: a schema on lines": ('start: %json {\n "type": "object"}', "start", 1, 8, "guided.JsonSchema"),
+    "llguidance: a pattern": ('start: %regex {"substring_chars": "abc"}', "start", 1, 8, "guided.Regex"),
+    "llguidance: a grammar": ('start: %lark {\nstart: "a"\n}', "start", 1, 8, "guided.Grammar"),
+    "llguidance: a stop text": ('start: t\nt[stop="x"]: /a*/', "t", 2, 2, r"guided.Text.stop=...."),
+    "llguidance: a suffix": ('t[suffix="x"]: /a/\nstart: t', "t", 1, 2, r"guided.Text.stop=...."),
+    "llguidance: an attribute": ('start: "a"\nt[max_tokens=3, temperature=0.1]: /a/', "t", 2, 2, "max_tokens"),
+    "llguidance: a capture": ('start[capture]: "a"', "start", 1, 6, "named"),
+    "llguidance: a lazy terminal": ("start: A\nA[lazy]: /x/", "A", 2, 2, "attributes of rules"),
+    "llguidance: a special token": ('start: "a" <|tool|>', "start", 1, 12, "as a string"),
+    "llguidance: a special token first": ('start: <|tool|> "x"', "start", 1, 8, "as a string"),
+    "llguidance: a token by its id": ("start: <[123]>", "start", 1, 8, "as a string"),
     "llguidance": ('%llguidance {}\nstart: "a"\n%json {}', "grammar", 1, 1, "llguidance"),
 }
 

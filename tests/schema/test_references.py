@@ -1,7 +1,11 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from guided.errors import SchemaError
+from guided.engine.json_schema import JsonSchema
+from guided.errors import LimitError, SchemaError
 from guided.schema.frontend.metaschemas import content
+from guided.schema.frontend.references import References, reachable
 from tests.schema.lowered import DRAFT, holds, lowered
 
 INTEGER = {"type": "integer"}
@@ -281,3 +285,99 @@ def test_malformed_anchors_are_refused():
     with pytest.raises(SchemaError) as caught:
         lowered({"$ref": "#x", "$defs": {"a": {"$anchor": 1}}})
     assert (caught.value.pointer, caught.value.keyword) == ("/$defs/a", "$anchor")
+
+
+URIS = [
+    "http://host/a/x",
+    "http://host/x",
+    "http://host/b/x",
+    "http://host/a/y",
+    "http://host/",
+    "urn:x",
+    "urn:y",
+    "x:a/x?q",
+    "x",
+    "a/y",
+]
+REFERENCES = [*URIS, "y", "../x", "../b/x", ".", "..", "./", "?q", "//host/x", "/a/x", "#", "x#/$defs/a", "b/", ""]
+
+
+@given(data=st.data())
+def test_what_a_schema_may_refer_to_is_all_that_is_kept_of_a_registry(data):
+    """With the documents that are kept, references lead where they lead with all of them."""
+
+    def document():
+        found = {
+            "$defs": {"a": {"$ref": data.draw(st.sampled_from(REFERENCES))}},
+            "title": str(data.draw(st.integers(0, 99))),
+        }
+        if data.draw(st.booleans()):
+            found["$id"] = data.draw(st.sampled_from(URIS))
+        if data.draw(st.booleans()):
+            found["$ref"] = data.draw(st.sampled_from(REFERENCES))
+        return found
+
+    schema = document()
+    registry = {uri: document() for uri in data.draw(st.lists(st.sampled_from(URIS), unique=True))}
+    kept = reachable(schema, registry)
+    assert kept.items() <= registry.items()
+
+    def places(documents):
+        """Where all references lead, from the root on."""
+        references = References(schema, documents)
+        found, work = [], [(schema, references.root)]
+        seen = set()
+        while work:
+            item, context = work.pop()
+            for part in (item, *item.get("$defs", {}).values()):
+                if "$ref" not in part or (id(part), id(context)) in seen:
+                    continue
+                seen.add((id(part), id(context)))
+                try:
+                    target = references.resolve("$ref", part["$ref"], references.entered(part, context, ("",)), ("",))
+                except SchemaError as error:
+                    found.append((part["$ref"], error.reason))
+                    continue
+                found.append((part["$ref"], id(target.schema)))
+                if isinstance(target.schema, dict):
+                    work.append((target.schema, target.context))
+        return found
+
+    assert places(kept) == places(registry)
+
+
+def test_documents_that_nothing_refers_to_are_not_read():
+    deep = INTEGER
+    for _ in range(300):
+        deep = {"items": deep}
+    registry = {"http://host/deep": deep, "http://host/item": {"$ref": "other"}, "http://host/other": INTEGER}
+    spec = JsonSchema({"$ref": "http://host/item"}, registry=registry)
+    assert list(spec.registry) == ["http://host/item", "http://host/other"]
+    assert spec.fingerprint == JsonSchema({"$ref": "http://host/item"}, registry=spec.registry).fingerprint
+    assert JsonSchema.from_data(spec.data) == spec
+    with pytest.raises(LimitError, match="schema_depth"):
+        JsonSchema({"$ref": "http://host/deep"}, registry=registry)
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        ({"$ref": "/$defs/X"}, "did you mean '#/$defs/X'?"),
+        ({"$ref": "$defs/X"}, "did you mean '#/$defs/X'?"),
+        ({"$ref": "#$defs/X"}, "did you mean '#/$defs/X'?"),
+        ({"$ref": "X"}, "did you mean '#/$defs/X'?"),
+        ({"$ref": "#X"}, "did you mean '#/$defs/X'?"),
+        ({"$ref": "#/X"}, "did you mean '#/$defs/X'?"),
+        ({"$ref": "#/definitions/X"}, ""),
+        ({"$ref": "/definitions/old"}, "did you mean '#/definitions/old'?"),
+        ({"$ref": "/$defs/none"}, ""),
+        ({"$id": "http://host/folder/root", "$ref": "other.json"}, "read as 'http://host/folder/other.json',"),
+        ({"$id": "http://host/folder/root", "$ref": "/$defs/X"}, "read as 'http://host/$defs/X', is neither"),
+        ({"$id": "http://host/folder/root", "$ref": "/$defs/X"}, "did you mean '#/$defs/X'?"),
+    ],
+)
+def test_references_that_lead_nowhere_are_shown_as_they_are_read_with_what_was_meant(schema, hint):
+    with pytest.raises(SchemaError) as caught:
+        lowered({**schema, "$defs": {"X": INTEGER}, "definitions": {"old": INTEGER}})
+    assert hint in caught.value.reason
+    assert ("did you mean" in caught.value.reason) == ("did you mean" in hint or "$defs/X" in schema["$ref"])

@@ -9,15 +9,16 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from guided.calls.sources import botocore, rest
 from guided.calls.tool import Entry, Tool
-from guided.errors import SchemaError
+from guided.errors import GuidedError, LimitError, PatternError, SchemaError, listed, shown
 from guided.files import gunzip, open_regular, read_open
-from guided.keywords import suggest_keywords
+from guided.keywords import closest, suggest_keywords
 from guided.limits import Limits
 from guided.schema.frontend.json_values import check_levels
 
@@ -26,6 +27,8 @@ __all__ = ["SOURCES", "read_tools"]
 # Sources by kind, for index files.
 SOURCES: Mapping[str, type[rest.Rest] | type[botocore.Service]] = {"rest": rest.Rest, "botocore": botocore.Service}
 _YAML = re.compile(r"\.ya?ml$", re.IGNORECASE)
+# Operations that a warning lists.
+_LISTED = 20
 _GZIP = b"\x1f\x8b"
 
 
@@ -33,7 +36,7 @@ _GZIP = b"\x1f\x8b"
 def read_tools(
     source: str | os.PathLike[str] | Mapping[str, Any] | Iterable[Mapping[str, Any]],
     *,
-    select: Callable[[str, str], bool] | None = None,
+    select: Callable[[str, str], bool] | Iterable[str] | None = None,
     name: Callable[[str, str], str] | None = None,
     send: Callable[[rest.Request], Any] | None = None,
     check: bool = True,
@@ -44,15 +47,15 @@ def read_tools(
     ----------
     source : path, Mapping, iterable or object
         A JSON file or its parsed content, or an object with ``tools``, such as the tool list of an MCP SDK session.
-    select : callable, optional
-        Selects the operations of an API that become tools; receives the key (``GET /pets``, or a service's operation name) and the
-        name.
+    select : iterable of str or callable, optional
+        The operations of an API that become tools: their keys (``GET /pets``, or a service's operation name) or names; or a function
+        that receives key and name and returns whether to take the operation.
     name : callable, optional
         Maps key and name to another name.
     send : callable, optional
         Runs calls of REST operations: receives a `Request` and returns the result. Without it, calls are not run.
     check : bool
-        Whether to lower every tool now, so that errors are raised here. Otherwise each tool is lowered when it is first needed.
+        Whether to lower every tool now. Otherwise each tool is lowered when it is first needed.
 
     Returns
     -------
@@ -62,9 +65,15 @@ def read_tools(
     Raises
     ------
     SchemaError
-        The document has an unknown kind, or a part of it cannot be lowered; with its place.
+        The document has an unknown kind, ``select`` lists what it does not have or what cannot be lowered, or no operation can be
+        lowered; with the place.
     OSError
         The file cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        Operations that cannot be lowered are left out; the warning lists them.
     """
     content: Any
     content, digest = _content(source) if isinstance(source, str | os.PathLike) else (source, None)
@@ -75,22 +84,86 @@ def read_tools(
             raise TypeError(f"a document must be a path, a dict or a list, not {type(content).__name__}")
         return [Tool(item) for item in content]
     check_levels(content)
+    choice = _Choice(select)
     if "openapi" in content or "swagger" in content:
         document = rest.Rest(content)
         _named(document, digest)
         runs = {} if send is None else {"send": send}
-        found = _entries(document, rest.operations(document), select, name, runs)
+        found = _entries(document, rest.operations(document), choice, name, runs)
     elif "operations" in content and "shapes" in content:
         service = botocore.Service(content)
         _named(service, digest)
-        found = _entries(service, botocore.operations(service), select, name, {})
+        found = _entries(service, botocore.operations(service), choice, name, {})
     else:
         return [Tool(item) for item in _definitions(content)]
-    tools = [Tool(entry) for entry in found]
-    if check:
-        for tool in tools:
-            tool.parameters()
+    tools: list[Tool] = []
+    for entry in found:
+        tool = Tool(entry)
+        try:
+            if check:
+                tool.parameters()
+        except (LimitError, PatternError, SchemaError) as error:
+            choice.leave_out(entry.key, error)
+        else:
+            tools.append(tool)
+    choice.tell(bool(tools))
     return tools
+
+
+class _Choice:
+    """Which operations become tools, and what is left out."""
+
+    def __init__(self, select: Callable[[str, str], bool] | Iterable[str] | None) -> None:
+        if isinstance(select, str | bytes | Mapping) or not (
+            select is None or callable(select) or isinstance(select, Iterable)
+        ):
+            raise TypeError(
+                f"select must be a list of keys and names, or a function of both, not {shown(select)}: put a single one in a list"
+            )
+        self._select = select if callable(select) else None
+        self._listed = None if select is None or callable(select) else dict.fromkeys(select, False)
+        self._left_out: dict[str, GuidedError] = {}
+        self._known: list[str] = []
+
+    def has(self, key: str, name: str) -> bool:
+        """Whether an operation is chosen."""
+        self._known += {key, name}
+        if self._listed is None:
+            return self._select is None or self._select(key, name)
+        found = self._listed.keys() & {key, name}
+        self._listed.update(dict.fromkeys(found, True))
+        return bool(found)
+
+    def leave_out(self, key: str, error: GuidedError) -> None:
+        """Leave out an operation, or raise its error if it is listed."""
+        if self._listed is not None:
+            raise error
+        self._left_out[key] = error
+
+    def fail(self, key: str, error: SchemaError) -> None:
+        """Leave out what cannot be read; raise its error if it is listed."""
+        if self._listed is None:
+            self._left_out[key] = error
+        elif any(key in (one, one.partition(" ")[2]) for one in self._listed):
+            raise error
+
+    def tell(self, has_tools: bool) -> None:
+        """Raise the first error if nothing is left; else warn of what is left out, and raise for unknown names."""
+        if self._left_out and not has_tools:
+            raise next(iter(self._left_out.values()))
+        for one, is_found in (self._listed or {}).items():
+            if not is_found:
+                advice = closest(str(one), self._known) or f"; known are {listed(sorted(self._known), 20, 60)}"
+                raise SchemaError(f"the document has no operation {shown(one)}{advice}", "", "select")
+        if self._left_out:
+            shown_ones = [f"{key}: {error}" for key, error in list(self._left_out.items())[:_LISTED]]
+            more = len(self._left_out) - len(shown_ones)
+            shown_ones += [f"and {more:,} more"] * bool(more)
+            warnings.warn(
+                f"left out {len(self._left_out):,} of the operations: {'; '.join(shown_ones)}",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def _named(source: Any, digest: str | None) -> None:
@@ -101,14 +174,18 @@ def _named(source: Any, digest: str | None) -> None:
 
 def _entries(
     source: Any,
-    operations: Iterable[tuple[str, str, str]],
-    select: Callable[[str, str], bool] | None,
+    operations: Iterable[tuple[str, str, str] | tuple[str, SchemaError]],
+    choice: _Choice,
     name: Callable[[str, str], str] | None,
     runs: Mapping[str, Any],
 ) -> list[Entry]:
     found = []
-    for key, usual, description in operations:
-        if select is None or select(key, usual):
+    for operation in operations:
+        if len(operation) == 2:
+            choice.fail(*operation)
+            continue
+        key, usual, description = operation
+        if choice.has(key, usual):
             run = partial(_call, source, key, runs["send"]) if runs else None
             found.append(Entry(usual if name is None else name(key, usual), description, source, key, run))
     return found

@@ -20,13 +20,12 @@ from guided.engine.fingerprints import fingerprint_of
 from guided.errors import SchemaError, shown
 from guided.schema.frontend.bundling import bundled
 from guided.schema.frontend.json_values import text_of
-from guided.schema.frontend.openapi import METHODS, parameters_of, resolved
+from guided.schema.frontend.openapi import FORMS, METHODS, Content, content_of, parameters_of, resolved
 
 __all__ = ["Operation", "Request", "Rest", "operations"]
 
 _IN_PATH = re.compile(r"\{([^{}]+)\}")
 _WORDS = re.compile(r"[^\w.\-/:]+")
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 # Keywords of a Swagger 2 parameter that are not part of its schema.
 _NOT_SCHEMA = frozenset({"name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"})
 _BODY = "body"
@@ -130,7 +129,7 @@ class Operation:
             labels.add(label)
             required = parameter.get("required") is True or where == "path"
             schema = _schema_of(parameter, place, self.document.is_swagger)
-            media = _FORMS[0] if where == "formData" else ""
+            media = FORMS[0] if where == "formData" else ""
             found.append(Argument(label, name, where, schema, required, _text(parameter), media))
         declared = {argument.name for argument in found if argument.where == "path"}
         for name in _IN_PATH.findall(self.path):
@@ -140,9 +139,10 @@ class Operation:
                 )
         if not self.document.is_swagger and operation.get("requestBody") is not None:
             body = resolved(document, operation["requestBody"], f"{self.pointer}/requestBody")
-            media, schema = _content(body)
+            content = content_of(body) or Content("", True, False)
             label = _BODY if _BODY not in labels else f"{_BODY}_in_{_BODY}"
-            found.append(Argument(label, _BODY, _BODY, schema, body.get("required") is True, _text(body), media))
+            required = body.get("required") is True
+            found.append(Argument(label, _BODY, _BODY, content.schema, required, _text(body), content.media))
         return tuple(found)
 
     @property
@@ -218,7 +218,7 @@ class Rest:
             raise SchemaError("paths must map paths to operations", "/paths", "paths")
         self.content = content
         self.is_swagger = "openapi" not in content
-        self.is_older = not str(version).startswith("3.1")
+        self.is_older = self.is_swagger or str(version).split(".")[1:2] in ([], ["0"])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -240,29 +240,24 @@ class Rest:
         return Operation(self, method.lower(), path, f"{_pointer(path)}/{method.lower()}")
 
 
-def operations(document: Rest) -> Iterator[tuple[str, str, str]]:
-    """Yield key, name and description of each operation, in the order of the document.
-
-    Raises
-    ------
-    SchemaError
-        A path is malformed.
-    """
+def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, SchemaError]]:
+    """Yield key, name and description of each operation, in the order of the document; of a malformed one key or path, and the error."""
     for path, given in document.content.get("paths", {}).items():
         if path.startswith("x-"):
             continue
-        item = resolved(document.content, given, _pointer(path))
+        try:
+            item = resolved(document.content, given, _pointer(path))
+        except SchemaError as error:
+            yield path, error
+            continue
         for method in METHODS:
-            operation = item.get(method)
-            if operation is not None:
-                if not isinstance(operation, Mapping):
-                    raise SchemaError(f"an operation must be an object, not {shown(operation)}", _pointer(path), method)
+            operation, key = item.get(method), f"{method.upper()} {path}"
+            if isinstance(operation, Mapping):
                 summary = operation.get("summary") or operation.get("description")
-                yield (
-                    f"{method.upper()} {path}",
-                    _name(operation, method, path),
-                    summary if isinstance(summary, str) else "",
-                )
+                yield key, _name(operation, method, path), summary if isinstance(summary, str) else ""
+            elif operation is not None:
+                reason = f"an operation must be an object, not {shown(operation)}"
+                yield key, SchemaError(reason, _pointer(path), method)
 
 
 def _pointer(path: str) -> str:
@@ -288,22 +283,10 @@ def _schema_of(parameter: Mapping[str, Any], place: str, is_swagger: bool) -> An
     if is_swagger:
         own = {keyword: value for keyword, value in parameter.items() if keyword not in _NOT_SCHEMA}
         return {**own, "type": "string"} if own.get("type") == "file" else own
-    if not isinstance(parameter.get("content"), Mapping):
+    content = content_of(parameter)
+    if content is None:
         raise SchemaError("it has neither a schema nor content", place, "content")
-    return _content(parameter)[1]
-
-
-def _content(holder: Mapping[str, Any]) -> tuple[str, Any]:
-    """Media type and schema of a content: JSON if there is any, then forms, then the first one."""
-    content = holder.get("content")
-    best: tuple[int, str, Any] | None = None
-    for kind, media in content.items() if isinstance(content, Mapping) else ():
-        name = kind.partition(";")[0].strip().lower()
-        is_json = name == "application/json" or name.endswith("+json")
-        rank = 0 if is_json else 1 + _FORMS.index(name) if name in _FORMS else 3
-        if isinstance(media, Mapping) and (best is None or rank < best[0]):
-            best = rank, kind, media.get("schema", True)
-    return ("", True) if best is None else best[1:]
+    return content.schema
 
 
 def _text(holder: Mapping[str, Any]) -> str:

@@ -27,7 +27,9 @@ _FOR_PEOPLE = frozenset({
     "$comment", "contentEncoding", "contentMediaType", "default", "deprecated", "description", "discriminator", "example", "examples",
     "externalDocs", "nullable", "readOnly", "title", "writeOnly", "xml",
 })  # fmt: skip
-_BY_NAME = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef")
+# Keywords of OpenAPI 3.1 and later; those of another draft are none there.
+_BY_NAME = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
+_OF_OTHER_DRAFTS = frozenset({"$recursiveRef", "$recursiveAnchor"})
 
 
 def follow(document: Any, reference: Any, place: str) -> Any:
@@ -46,7 +48,11 @@ def follow(document: Any, reference: Any, place: str) -> Any:
     if reference == "#":
         return document
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        raise SchemaError(f"only references within the document are supported, not {shown(reference)}", place, "$ref")
+        hint = (
+            "; write '#/' before a pointer into it" if isinstance(reference, str) and reference.startswith("/") else ""
+        )
+        reason = f"only references within the document are supported, not {shown(reference)}{hint}"
+        raise SchemaError(reason, place, "$ref")
     found = document
     for part in unquote(reference[2:]).split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
@@ -91,7 +97,9 @@ def bundled(schema: Any, document: Any, place: str, is_older: bool) -> dict[str,
         if is_older and "$ref" in item:
             item = {"$ref": item["$ref"]}
         for keyword, value in item.items():
-            if keyword in _FOR_PEOPLE or keyword.startswith("x-"):
+            if keyword in _FOR_PEOPLE or keyword in _OF_OTHER_DRAFTS or keyword.startswith("x-"):
+                continue
+            if keyword in _BY_NAME and is_older:
                 continue
             if keyword in _BY_NAME and isinstance(value, str):
                 raise SchemaError("references by name ($dynamicRef) are not supported in API documents", place, keyword)

@@ -8,18 +8,20 @@ Complexity: linear in the document; iterative. Nothing is fetched.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from guided.errors import SchemaError, shown
 from guided.schema.frontend.bundling import DRAFT_4, follow
 
-__all__ = ["METHODS", "operation_schema", "parameters_of", "resolved"]
+__all__ = ["FORMS", "METHODS", "Content", "content_of", "operation_schema", "parameters_of", "resolved"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 # Keywords of 3.0 that contain schemas: one, or a list of them.
 _ONE = ("items", "not", "additionalProperties")
 _LISTS = ("allOf", "anyOf", "oneOf")
 _LONGEST_CHAIN = 100
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[str, Any]:
@@ -129,15 +131,44 @@ def resolved(document: Mapping[str, Any], given: Any, pointer: str) -> Mapping[s
 
 
 def _schema_of(holder: Mapping[str, Any], pointer: str) -> Any:
-    """Return the schema of a parameter or body: its own, or that of its JSON content."""
+    """Return the schema of a parameter or body: its own, or that of its content, JSON or a form."""
     if "schema" in holder:
         return holder["schema"]
+    found = content_of(holder)
+    if found is None or not found.is_structured:
+        raise SchemaError("it has neither a schema nor content of JSON or a form", pointer, "content")
+    return found.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a parameter or body in one media type.
+
+    Attributes
+    ----------
+    media : str
+        The media type.
+    schema : dict or bool
+    is_structured : bool
+        Whether it is JSON or a form, whose schema describes the values.
+    """
+
+    media: str
+    schema: Any
+    is_structured: bool
+
+
+def content_of(holder: Mapping[str, Any]) -> Content | None:
+    """Return the content of a parameter or body: JSON if there is any, then forms, then the first one; None if there is none."""
     content = holder.get("content")
+    best: tuple[int, Content] | None = None
     for kind, media in content.items() if isinstance(content, Mapping) else ():
         name = kind.partition(";")[0].strip().lower()
-        if isinstance(media, Mapping) and (name == "application/json" or name.endswith("+json")):
-            return media.get("schema", True)
-    raise SchemaError("it has neither a schema nor content of JSON", pointer, "content")
+        is_json = name == "application/json" or name.endswith("+json")
+        rank = 0 if is_json else 1 + FORMS.index(name) if name in FORMS else 1 + len(FORMS)
+        if isinstance(media, Mapping) and (best is None or rank < best[0]):
+            best = rank, Content(kind, media.get("schema", True), rank <= len(FORMS))
+    return None if best is None else best[1]
 
 
 def _described(schema: Any, holder: Mapping[str, Any]) -> Any:

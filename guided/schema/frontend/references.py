@@ -21,9 +21,50 @@ from guided.schema.frontend.dialects import DEFAULT, dialect_of_vocabularies, kn
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.metaschemas import metaschema
 from guided.schema.frontend.resources import RECURSIVE, Context, Document, Resource, Target, index
-from guided.schema.frontend.uris import resolve_uri, split_fragment
+from guided.schema.frontend.uris import last_segment, resolve_uri, split_fragment
 
-__all__ = ["References"]
+__all__ = ["References", "reachable"]
+
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "$schema"})
+
+
+def reachable(schema: Any, registry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the documents of a registry that a schema may refer to, directly or through others of them.
+
+    A reference keeps its last path segment when it is resolved, whatever its base, so documents are found by that of their key or
+    identifier. O(documents returned + size of the registry's table).
+    """
+    if not registry:
+        return {}
+    by_segment: dict[str, list[str]] = {}
+    for key, document in registry.items():
+        identifier = document.get("$id", document.get("id")) if isinstance(document, Mapping) else None
+        for uri in {key, identifier} if isinstance(identifier, str) else {key}:
+            by_segment.setdefault(last_segment(uri) or "", []).append(key)
+    found: dict[str, Any] = {}
+    work, seen = [schema], set[int]()
+    # The metaschemas refer to each other, and a registry may replace them.
+    wanted = [key for key in registry if "json-schema.org/" in key]
+    while work or wanted:
+        while wanted:
+            key = wanted.pop()
+            if key not in found:
+                found[key] = registry[key]
+                work.append(registry[key])
+        item = work.pop() if work else None
+        if isinstance(item, Mapping | list | tuple):
+            if id(item) in seen:
+                continue
+            seen.add(id(item))
+        if isinstance(item, Mapping):
+            for keyword, value in item.items():
+                if keyword in _REFERENCES and isinstance(value, str):
+                    segment = last_segment(value)
+                    wanted += registry if segment is None else by_segment.get(segment, ())
+            work.extend(item.values())
+        elif isinstance(item, list | tuple):
+            work.extend(item)
+    return {key: found[key] for key in registry if key in found}
 
 
 class References:
@@ -101,7 +142,10 @@ class References:
         if uri:
             resource = self._resource(resolve_uri(context.resource.uri, uri))
         if resource is None:
-            reason = f"{reference!r} is neither in the schema nor in the registry (nothing is fetched)"
+            full = resolve_uri(context.resource.uri, uri)
+            read = f", read as {full!r}," if full != uri else ""
+            hint = self._meant(reference, context)
+            reason = f"{reference!r}{read} is neither in the schema nor in the registry (nothing is fetched){hint}"
             raise SchemaError(reason, pointer_of(location), keyword)
         fragment = unquote(fragment)
         if not fragment:
@@ -114,8 +158,17 @@ class References:
             inner = self._enter(context, resource, resource.dialect)
             found = None if named is None else Target(named[0], inner, named[1])
         if found is None:
-            raise SchemaError(f"{reference!r} cannot be resolved", pointer_of(location), keyword)
+            hint = self._meant(reference, context)
+            raise SchemaError(f"{reference!r} cannot be resolved{hint}", pointer_of(location), keyword)
         return found
+
+    def _meant(self, reference: str, context: Context) -> str:
+        """Advise a reference within the document that lacks its ``#/``, or the holder of a definition."""
+        resource, bare = context.resource, unquote(reference).lstrip("#/")
+        for pointer in (bare, *(f"{holder}/{bare}" for holder in ("$defs", "definitions"))):
+            if bare and self._follow(f"/{pointer}", resource, context, resource.dialect) is not None:
+                return f"; did you mean '#/{pointer}'?"
+        return ""
 
     def _follow(self, pointer: str, resource: Resource, context: Context, dialect: Dialect) -> Target | None:
         """Follow a JSON Pointer through nested resources; only the last one is entered."""

@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["resolve_uri", "split_fragment"]
+__all__ = ["last_segment", "resolve_uri", "split_fragment"]
 
 # RFC 3986, appendix B, without the fragment.
 _PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?", re.DOTALL)
@@ -36,6 +36,15 @@ def resolve_uri(base: str, reference: str) -> str:
         + path
         + (f"?{query}" if query is not None else "")
     )
+
+
+def last_segment(reference: str) -> str | None:
+    """Return the last segment of the path that a reference resolves to; None if its base gives that path."""
+    _, authority, path, query = _split(split_fragment(reference)[0])
+    if not path and authority is None and query is not None:
+        return None
+    segment = path.rpartition("/")[2]
+    return "" if segment in (".", "..") else segment
 
 
 def _split(uri: str) -> tuple[str | None, str | None, str, str | None]:

@@ -13,8 +13,9 @@ from guided.calls.sources.documents import read_tools
 from guided.calls.sources.rest import Request, Rest
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
+from guided.engine.json_schema import JsonSchema
 from guided.errors import CallError, SchemaError
-from tests.calls.languages import Language
+from tests.calls.languages import Language, accepts
 from tests.calls.sources.documents import OPENAPI, SWAGGER
 
 
@@ -240,3 +241,117 @@ def test_a_source_made_of_its_data_gives_the_same_schemas() -> None:
         again = Rest(json.loads(json.dumps(document.data)))
         for tool in read_tools(content):
             assert again.schema(tool.original) == document.schema(tool.original)
+
+
+def document(**operations: Any) -> dict[str, Any]:
+    """A document with an operation ``GET /name`` for each."""
+    return {"openapi": "3.1.0", "paths": {f"/{name}": {"get": operation} for name, operation in operations.items()}}
+
+
+def asking(schema: Any) -> dict[str, Any]:
+    return {"parameters": [{"name": "x", "in": "query", "schema": schema}]}
+
+
+BAD: dict[str, Any] = {
+    "type": asking({"type": "odd"}),
+    "reference": asking({"$ref": "#/components/schemas/none"}),
+    "pointer": asking({"$ref": "/components/schemas/none"}),
+    "name": asking({"$dynamicRef": "#x"}),
+    "pattern": asking({"type": "string", "pattern": "("}),
+    "empty": {"parameters": [{"name": "x", "in": "path", "schema": False}]},
+    "parameter": {"parameters": [{"in": "query"}]},
+    "list": {"parameters": 5},
+    "path": {"parameters": [{"$ref": "#/components/parameters/none"}]},
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_an_operation_that_cannot_be_used_is_left_out_or_raised_where_it_is_listed(name: str) -> None:
+    given = document(good=asking({"type": "integer"}), bad=BAD[name], other={})
+    with pytest.warns(UserWarning, match=r"(?s)left out 1 of the operations: GET /bad: .*get_bad") as warned:
+        tools = read_tools(given)
+    assert [tool.original for tool in tools] == ["GET /good", "GET /other"]
+    assert str(warned[0].filename) == __file__
+    assert len(read_tools(given, select=["GET /good", "get_other"])) == 2
+    assert len(read_tools(given, check=False)) == 3
+    for selected in ("GET /bad", "get_bad"):
+        with pytest.raises(SchemaError, match="get_bad"):
+            read_tools(given, select=["GET /good", selected])
+    with pytest.raises(SchemaError, match="get_bad"):
+        read_tools(document(bad=BAD[name]))
+
+
+@pytest.mark.parametrize("item", [5, {"get": 5}, {"$ref": "#/none"}, {"$ref": "other.json"}])
+def test_a_path_that_cannot_be_read_is_left_out_or_raised_where_it_is_listed(item: Any) -> None:
+    given = {"openapi": "3.1.0", "paths": {"/bad": item, "/good": {"get": {}}}}
+    with pytest.warns(UserWarning, match=r"left out 1 of the operations: (GET )?/bad: "):
+        assert [tool.name for tool in read_tools(given)] == ["get_good"]
+    assert [tool.name for tool in read_tools(given, select=["GET /good"])] == ["get_good"]
+    with pytest.raises(SchemaError) as caught:
+        read_tools(given, select=["GET /bad"])
+    assert caught.value.pointer.startswith("/paths/~1bad")
+
+
+def test_operations_are_selected_by_key_by_name_or_by_a_function() -> None:
+    given = document(a={"operationId": "list_a"}, b={}, c={})
+    choices: list[Any] = [
+        ["list_a", "get_c"],
+        ("GET /a", "GET /c"),
+        {"GET /a": 1, "get_c": 2}.keys(),
+        iter(["list_a", "GET /a", "get_c"]),
+        lambda key, name: key == "GET /a" or name == "get_c",
+    ]
+    for choice in choices:
+        assert [tool.name for tool in read_tools(given, select=choice)] == ["list_a", "get_c"]
+    assert read_tools(given, select=[]) == []
+    with pytest.raises(
+        SchemaError, match=r"the document has no operation 'GET /aa'; did you mean 'GET /a'\?"
+    ) as caught:
+        read_tools(given, select=["GET /aa"])
+    assert caught.value.keyword == "select"
+    for wrong in ("GET /a", b"x", {"GET /a": True}, 5):
+        with pytest.raises(TypeError, match="select must be a list of keys and names, or a function of both"):
+            read_tools(given, select=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0", "3.1", "3.2.0"])
+def test_keywords_of_other_drafts_are_none_in_a_document(version: str) -> None:
+    """``$recursiveRef`` is one of 2019-09 only, and references by name are not of 3.0."""
+    schema: dict[str, Any] = {"type": "integer", "$recursiveRef": "#", "$recursiveAnchor": True, "exclusiveMinimum": 3}
+    if version == "3.0.3":
+        schema |= {"$dynamicRef": "#x", "exclusiveMinimum": True, "minimum": 3, "$anchor": "x"}
+    (tool,) = read_tools({**document(a=asking(schema)), "openapi": version})
+    spec = Tools([tool], tool_choice="required")
+    assert accepts(spec, '{"name": "get_a", "arguments": {"x": 4}}')
+    assert not accepts(spec, '{"name": "get_a", "arguments": {"x": 3}}')
+
+
+FORM = {
+    "type": "object",
+    "properties": {"note": {"type": "string"}, "file": {"type": "string", "format": "binary"}},
+    "required": ["note"],
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "is_structured"),
+    [
+        ({"multipart/form-data": {"schema": FORM}}, True),
+        ({"application/x-www-form-urlencoded": {"schema": FORM}}, True),
+        ({"text/plain": {"schema": False}, "Multipart/Form-Data; charset=utf-8": {"schema": FORM}}, True),
+        ({"multipart/form-data": {"schema": False}, "application/vnd.x+json": {"schema": FORM}}, True),
+        ({"text/plain": {"schema": FORM}}, False),
+    ],
+)
+def test_bodies_of_forms_are_read_by_tools_and_by_schemas(content: Any, is_structured: bool) -> None:
+    given = {"openapi": "3.1.0", "paths": {"/a": {"post": {"requestBody": {"content": content, "required": True}}}}}
+    (tool,) = read_tools(given)
+    spec = Tools([tool], tool_choice="required")
+    assert accepts(spec, '{"name": "post_a", "arguments": {"body": {"note": "x"}}}')
+    assert not accepts(spec, '{"name": "post_a", "arguments": {"body": {}}}')
+    if not is_structured:
+        with pytest.raises(SchemaError, match="neither a schema nor content of JSON or a form"):
+            JsonSchema(given, operation="POST /a")
+        return
+    found = JsonSchema(given, operation="POST /a").schema
+    assert found["properties"]["body"] == FORM
