@@ -17,15 +17,12 @@ BIN := $(VENV)/bin
 KERNEL_TESTS := tests/automata tests/index tests/lalr/test_machine.py tests/vocabulary/test_trie.py
 
 MARKED := slow or model or network or exhaustive
-# Coverage doubles the time of the tests: random ones are measured with few examples only.
-COVERAGE ?=
-COVERED := --cov --cov-report=term:skip-covered
 
 # One process per core: empty it to see prints, or to use a debugger.
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all test-with test-serving hostile lint bench docs site screenshots wheel clean
+.PHONY: help demo test test-rest test-all coverage test-with test-serving hostile lint bench docs site screenshots wheel clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,15 +34,18 @@ demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
 test: $(VENV) ## the default tests: everything that is fast and needs no download (docs/testing.md)
-	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(if $(COVERAGE),$(COVERED)) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(PYTEST_ARGS)
 
-test-rest: $(VENV) ## the other tests, and more examples of the random ones; then those of the kernels with bounds checks
-	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci -m "(hypothesis or $(MARKED)) and not serving" $(PYTEST_ARGS)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci $(wildcard $(KERNEL_TESTS))
+test-rest: $(VENV) ## the other tests; then those of the kernels, with bounds checks
+	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci -m "($(MARKED)) and not serving" $(PYTEST_ARGS)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(wildcard $(KERNEL_TESTS))
 
-test-all: ## all tests, with coverage
-	$(MAKE) test COVERAGE=1
+test-all: ## all tests, with as many random examples as continuous integration takes
+	$(MAKE) test PYTEST_ARGS='--hypothesis-profile=ci $(PYTEST_ARGS)'
 	$(MAKE) test-rest
+
+coverage: $(VENV) ## the default tests with branch coverage, which doubles their time
+	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
 
 test-with: $(WITH)/.stamp ## the default tests with other versions: CONSTRAINTS=tests/constraints/oldest.txt
 	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(PYTEST_ARGS)

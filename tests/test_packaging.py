@@ -312,6 +312,7 @@ def test_make_lists_its_targets_and_knows_them() -> None:
         "test",
         "test-rest",
         "test-all",
+        "coverage",
         "test-with",
         "test-serving",
         "hostile",

@@ -27,7 +27,7 @@ from tests.schema.engine import compiled
 from tests.strategies import regexes, vocabularies
 
 MANY = settings(
-    max_examples=examples(120),
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 BYTES = Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256])

@@ -26,7 +26,7 @@ from tests.profiles import examples
 from tests.schema.engine import BYTES
 
 MANY = settings(
-    max_examples=examples(120),
+    max_examples=examples(80),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 FEW = settings(MANY, max_examples=examples(30))

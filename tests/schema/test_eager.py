@@ -32,7 +32,7 @@ _PERSON = {
 
 
 # Most random schemas allow any JSON somewhere, which needs a stack.
-@settings(max_examples=examples(150, 8), suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=examples(60, 8), suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     schemas(5, about="object", references=False, unique=True),
     vocabularies(_ALPHABET, max_tokens=40, complete=True),

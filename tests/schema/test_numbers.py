@@ -507,7 +507,7 @@ def test_small_tables_are_minimized_as_large_ones(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(25))
 @given(st.data())
 def test_whole_parts_together_are_those_found_one_by_one(data: st.DataObject) -> None:
     w = Writer()
