@@ -1,4 +1,4 @@
-"""The table of masks on a device: what a call asks for lies in it, and what was used longest ago goes first."""
+"""The table of masks on a device: what a call asks for lies in it, and what was sent first is replaced first."""
 
 import numpy as np
 import pytest
@@ -38,21 +38,29 @@ def test_tools_of_calls_are_in_the_table(device: str, data: st.DataObject) -> No
         assert max(before, len(set(call))) <= len(table.table) <= max(before, most, len(set(call)))
 
 
-def test_the_least_recently_used_entry_is_evicted() -> None:
-    """Against a list in the order of use; the first call makes a full table."""
+def test_the_masks_sent_first_are_replaced() -> None:
+    """Rows are filled in a circle; the first calls make a full table."""
     random = np.random.default_rng(0)
     masks = [np.full(N_WORDS, place, np.int32) for place in range(9)]
     table = MaskRows(N_WORDS, torch.device("cpu"), max_bytes=4 * N_WORDS * 5)
-    used, row_of = list(range(5)), {}
-    for place in used:
-        row_of[place] = table.rows([masks[place]])[0]
-    for place in random.integers(0, 9, 300).tolist():
-        if place in used:
-            used.remove(place)
-        else:
-            row_of[place] = row_of.pop(used.pop(0))
-        used.append(place)
-        assert table.rows([masks[place]]).tolist() == [row_of[place]]
+    held, sent = list[int](), 0
+    for place in [*range(5), *random.integers(0, 9, 300).tolist()]:
+        if place not in held:
+            held[sent % 5 : sent % 5 + 1] = [place]
+            sent += 1
+        assert table.rows([masks[place]]).tolist() == [held.index(place)]
+
+
+def test_masks_of_a_call_are_not_replaced_by_the_others_of_the_call() -> None:
+    """Those that lie where the new ones go are sent again."""
+    masks = [np.full(N_WORDS, place, np.int32) for place in range(8)]
+    for known in range(4):
+        table = MaskRows(N_WORDS, torch.device("cpu"), max_bytes=4 * N_WORDS * 4)
+        for place in range(4):
+            table.rows([masks[place]])
+        rows = table.rows([masks[known], *masks[4:7]]).tolist()
+        assert sorted(rows) == [0, 1, 2, 3]
+        assert table.table[rows].tolist() == [masks[place].tolist() for place in (known, 4, 5, 6)]
 
 
 @pytest.mark.parametrize("device", DEVICES)
