@@ -198,7 +198,7 @@ def test_an_editable_install_finds_the_grammars_of_the_checkout(tmp_path: Path) 
 def test_an_install_without_grammars_says_so(installed: Path, tmp_path: Path) -> None:
     bare = tmp_path / "site" / "guided"
     bare.mkdir(parents=True)
-    for name in ("__init__.py", "__init__.pyi", "errors.py", "resources.py"):
+    for name in ("__init__.py", "__init__.pyi", "caching.py", "errors.py", "resources.py"):
         (bare / name).write_bytes((installed / "guided" / name).read_bytes())
     program = (
         "from guided.errors import GrammarError\n"
