@@ -264,6 +264,9 @@ def warm(advance: Callable[[str], None]) -> None:
 @contextmanager
 def _each_kernel(advance: Callable[[str], None]) -> Iterator[None]:
     """Pass on the records of the logger ``guided.kernels``, one for each kernel that was compiled."""
+    from guided.kernels.compiler import without_notice
+
+    without_notice()
     logger, level = logging.getLogger("guided.kernels"), logging.getLogger("guided.kernels").level
     handler = _Lines(advance)
     logger.addHandler(handler)

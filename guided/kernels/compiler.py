@@ -33,9 +33,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from guided.interrupts import deferred
 from guided.kernels.extension import sources_hash
 from guided.locks import Rank, fork_safe, new_lock
-from guided.progress import is_shown, notice, progress
+from guided.progress import announcement, is_shown, progress
 
-__all__ = ["dispatcher", "kernels"]
+__all__ = ["dispatcher", "kernels", "without_notice"]
 
 # Why: a child forked while a thread compiles or loads a kernel could load none.
 fork_safe(global_compiler_lock, Rank.COMPILER)
@@ -67,7 +67,7 @@ def dispatcher(function: Callable[..., Any], is_inlined: bool = False) -> Any:
             _warned = True
             warnings.warn(
                 "guided: no writable cache folder for compiled kernels; they are compiled anew in every process "
-                "(some seconds). Set NUMBA_CACHE_DIR to a writable folder.",
+                "(up to a minute). Set NUMBA_CACHE_DIR to a writable folder.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -147,9 +147,9 @@ class _SafePoints(events.Listener):
 
 
 class _Notice(events.Listener):
-    """Report on a terminal that kernels are being compiled, their number and the time, after the first second."""
+    """Report that kernels are being compiled: on a terminal their number and the time, after a second; elsewhere one line, after two."""
 
-    _PATIENCE = 1.0
+    _PATIENCE, _PATIENCE_ELSEWHERE = 1.0, 2.0
 
     def __init__(self) -> None:
         self._lock = new_lock(Rank.NOTICE)
@@ -158,7 +158,7 @@ class _Notice(events.Listener):
         self._spent = 0.0
         self._timer: threading.Timer | None = None
         self._line: tuple[ExitStack, Callable[[str], None]] | None = None
-        self._noticed = False
+        self.noticed = False
 
     def on_start(self, event: events.Event) -> None:
         if not _is_ours(event):
@@ -169,12 +169,11 @@ class _Notice(events.Listener):
                 self._update()
                 return
             self._began = time.perf_counter()
-            if not is_shown():
-                return
-            if self._spent >= self._PATIENCE:
+            patience = self._PATIENCE if is_shown() else self._PATIENCE_ELSEWHERE
+            if self._spent >= patience:
                 self._show()
             else:
-                self._timer = threading.Timer(self._PATIENCE - self._spent, self._show)
+                self._timer = threading.Timer(patience - self._spent, self._show)
                 self._timer.daemon = True
                 self._timer.start()
 
@@ -196,12 +195,14 @@ class _Notice(events.Listener):
         with self._lock:
             if not self._n_active or self._line is not None:
                 return
-            if not self._noticed:
-                self._noticed = True
-                notice(
-                    "kernels are compiled on first use, which takes some seconds, once on this machine; "
+            if not self.noticed:
+                self.noticed = True
+                announcement(
+                    "kernels are compiled on first use, which takes up to a minute, once on this machine; "
                     "'guided warmup' compiles all of them"
                 )
+            if not is_shown():
+                return
             stack = ExitStack()
             self._line = stack, stack.enter_context(progress(self._text(), elapsed=self._elapsed()))
 
@@ -230,4 +231,10 @@ def _is_ours(event: events.Event) -> bool:
     return event.data["dispatcher"] in _kernels
 
 
-events.register("numba:compile", _Notice())  # type: ignore[no-untyped-call]
+_notice = _Notice()
+events.register("numba:compile", _notice)  # type: ignore[no-untyped-call]
+
+
+def without_notice() -> None:
+    """Omit the line that kernels are being compiled: the caller shows each kernel."""
+    _notice.noticed = True

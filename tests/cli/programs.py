@@ -53,7 +53,8 @@ def errors_of(*arguments: str, stdin: bytes | None = None) -> str:
 
 def process(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
     """The command as a process of its own, ``python -m guided``; ``env`` adds to the environment."""
-    env = {**os.environ, **options.pop("env", {})}
+    # Kernels that this machine has not compiled yet are announced.
+    env = {**os.environ, "GUIDED_PROGRESS": "0", **options.pop("env", {})}
     command = [sys.executable, "-m", "guided", *arguments]
     return subprocess.run(command, capture_output=True, check=False, env=env, **options)
 

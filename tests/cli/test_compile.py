@@ -435,7 +435,10 @@ def test_works_without_the_metadata_of_the_distribution(folder: Path) -> None:
     for entry in Path(numpy.__file__).parents[1].iterdir():
         if "guided" not in entry.name.lower():
             (site / entry.name).symlink_to(entry)
-    environment = {"PYTHONPATH": os.pathsep.join([str(Path(guided.__file__).parents[1]), str(site)])}
+    environment = {
+        "PYTHONPATH": os.pathsep.join([str(Path(guided.__file__).parents[1]), str(site)]),
+        "GUIDED_PROGRESS": "0",
+    }
     command = [sys.executable, "-S", "-m", "guided"]
     for _ in range(2):
         done = subprocess.run(

@@ -93,7 +93,9 @@ def test_says_when_the_compiler_is_switched_off(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 def test_explains_a_missing_extension(tmp_path: Path) -> None:
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "GUIDED_COMPILED_KERNELS": "1", "CC": str(tmp_path / "none")}
+    environment = {
+        "NUMBA_CACHE_DIR": str(tmp_path), "GUIDED_COMPILED_KERNELS": "1", "CC": str(tmp_path / "none"), "GUIDED_PROGRESS": "1",
+    }  # fmt: skip
     done = process("warmup", env=environment)
     first, second, third = done.stdout.decode().splitlines()
     assert "kernels are ready after" in first
