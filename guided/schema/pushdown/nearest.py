@@ -30,7 +30,7 @@ def shortest_by_label(automaton: Automaton) -> Int32Array:
     A label that no text has gets the greatest int32.
     """
     is_edge = automaton.table >= 0
-    indptr = np.zeros(is_edge.size + 1, np.int64)
+    indptr = np.zeros(is_edge.size + 1, np.int32)
     np.cumsum(is_edge, out=indptr[1:])
     distance, queue = np.empty((2, automaton.n_states), np.int32)
     is_start = np.arange(automaton.n_states) == 0
