@@ -4,6 +4,7 @@ A block of ``console`` is run in one shell, in a folder of its own. What a comma
 below it; ``...`` stands for anything on a line.
 """
 
+import ast
 import os
 import re
 import shlex
@@ -132,3 +133,45 @@ EXAMPLES = [
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_the_help_use_ascii_digits(example: str) -> None:
     assert r"\d" not in example or "--ascii" in example
+
+
+def read_from_environment(tree: ast.Module) -> set[str]:
+    """The names of the variables that a module reads or sets in ``os.environ``."""
+    named: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(node, ast.Assign):
+            pairs = [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.comprehension):
+            pairs = [(node.target, node.iter)]
+        for target, value in pairs:
+            for name in ast.walk(target):
+                if isinstance(name, ast.Name):
+                    named.setdefault(name.id, []).append(value)
+
+    def strings(node: ast.expr, depth: int = 4) -> set[str]:
+        found = {
+            each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        }
+        if isinstance(node, ast.Name) and depth:
+            found |= {text for value in named.get(node.id, []) for text in strings(value, depth - 1)}
+        return found
+
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            owner = ast.unparse(node.func)
+            if owner in ("os.getenv", "os.environ.get", "os.environ.setdefault", "os.environ.pop"):
+                found |= strings(node.args[0])
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
+            found |= strings(node.slice)
+    return found
+
+
+def test_each_environment_variable_has_its_row() -> None:
+    """Both ways; names that the code takes from variables are found by their assignments."""
+    package = Path(guided.__file__).parent
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in package.rglob("*.py")]
+    read = {name for tree in trees for name in read_from_environment(tree)}
+    section = DOCUMENT.read_text(encoding="utf-8").partition("## Environment variables")[2].partition("\n## ")[0]
+    assert {line.split("`")[1] for line in section.splitlines() if line.startswith("| `")} == read
