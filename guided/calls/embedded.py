@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from guided.automata.calls import CallAutomaton
 from guided.calls.schema import SchemaType
+from guided.errors import SchemaError
 from guided.patterns.tree import Call, Node
 from guided.schema.pushdown.frames import Frame, Value
 
@@ -27,6 +28,8 @@ class EmbeddedValues:
         """Return the node of a value of a type that begins with one of the given bytes; without bytes, of any value."""
         if self._has_texts and kind.notation is not None and kind.notation.part != "others":
             return kind.texts()
+        if self._has_texts and kind.is_python:
+            raise SchemaError("no grammar is made of nested Python literals", kind.pointer, "engine")
         return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
 
     @property

@@ -22,11 +22,11 @@ from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
-from guided.calls.lowering import argument_list_of, check_name, least_length, rest_tree
+from guided.calls.lowering import argument_list_of, check_name, least_length, options_of, rest_tree
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
-from guided.calls.schema import SchemaType, options_in, type_of_schema
+from guided.calls.schema import SchemaType, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
@@ -51,7 +51,8 @@ _LISTED = 20
 
 _MODULUS = 1 << 256
 # Argument schemas that together contain all text that may surround a value.
-_NUMBER = {"type": "number"}
+# Why also objects: some formats have patterns for single values.
+_NUMBER = {"type": ["number", "object"]}
 _SAMPLES: tuple[dict[str, Any], ...] = (
     {"type": "object", "properties": {}},
     {"type": "object", "properties": {"a": _NUMBER, "b": _NUMBER, "c": _NUMBER}, "required": ["a"]},
@@ -305,9 +306,7 @@ class Inventory:
         VocabularyError
             Every text needs bytes that the alphabet lacks.
         """
-        automaton = Embedding(
-            partial(CallStates, self._parts(limits)), options_in(self.texts.form.quotes), limits, alphabet
-        )
+        automaton = Embedding(partial(CallStates, self._parts(limits)), options_of(self.texts.form), limits, alphabet)
         return Lowered(
             automaton,
             automaton.structure,

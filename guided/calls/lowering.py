@@ -17,14 +17,15 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import Parameter
-from guided.calls.pythonic import pythonic
+from guided.calls.pythonic import is_read_by_schema, pythonic
 from guided.calls.raw import is_better_by_schema, raw, raw_apart
 from guided.calls.scalars import string
-from guided.calls.schema import SchemaType, type_of_annotation
+from guided.calls.schema import PYTHON, SchemaType, options_in, type_of_annotation
 from guided.calls.strings import any_text, spell_text
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, placed
 from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
+from guided.schema.formula.atoms import JsonOptions
 
 __all__ = [
     "after_value",
@@ -36,6 +37,7 @@ __all__ = [
     "label_node",
     "least_length",
     "names_node",
+    "options_of",
     "read_label",
     "rest_tree",
     "value_node",
@@ -97,11 +99,17 @@ def check_name(tool: str, form: Format) -> None:
 
 
 def _lowered(parameter: Parameter, form: Format) -> ValueType | SchemaType:
-    """The type of a parameter: by its schema if a pattern of its raw strings would be large, or could not be written."""
+    """The type of a parameter: by its schema if a pattern would be large, or could not be written."""
     kind = parameter.type
-    if parameter.by_schema is None or form.values != "raw" or not isinstance(kind, ValueType) or kind.is_bare:
+    if parameter.by_schema is None or form.values == "json" or not isinstance(kind, ValueType) or kind.is_bare:
         return kind
-    return parameter.by_schema() if is_better_by_schema(kind, form) else kind
+    needs_schema = is_better_by_schema(kind, form) if form.values == "raw" else is_read_by_schema(kind)
+    return parameter.by_schema() if needs_schema else kind
+
+
+def options_of(form: Format) -> JsonOptions:
+    """The options of values by schema in a format."""
+    return PYTHON if form.values == "python" else options_in(form.quotes)
 
 
 def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaType:

@@ -4,11 +4,13 @@ Numbers are written as in JSON, words are ``True``, ``False`` and ``None``, and 
 they are or with the escapes that JSON and Python share. A text is converted to JSON token by token and parsed as JSON; nothing is
 evaluated.
 
-Arrays of scalars, given by a schema, are lists. Other nested values are those of Python annotations, with double quotes.
+Single values and arrays of them have a pattern. Other nested values, and long strings, are read by their schema
+(`SchemaType.is_python`), with double quotes. So are nested annotations.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,14 +19,16 @@ from guided.automata.nfa import Operand
 from guided.calls.parts import parts_of
 from guided.calls.schema import SchemaType
 from guided.calls.values import COMMA, ValueType, automaton_of
-from guided.errors import SchemaError
+from guided.errors import LimitError, SchemaError
 from guided.patterns.charset import Charset
 from guided.patterns.fold import fold, rebuilt
+from guided.patterns.fold import parts_of as parts_below
 from guided.patterns.parse import parse
-from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, optional, repeat
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Look, Node, alternate, concat, optional, repeat
+from guided.patterns.width import max_width
 from guided.schema.strings.spelling import CANONICAL, lifted
 
-__all__ = ["as_json", "as_python", "pythonic"]
+__all__ = ["as_json", "as_python", "is_read_by_schema", "pythonic"]
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
 # Why the closing quotes are optional: otherwise each unmatched quote would scan the rest of a malformed text.
@@ -35,10 +39,12 @@ _WITH_SURROGATES = parse(r"(?:[^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7])*\\u[dD][89a-fA
 _WITH_WORDS = parse(r"""(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*(?:true|false|null)(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*""")
 _EXCHANGE = {ord("'"): ord('"'), ord('"'): ord("'")}
 _QUOTES = Charset.of([(quote, quote) for quote in _EXCHANGE])
+# Longest strings that have a pattern.
+_LONG = 256
 _PLAIN = frozenset({"type", "items", "minItems", "maxItems"})
 
 
-def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType:
+def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType | SchemaType:
     """Return a type as a format with Python literals writes it.
 
     Parameters
@@ -53,12 +59,62 @@ def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType
     Raises
     ------
     SchemaError
-        Its values nest in a way that the format cannot write.
+        An annotation nests in a way that the format cannot write.
     """
+    if isinstance(kind, SchemaType):
+        return _of_schema(kind)
     try:
         return _pythonic(kind)
     except SchemaError as error:
         raise SchemaError(f"format {name!r} {error.reason}", pointer, error.keyword) from error
+
+
+@lru_cache(maxsize=4096)
+def is_read_by_schema(kind: ValueType) -> bool:
+    """Return whether the pattern of an annotation would be large, or does not exist."""
+    if _is_costly(kind.strings):
+        return True
+    try:
+        _pythonic(kind)
+    except (SchemaError, LimitError):
+        return True
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _of_schema(kind: SchemaType) -> ValueType | SchemaType:
+    """A pattern for single values and arrays of them, in which strings have either quotes; otherwise a schema."""
+    by_schema = replace(kind, plain=kind, is_python=True)
+    inner = kind
+    if parts_of(kind).nests:
+        items = _items(kind)
+        if items is None:
+            return by_schema
+        inner = items
+    if _is_costly(parts_of(inner).strings):
+        return by_schema
+    try:
+        return _pythonic(kind)
+    except LimitError:
+        return by_schema
+
+
+def _is_costly(strings: Node | None) -> bool:
+    """Return whether the pattern of strings that are spelled with escapes would be large: they are long, or have assertions or complements."""
+    if strings is None:
+        return False
+    longest = max_width(strings)
+    if longest is not None and longest > _LONG:
+        return True
+    met = {id(strings): strings}
+    work = [strings]
+    for node in work:  # grows during iteration
+        if isinstance(node, Look | Complement):
+            return True
+        new = {id(part): part for part in parts_below(node) if id(part) not in met}
+        met |= new
+        work += new.values()
+    return False
 
 
 def as_json(text: str) -> str:
@@ -118,19 +174,25 @@ def _node(kind: ValueType | SchemaType) -> Node:
     return alternate(found)
 
 
-def _listed(kind: SchemaType) -> Node:
-    """An array of scalars."""
+def _items(kind: SchemaType) -> SchemaType | None:
+    """Return the type of the items of an array of single values; None for other nested types."""
     schema: Any = kind.document
     for token in kind.pointer.split("/")[1:]:
         schema = schema[token.replace("~1", "/").replace("~0", "~")]
     is_plain = (
         isinstance(schema, dict) and schema.get("type") == "array" and schema.keys() <= _PLAIN and "items" in schema
     )
-    if not is_plain:
-        raise SchemaError("can write arrays of single values only, no objects", "", "types")
-    inner = SchemaType(kind.name, kind.document, f"{kind.pointer}/items")
-    if parts_of(inner).nests:
-        raise SchemaError("can write arrays of single values only, none of arrays or objects", "", "types")
+    inner = SchemaType(kind.name, kind.document, f"{kind.pointer}/items") if is_plain else None
+    return None if inner is None or parts_of(inner).nests else inner
+
+
+def _listed(kind: SchemaType) -> Node:
+    """An array of scalars."""
+    inner = _items(kind)
+    assert inner is not None
+    schema: Any = kind.document
+    for token in kind.pointer.split("/")[1:]:
+        schema = schema[token.replace("~1", "/").replace("~0", "~")]
     item, fewest, most = _node(inner), int(schema.get("minItems", 0)), schema.get("maxItems")
     if most == 0:
         return Literal("[]")

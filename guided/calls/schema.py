@@ -39,6 +39,7 @@ from guided.schema.strings.notation import in_json, operand_of
 from guided.schema.values.context import SchemaContext
 
 __all__ = [
+    "PYTHON",
     "VALUES",
     "SchemaType",
     "ValueScanner",
@@ -55,6 +56,9 @@ _FOR_PEOPLE = frozenset({
     "$comment", "default", "deprecated", "description", "example", "examples", "readOnly", "title", "writeOnly",
 })  # fmt: skip
 _NESTED = frozenset(b"[{")
+# Python reads an escaped surrogate pair as two characters, so there are none.
+PYTHON = replace(VALUES, escapes="canonical", words="python")
+_OF_PYTHON = b'-0123456789"[{TFN'
 _UNQUOTED = b"-0123456789[{tfn"
 _BEGINS = b'-0123456789"[{tfn'
 _DEFINITIONS = frozenset({"$defs", "definitions"})
@@ -95,7 +99,9 @@ class SchemaType:
     notation : Notation or None
         How values are written, if not as JSON.
     plain : SchemaType or None
-        The type with values as JSON, if ``notation`` is given.
+        The type with values as JSON, if they are written otherwise.
+    is_python : bool
+        Whether values are written as Python literals with double quotes.
     """
 
     name: str
@@ -104,6 +110,7 @@ class SchemaType:
     reader: TypeReader | None = None
     notation: Notation | None = None
     plain: "SchemaType | None" = field(default=None, repr=False)
+    is_python: bool = False
 
     @property
     def closing(self) -> str:
@@ -114,11 +121,13 @@ class SchemaType:
     @property
     def options(self) -> JsonOptions:
         """The options of values."""
-        return options_in(self.notation)
+        return PYTHON if self.is_python else options_in(self.notation)
 
     @property
     def value(self) -> Value:
         """What an embedding reads."""
+        if self.is_python:
+            return Value(self.document, self.pointer, _OF_PYTHON)
         if self.notation is None or not self.notation.opening:
             return Value(self.document, self.pointer, b"", self.notation)
         return Value(self.document, self.pointer, _UNQUOTED + self.notation.opening.encode()[:1])
@@ -144,7 +153,7 @@ class SchemaType:
     def in_json(self, spelling: str) -> str:
         """Return a spelling, without the closing text, as JSON."""
         if not self.closing:
-            return in_json(spelling.encode(), self.notation).decode()
+            return in_json(spelling.encode(), self.options).decode()
         assert self.notation is not None
         assert self.plain is not None
         is_string = self.notation.part == "strings" or spelling.startswith('"')

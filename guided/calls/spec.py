@@ -17,11 +17,10 @@ from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.groups import Count
 from guided.calls.inventory import ArgumentLists, Inventory, WritableTypes, rest_frame
-from guided.calls.lowering import call_tree
+from guided.calls.lowering import call_tree, options_of
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import LeftOut, inventory
 from guided.calls.options import choice_of, chosen_tools, positive, reasoning_texts
-from guided.calls.schema import options_in
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
@@ -380,11 +379,11 @@ class Tools(Composable):
         frame = self._frame(limits, continues, must_call)
         if not frame.values:
             return frame.automaton
-        return Template(frame, options_in(self.format.quotes), fingerprint, self.markers, self.notes)
+        return Template(frame, options_of(self.format), fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, continues: bool, must_call: bool = False) -> str:
         frame = self._frame(limits, continues, must_call, has_texts=True)
-        return framed_grammar(frame, options_in(self.format.quotes), limits, names=PARTS).text
+        return framed_grammar(frame, options_of(self.format), limits, names=PARTS).text
 
     def _frame(self, limits: Limits, continues: bool, must_call: bool, *, has_texts: bool = False) -> Frame:
         """The texts around schema values; with ``has_texts``, those in a notation are part of it."""

@@ -61,6 +61,9 @@ _NO_KEYWORD = (
 )
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
+# Options that only values in calls have.
+_OF_CALLS = ("notation", "words")
+
 
 class SchemaOptions(TypedDict, total=False):
     """Keyword arguments of `JsonSchema`."""
@@ -238,7 +241,7 @@ class JsonSchema(Composable, Generic[T_co]):
             {
                 "schema": self.schema,
                 "registry": self.registry,
-                "options": {name: value for name, value in asdict(self.options).items() if name != "notation"},
+                "options": {name: value for name, value in asdict(self.options).items() if name not in _OF_CALLS},
                 "unenforced": self._unenforced,
                 "engine": self.engine,
                 **({"eager": self.eager} if self.eager else {}),

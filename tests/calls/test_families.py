@@ -452,8 +452,6 @@ def test_T16_schemas_hold_in_every_style(name: str, schema: Any, yes: list[Any],
         ("gemma", {"type": "object", "properties": {"a:b": {}}}, "cannot write the name 'a:b' of a member"),
         ("gemma", {"const": '<|"|>'}, "cannot write any value of this type"),
         ("glm", {"enum": ["</arg_value>"]}, "cannot write any value of this type"),
-        ("pythonic", {"type": "object"}, "arrays of single values only"),
-        ("pythonic", {"type": "array", "items": {"type": "array"}}, "none of arrays or objects"),
     ],
 )
 def test_types_that_a_style_cannot_write_are_refused_with_their_place(name: str, schema: Any, reason: str) -> None:

@@ -1,5 +1,6 @@
 """Values in notations other than JSON: texts, masks, budgets and what is read back, against words, jsonschema and each byte alone."""
 
+import ast
 import json
 import random
 from itertools import product
@@ -17,9 +18,10 @@ from guided.automata.stacks import Configuration, Stacks
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.parse import parse_text
+from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
-from guided.calls.schema import SchemaType
+from guided.calls.schema import type_of_schema
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
@@ -370,35 +372,37 @@ NESTED: st.SearchStrategy[Any] = st.recursive(
 )
 
 
+@pytest.mark.parametrize("name", ["quoted", "pythonic"])
 @settings(max_examples=examples(25))
 @given(schema=NESTED, values=st.lists(INSTANCES, min_size=5, max_size=12), chance=st.randoms(use_true_random=False))
-def test_nested_values_between_quote_tokens_are_those_of_the_schema(
-    schema: Any, values: list[Any], chance: random.Random
+def test_nested_values_are_those_of_the_schema(
+    name: str, schema: Any, values: list[Any], chance: random.Random
 ) -> None:
-    judge = jsonschema.Draft202012Validator(schema)
+    judge, form = jsonschema.Draft202012Validator(schema), QUOTED if name == "quoted" else format_named(name)
     values = [
         *values,
         *(value for value in [*values, [values], {"a": values[0]}] for value in ([value], {"ab": value})),
     ]
     try:
-        spec = tools(schema, QUOTED)
+        spec = tools(schema, form)
+        plain = type_of_schema(schema, "", "/f/a").scanner()
     except (SchemaError, LimitError):
         return
-    (slot,) = spec.argument_lists["f"].slots
-    assert isinstance(slot.type, SchemaType)
-    assert slot.type.plain is not None
-    plain, language, good = slot.type.plain.scanner(), Language(spec), list[bytes]()
+    language, good = Language(spec), list[bytes]()
     for value in values:
-        text = f"f(a={quoted(value)})"
-        expected = plain.accepts(json.dumps(value, separators=(",", ":")).encode())
+        spelled = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = f"f(a={quoted(value)})" if form is QUOTED else f"[f(a={as_python(spelled)})]"
+        expected = plain.accepts(spelled.encode())
         assert expected <= judge.is_valid(value)
         assert language.accepts(text.encode()) == expected, text
-        if language.accepts(text.encode()):
+        if expected:
             good.append(text.encode())
             (call,) = parse_text(text, spec)
             assert isinstance(call, Call)
             assert json.dumps(call.arguments["a"]) == json.dumps(value)
-            assert render_calls([call], spec.argument_lists, QUOTED, is_alone=True) == text
+            rendered = render_calls([call], spec.argument_lists, form, is_alone=True)
+            assert rendered == text if form is QUOTED else rendered.replace(", ", ",").replace(": ", ":") == text
+            assert form is QUOTED or ast.literal_eval(text[5:-2]) == value
     if good and not isinstance(spec.lower(Limits()), Automaton):
         check_walk(spec, chance.choice(good), chance)
 
@@ -411,7 +415,7 @@ def label(tags: list[str], to: str | list[str] = "", counts: dict[str, int] | No
     """Label something."""
 
 
-@pytest.mark.parametrize("name", [*RAW_FORMATS, "gemma", "functiongemma"])
+@pytest.mark.parametrize("name", [*RAW_FORMATS, "gemma", "functiongemma", "pythonic", "gemma3", "lfm2"])
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [

@@ -17,7 +17,7 @@ from guided.schema.cardinality.items import EnumerateConstants
 from guided.schema.containers import array_terms, object_terms
 from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, conjunctive_object, needed_values
 from guided.schema.containers.derivatives import at_close
-from guided.schema.formula.atoms import TYPES
+from guided.schema.formula.atoms import TYPES, WORDS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.queries import ValueQuery
@@ -64,7 +64,8 @@ class Satisfiability:
         self.formulas = context.formulas
         self.enumerate_up_to = enumerate_up_to
         self._can_spell = {
-            kind: context.has_ascii or all(context.alphabet[byte] for byte in text) for kind, text in _NEEDED.items()
+            kind: context.has_ascii or all(context.alphabet[byte] for byte in text)
+            for kind, text in (_NEEDED | WORDS[context.options.words]).items()
         }
         notation = context.options.notation
         if notation is not None:

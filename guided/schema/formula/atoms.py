@@ -51,7 +51,7 @@ from typing import Any, Literal
 
 from guided.errors import shown
 
-__all__ = ["AFTER_NAME", "BEGINS", "LARGEST_INDENT", "NAMES", "TYPES", "JsonOptions", "Notation"]
+__all__ = ["AFTER_NAME", "BEGINS", "LARGEST_INDENT", "NAMES", "TYPES", "WORDS", "JsonOptions", "Notation"]
 
 # The bytes that can begin a value of each type.
 BEGINS = {
@@ -62,6 +62,11 @@ BEGINS = {
     "true": b"t",
     "false": b"f",
     "null": b"n",
+}
+# The words of some types, as JSON and Python write them.
+WORDS = {
+    "json": {"null": b"null", "true": b"true", "false": b"false"},
+    "python": {"null": b"None", "true": b"True", "false": b"False"},
 }
 TYPES = ("null", "true", "false", "number", "string", "array", "object")
 # The largest N of ``whitespace="pretty(N)"``.
@@ -134,6 +139,8 @@ class JsonOptions:
         False: an object that declares names and does not mention additional ones allows no others (`guided.schema.frontend.resources`).
     notation : Notation or None
         If given, strings at any depth are between its texts, and names of members have no quotes. Of values in calls only.
+    words : {"json", "python"}
+        Which words stand for true, false and null (`WORDS`). Of values in calls only.
 
     Raises
     ------
@@ -152,6 +159,7 @@ class JsonOptions:
     strict_keywords: bool = False
     additional_properties: bool = True
     notation: Notation | None = field(default=None, repr=False)
+    words: Literal["json", "python"] = field(default="json", repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):

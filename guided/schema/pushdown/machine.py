@@ -395,7 +395,7 @@ class SchemaMachine:
         if valuation is None:
             return self._after_name(action, cell, data)
         self.formulas.spend(len(data))
-        item = parse_json(in_json(data.strip(b" \t\n\r,"), self.context.notation), parse_float=exact_decimal)
+        item = parse_json(in_json(data.strip(b" \t\n\r,"), self.context.options), parse_float=exact_decimal)
         state = content.state.with_valuation(content.observed, valuation)
         if state is None:
             return None

@@ -29,13 +29,12 @@ from guided.fixpoint.worklist import post_order
 from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, lowest, ones, positions
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.opening import Containers, FormulaState, GeneralState
-from guided.schema.formula.atoms import TYPES
+from guided.schema.formula.atoms import TYPES, WORDS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.marks import VALUE
 from guided.schema.formula.queries import split, substitute
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.nearest import distances_by_characters, shortest_by_label
-from guided.schema.pushdown.structure import LITERALS
 
 __all__ = ["CLOSE", "INFINITE", "Node", "Shortest", "Truths"]
 
@@ -244,7 +243,7 @@ class Shortest:
             constant = constants[constants.cheapest(listed)]
             return [_Choice(constant.size, (), constant.kind)]
         found: list[_Choice] = []
-        for kind, word in LITERALS.items():
+        for kind, word in WORDS[context.options.words].items():
             if context.typed(formula, kind) == TRUE and all(context.alphabet[byte] for byte in word):
                 found.append(_Choice(len(word), (), kind))
         notation = context.options.notation

@@ -16,6 +16,7 @@ The actions, to which cells react, are ``value_done`` (a value without observed 
 `guided.schema.pushdown.layout` determines where whitespace is allowed, and how much.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +26,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import END_ACTION, PushdownTables, Reaction, action_entry
 from guided.kernels import frames as kernel
 from guided.limits import Limits
-from guided.schema.formula.atoms import AFTER_NAME, NAMES, JsonOptions, Notation
+from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.automaton import number_automaton
@@ -46,7 +47,7 @@ __all__ = [
 
 QUOTE, BACKSLASH, COMMA, COLON = 0x22, 0x5C, 0x2C, 0x3A
 CLOSING = {"object": 0x7D, "array": 0x5D}
-LITERALS = {"null": b"null", "true": b"true", "false": b"false"}
+LITERALS = WORDS["json"]
 # Bytes that may follow a number in JSON. The byte ends the number and is then read again.
 _AFTER_NUMBER = b" \t\n\r,]}"
 
@@ -73,6 +74,8 @@ class Structure:
             Bytes that may follow a number.
     opening : bytes
         The text before a string.
+    words : mapping of str to bytes
+        The words of null, true and false.
     after_name : int
         The byte that ends the name of a member. If it is not a quote, names have none, and the value follows.
     """
@@ -102,6 +105,7 @@ class Structure:
     number: int
     integer: int
     opening: bytes
+    words: Mapping[str, bytes]
     after_name: int
 
     @property
@@ -166,7 +170,7 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         tables, spaces, lines, letters, body, is_counting, after, end, value_done, value_done_again, actions["key_start"],
         other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
         *_between(tables, spaces, lines, actions, key_body if notation else None), number, integer,
-        b'"' if notation is None else notation.opening.encode(), after_name,
+        b'"' if notation is None else notation.opening.encode(), WORDS[options.words], after_name,
     )  # fmt: skip
 
 
@@ -240,8 +244,10 @@ def structure_of(
     ``after_number``: further bytes that may follow a number, ascending, where values are embedded in other texts.
     ``limits``: only ``whitespace_states`` is used.
     """
-    spelling = JsonOptions(
-        options.whitespace, numbers=options.numbers, escapes=options.escapes, notation=options.notation
+    spelling = replace(
+        JsonOptions(options.whitespace, numbers=options.numbers, escapes=options.escapes),
+        notation=options.notation,
+        words=options.words,
     )
     key = spelling, alphabet, after_number, limits.whitespace_states
     found = _memo.get(key)

@@ -128,7 +128,11 @@ class ValueStarts:
         self.formulas = containers.formulas
         self._open, self._is_inexhaustible = open_cell, every_prefix_is_inexhaustible
         self.unsure = DEAD
-        begins = {**BEGINS, "string": structure.opening[:1]}
+        begins = {
+            **BEGINS,
+            "string": structure.opening[:1],
+            **{kind: word[:1] for kind, word in structure.words.items()},
+        }
         self._letters = {kind: np.frombuffer(letters, np.uint8) for kind, letters in begins.items()}
         self._kind_of = {byte: kind for kind, letters in begins.items() for byte in letters}
         self.openings: dict[int, bytes] = {}
@@ -343,7 +347,7 @@ class ValueStarts:
     def _literal(self, kind: str, bits: int) -> int:
         found = self._literals.get((kind, bits))
         if found is None:
-            entry = literal_chain(self.tables, LITERALS[kind], self.structure.alphabet, self.done(bits))
+            entry = literal_chain(self.tables, self.structure.words[kind], self.structure.alphabet, self.done(bits))
             found = self._literals[kind, bits] = entry
         return found
 

@@ -334,7 +334,7 @@ class Witness:
             return bytes([NEWLINE])
         kind = self._shortest.kind(formula)
         if kind in LITERALS:
-            return LITERALS[kind]
+            return self._parts.structure.words[kind]
         if kind != "number":
             return {"string": self._parts.structure.opening, "array": b"[", "object": b"{"}[kind]
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
@@ -366,7 +366,7 @@ class Witness:
             return bytes([NEWLINE])
         constant = self._context.lowering.listed[self.targets(cell, own)[0].bits]
         if constant.kind in LITERALS:
-            return LITERALS[constant.kind]
+            return self._parts.structure.words[constant.kind]
         if constant.kind == "number":
             return constant_body(constant, self._context.limits.digits)
         return {"string": b'"', "array": b"[", "object": b"{"}[constant.kind]

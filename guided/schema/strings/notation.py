@@ -33,7 +33,7 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Node
-from guided.schema.formula.atoms import AFTER_NAME, NAMES, Notation
+from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, Notation
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.combination import Language
 
@@ -55,6 +55,8 @@ class Texts:
         return "of numbers"
 
 
+_PYTHON = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|(None|True|False)', re.DOTALL)
+_IN_JSON = {WORDS["python"][kind]: WORDS["json"][kind] for kind in WORDS["json"]}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _texts: Memo[Texts] = Memo(1024, 1 << 22)
 
@@ -145,9 +147,12 @@ def is_name(name: str) -> bool:
     return bool(name) and not any(map(name.__contains__, NAMES[0][1])) and not _SURROGATE.search(name)
 
 
-def in_json(data: bytes, notation: Notation | None) -> bytes:
-    """Return a value in a notation with an opening text as JSON. O(bytes)."""
-    if notation is None or not notation.opening:
+def in_json(data: bytes, options: JsonOptions) -> bytes:
+    """Return a value as JSON. O(bytes)."""
+    notation = options.notation
+    if options.words == "python":
+        return _PYTHON.sub(lambda match: match[1] or _IN_JSON[match[2]], data)
+    if notation is None:
         return data
     opening, closing, text = notation.opening, notation.closing, data.decode()
     found: list[str] = []
