@@ -100,7 +100,7 @@ def _of_schema(kind: SchemaType) -> ValueType | SchemaType:
 
 
 def _is_costly(strings: Node | None) -> bool:
-    """Return whether the pattern of strings that are spelled with escapes would be large: they are long, or have assertions or complements."""
+    """Return whether the pattern of strings that are spelled with escapes would be large: they are long, or not a plain pattern."""
     if strings is None:
         return False
     longest = max_width(strings)
