@@ -370,10 +370,13 @@ class Stored(Composable):
     ----------
     lowered : Automaton or StackSpec
     markers : tuple of str
+    max_tokens : int or None
+        Maximum number of tokens that begin in the text of an automaton.
     """
 
     lowered: Any
     markers: tuple[str, ...]
+    max_tokens: int | None = None
 
     @property
     def fingerprint(self) -> str:

@@ -137,7 +137,7 @@ def _stored(part: Part, limits: Limits) -> Any:
         return ["spec", leaf.lowered.kind, leaf.lowered.data, getattr(part, "markers", ())]
     assert leaf.automaton is not None
     arrays = [[getattr(leaf.automaton, name).shape, pack(getattr(leaf.automaton, name).tobytes())] for name in _ARRAYS]
-    return ["automaton", arrays, getattr(part, "markers", ())]
+    return ["automaton", arrays, getattr(part, "markers", ()), leaf.max_tokens]
 
 
 def _loaded(stored: Any, limits: Limits) -> Part:
@@ -148,7 +148,7 @@ def _loaded(stored: Any, limits: Limits) -> Part:
 
 
 def _automaton(rest: list[Any], limits: Limits) -> Stored:
-    arrays, markers = rest
+    arrays, markers, max_tokens = rest
     budget = [limits.file_bytes]
     found: list[Any] = []
     for dtype, (shape, packed) in zip(_ARRAYS.values(), arrays, strict=True):
@@ -156,7 +156,9 @@ def _automaton(rest: list[Any], limits: Limits) -> Stored:
         budget[0] -= len(data)
         found.append(np.frombuffer(data, dtype).reshape([int(length) for length in shape]))
     # The arrays are checked.
-    return Stored(Automaton.from_table(*found), tuple(map(str, markers)))
+    return Stored(
+        Automaton.from_table(*found), tuple(map(str, markers)), None if max_tokens is None else int(max_tokens)
+    )
 
 
 def _spec(rest: list[Any], limits: Limits) -> Stored:

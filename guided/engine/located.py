@@ -49,6 +49,11 @@ class Located(Composable):
         """SHA-256 in hex of the spec's content."""
         return str(self.spec.fingerprint)
 
+    @property
+    def max_tokens(self) -> int | None:
+        """Maximum number of tokens that begin in the text, as of the spec."""
+        return getattr(self.spec, "max_tokens", None)
+
     def lower(self, limits: Limits) -> Any:
         """Return what the spec is lowered to. Raises as the spec, with the place."""
         with at_place(self.place, self.inner):
@@ -102,11 +107,14 @@ class TreeSpec(Composable):
         SHA-256 in hex of what the tree was made from.
     may_be_empty : bool
         Whether a tree without a text is accepted; otherwise lowering it raises `SchemaError`.
+    max_tokens : int or None
+        Maximum number of tokens that begin in the text.
     """
 
     tree: Node
     fingerprint: str
     may_be_empty: bool = True
+    max_tokens: int | None = None
 
     @classmethod
     def of(cls, tree: Node, *source: str, may_be_empty: bool = True) -> "TreeSpec":

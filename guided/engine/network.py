@@ -265,13 +265,16 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
         return Leaf(item, from_tree(_free_text(item, limits), limits), max_tokens=item.max_tokens)
     if isinstance(item, Stored):
         stored = item.lowered
-        return Leaf(item, stored) if isinstance(stored, Automaton) else Leaf(item, None, stored)
+        is_regular = isinstance(stored, Automaton)
+        return Leaf(item, stored, max_tokens=item.max_tokens) if is_regular else Leaf(item, None, stored)
     spec: Any = item if isinstance(item, Composable) else _schema_of(item)
     # PERF: isinstance with a protocol reads each member, and thus the whole schema as text.
     if callable(getattr(spec, "pushdown", None)):
         return Leaf(spec, None, spec)
     lowered = spec.lower(limits)
-    return Leaf(spec, lowered) if isinstance(lowered, Automaton) else Leaf(spec, None, lowered)
+    if not isinstance(lowered, Automaton):
+        return Leaf(spec, None, lowered)
+    return Leaf(spec, lowered, max_tokens=getattr(spec, "max_tokens", None))
 
 
 def _schema_of(item: Part) -> Any:

@@ -6,6 +6,7 @@ strings. In *triggered tags*, free text switches to a tag as soon as a trigger i
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -172,6 +173,8 @@ class _Reader:
             if _count(most, f"{at}/max_whitespace_cnt") == 0:
                 raise SchemaError("must be positive", f"{at}/max_whitespace_cnt", "max_whitespace_cnt")
             options["whitespace"] = f"[ \\t\\n\\r]{{0,{most}}}"
+        if any_order:
+            options["property_order"] = "any"
         if style != "json":
             form = STYLES.get(style) if isinstance(style, str) else None
             if form is None:
@@ -181,8 +184,6 @@ class _Reader:
                 )
             blanks = {} if most is None else {"most_blanks": most}
             return arguments(schema, form, self._schema_place(at), options=options, any_order=any_order, **blanks)
-        if any_order:
-            options["property_order"] = "any"
         place = self._schema_place(at)
         with at_place(place):
             return located(JsonSchema(schema, source="schema", **options), place)
@@ -202,14 +203,14 @@ class _Reader:
         )
         if tokens == 0:
             return Alternatives(stop) if stop else ""
+        if tokens is not None and stop and not any(_may_come_before(one, other) for one in stop for other in stop):
+            # Behind a text without an end, an end is the first one, so that its tokens need not count.
+            return Concatenation((self._free_text(given, at, (*excluded, *stop), ()), Alternatives(stop)))
         # The end is not part of the text. A text never contains an end, so it contains nothing around one.
         excludes = tuple(text for text in excludes if not any(end in text for end in stop))
-        is_apart = tokens is None and any(_overlaps(text, end) for text in excludes for end in stop)
+        is_apart = any(_overlaps(text, end) for text in excludes for end in stop)
         if characters is None and not is_apart:
             return Text(stop=stop, excludes=excludes, max_tokens=tokens)
-        if tokens is not None:
-            reason = "max_chars and max_tokens cannot be enforced together: leave out one"
-            raise SchemaError(reason, f"{at}/max_chars", "max_chars")
         tree: Node = repeat(_CHARACTER, 0, characters)
         if excludes:
             tree = Intersect((tree, Complement(containing(excludes))))
@@ -218,7 +219,7 @@ class _Reader:
             found = concat([tree, alternate(map(Literal, stop))])
             tree = Intersect((found, Complement(concat([containing(stop), _CHARACTER]))))
         source = (str(characters), repr(excludes), repr(stop))
-        return located(TreeSpec.of(tree, "text", *source), at)
+        return located(replace(TreeSpec.of(tree, "text", *source, str(tokens)), max_tokens=tokens), at)
 
     def _regex(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         return located(Regex(_text(given, "pattern", at), ascii=True), f"{at}/pattern")
@@ -383,6 +384,11 @@ def _dispatched(
 def _overlaps(text: str, end: str) -> bool:
     """Return whether a text may occur at the beginning of an end, or within it."""
     return text in end or any(text.endswith(end[:length]) for length in range(1, min(len(end), len(text) + 1)))
+
+
+def _may_come_before(one: str, other: str) -> bool:
+    """Return whether an end may occur, behind a text without one, before another end there is complete."""
+    return one in other[:-1] or any(one.endswith(other[:length]) for length in range(1, min(len(one), len(other))))
 
 
 def _get(given: Any, name: str, at: str) -> Any:

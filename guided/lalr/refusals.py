@@ -6,6 +6,7 @@ line, a name or neither; the rest is located in the text. Notations of other too
 
 import ast
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _COMMON_TERMINALS = (
     "WS_INLINE",
 )  # fmt: skip
 _NAMES_COMPARED, _LONGEST_NAME = 1_000, 40
+# A code point in braces, as in JavaScript.
+_BRACED = re.compile(r"\\u\{([0-9A-Fa-f]{1,6})\}")
 _DEFINED = re.compile(r"[^\W\d]\w*")
 
 _OTHER_NOTATIONS = (
@@ -284,6 +287,8 @@ def _bad_pattern(found: _Text) -> GrammarError | None:
 
 def _of_lark(error: Exception, found: _Text) -> GrammarError:
     """Convert an exception of Lark."""
+    if len(error.args) == 2 and isinstance(error.args[1], SyntaxError):
+        return _bad_escape(str(error.args[0]), found)
     message = _sorted(str(error).strip()) or type(error).__name__
     for pattern, explain in _MESSAGES:
         match = pattern.search(message)
@@ -316,6 +321,19 @@ def _of_lark(error: Exception, found: _Text) -> GrammarError:
         # Unknown position: point to the first definition.
         offset, rule = found.heads[0].offset, found.heads[0].text
     return _at(found, message, rule, offset)
+
+
+def _bad_escape(body: str, found: _Text) -> GrammarError:
+    """Return the error of a string or pattern with an escape that Python, by which Lark reads it, does not have."""
+    braced = _BRACED.search(body)
+    advice = r"as in Python, a character is written \x41, \u0041 or \U00000041, or as itself"
+    if braced is not None and int(braced[1], 16) <= sys.maxunicode:
+        advice = rf"write \U{int(braced[1], 16):08x} in place of {braced[0]}, or the character itself"
+    token = next((token for token in found.tokens if token.text[0] in '"/' and body in token.text), None)
+    if token is None:
+        return _at(found, f"an escape is malformed: {advice}", WHOLE, None)
+    place = token.offset + 1 + (0 if braced is None else braced.start())
+    return _at(found, f"an escape is malformed: {advice}", found.around(token.offset), place)
 
 
 def _is_here(message: str, line: "re.Match[str]", found: _Text) -> bool:

@@ -174,7 +174,6 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
         ({"format": {"type": "const_string"}}, r"'value' is missing \(at /format, value\)"),
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
         ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
-        ({"format": {"type": "any_text", "max_chars": 3, "max_tokens": 2}}, r"together.* \(at /format/max_chars, max_chars\)"),
         ({"format": {"type": "grammar", "grammar": 'root ::= "a"'}}, r"EBNF \(GBNF\) grammars are not supported"),
         ({"format": {"type": "json_schema", "json_schema": {}, "style": "cohere_xml"}}, r"unknown or unsupported style"),
         ({"format": {"type": "json_schema", "json_schema": {}, "excludes": ["a"]}}, r"at /format/excludes, excludes"),
@@ -287,6 +286,7 @@ def _arguments(*values: tuple[str, str]) -> str:
 
 _A, _B, _TEXT = ("a", "1"), ("b", "2"), ("c", "x")
 _INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["b"]}
+_NESTED = {"type": "object", "properties": {"o": {**_INTEGERS, "required": ["a", "b"]}}, "required": ["o"]}
 
 
 @pytest.mark.parametrize(
@@ -295,6 +295,8 @@ _INTEGERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"t
         (_INTEGERS, {}, [(_B,), (_A, _B)], [(), (_A,), (_B, _A), (_B, _TEXT)]),
         (_INTEGERS, {"any_order": True}, [(_B,), (_A, _B), (_B, _A)], [(), (_A,), (_A, _A, _B), (_B, _TEXT)]),
         ({**_INTEGERS, "additionalProperties": True}, {}, [(_B,), (_B, _TEXT, _TEXT)], [(_TEXT, _B), (_B, _A)]),
+        (_NESTED, {}, [(("o", '{"a": 1, "b": 2}'),)], [(("o", '{"b": 2, "a": 1}'),)]),
+        (_NESTED, {"any_order": True}, [(("o", '{"b": 2, "a": 1}'),), (("o", '{"a": 1, "b": 2}'),)], [(("o", '{"b": 2}'),)]),
         (
             {**_INTEGERS, "additionalProperties": True},
             {"any_order": True},
@@ -565,3 +567,78 @@ def test_the_end_of_a_tag_is_not_part_of_its_text(excludes: list[str], most: int
         is_first = text.find("<b>") == len(inner) < len(text)
         is_allowed = not any(each in inner for each in excludes) and (most is None or len(inner) <= most)
         assert index.accepts(text) == (is_first and is_allowed), text
+
+
+TOKENS = [b"a", b"<", b"b", b">", b"a<", b"<b", b"<b>", b"a<b>", b">a"]
+WORDS = Vocabulary([*TOKENS, None], eos=[len(TOKENS)])
+
+
+@pytest.mark.parametrize("end", ["<b>", ["<b>", "b>"], ["<b>", "a>"]])
+@pytest.mark.parametrize("excludes", [[], ["aa"], ["<"]])
+@pytest.mark.parametrize("chars", [None, 2])
+@pytest.mark.parametrize("most", [None, 1, 2])
+def test_the_tokens_of_an_end_do_not_count(end: Any, excludes: list[str], chars: int | None, most: int | None) -> None:
+    limits = {"max_tokens": most, "max_chars": chars}
+    content = {"type": "any_text", "excludes": excludes} | {name: n for name, n in limits.items() if n is not None}
+    ends = [end] if isinstance(end, str) else end
+    made = compile_index(StructuralTag({"format": {"type": "tag", "begin": "", "content": content, "end": end}}), WORDS)
+    stored = pickle.loads(pickle.dumps(made))
+
+    def is_allowed(pieces: tuple[bytes, ...]) -> bool:
+        text = b"".join(pieces).decode()
+        if any(one in text[:-1] for one in ends):
+            return False
+        for one in ends:
+            inner = text.removesuffix(one)
+            begins = [sum(map(len, pieces[:number])) for number in range(len(pieces))]
+            if (
+                inner != text
+                and not any(each in inner for each in excludes)
+                and (chars is None or len(inner) <= chars)
+                and (most is None or sum(begin < len(inner) for begin in begins) <= most)
+            ):
+                return True
+        return False
+
+    for index in (made, stored):
+        for tokens in (tokens for length in range(1, 4) for tokens in product(range(len(TOKENS)), repeat=length)):
+            guide = index.guide()
+            is_read = guide.advance_many(tokens) == len(tokens) and guide.is_accepting
+            assert is_read == is_allowed(tuple(TOKENS[token] for token in tokens)), [TOKENS[token] for token in tokens]
+        if index is made and most != 1:
+            break
+
+
+def by_bytes(index: Index, text: str) -> bool:
+    """Whether a text is read with a token for each byte."""
+    guide, data = index.guide(), text.encode()
+    return guide.advance_many(list(data)) == len(data) and guide.is_accepting
+
+
+def test_the_tokens_of_an_end_count_where_it_may_occur_within_itself() -> None:
+    tag = {"type": "tag", "begin": "", "content": {"type": "any_text", "max_tokens": 3}, "end": "aa"}
+    index = compile_index(StructuralTag({"format": tag}), BYTES)
+    assert by_bytes(index, "aa")
+    assert by_bytes(index, "xaa")
+    assert not by_bytes(index, "xxaa")
+    assert not by_bytes(index, "aaa"), "the first occurrence ends the text"
+
+
+@pytest.mark.parametrize(
+    ("options", "accepted", "refused"),
+    [
+        ({}, ["", "x", "x</a>y"], []),
+        ({"max_chars": 2}, ["", "xy"], ["xyz"]),
+        ({"max_tokens": 2}, ["", "xy"], ["xyz"]),
+        ({"max_tokens": 3, "max_chars": 2}, ["", "xy"], ["xyz"]),
+        ({"excludes": ["y"]}, ["xx"], ["xy"]),
+    ],
+)
+@pytest.mark.parametrize("end", ["", [""]])
+def test_without_an_end_free_text_lasts_as_long_as_the_whole_text(
+    end: Any, options: Any, accepted: list[str], refused: list[str]
+) -> None:
+    tag = {"type": "tag", "begin": "", "content": {"type": "any_text", **options}, "end": end}
+    index = compile_index(StructuralTag({"format": tag}), BYTES)
+    assert [text for text in accepted if not by_bytes(index, text)] == []
+    assert [text for text in refused if by_bytes(index, text)] == []
