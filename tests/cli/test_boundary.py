@@ -130,6 +130,8 @@ def test_an_error_with_json_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
         "what": "states",
         "given": 9,
         "limit": 3,
+        "advice": "make it smaller",
+        "pointer": "",
     }
 
 

@@ -223,7 +223,8 @@ def test_errors_of_the_vocabulary(tmp_path: Path) -> None:
         f"Error: {tmp_path / 'none'}: cannot be read: No such file or directory\n"
     )
     assert errors_of(*arguments, str(tmp_path)) == (
-        f"Error: {tmp_path / 'tokenizer.json'}: cannot be read: No such file or directory\n"
+        f"Error: {tmp_path}: has no tokenizer: expected tokenizer.json, tekken.json, tiktoken.model, *.tiktoken, tokenizer.model, "
+        "spiece.model, sentencepiece.bpe.model\n"
     )
     assert errors_of(*arguments, ranks) == (f"Error: {ranks} has no end-of-text token: pass its id with --eos\n")
     assert "id 97 spells b'a'" in errors_of(*arguments, ranks, "--eos", "97")

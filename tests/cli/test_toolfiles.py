@@ -140,7 +140,7 @@ def test_the_choice_of_tools(folder: Path) -> None:
         ("lacking.py", "lacking.py fails in line 1: ModuleNotFoundError: No module named 'no_such_package'"),
         ("math.pi", "math.pi is not a module: separate a name in a module with a colon, module:name"),
         ("list.json:mail", "'list.json:mail': names cannot be selected from a JSON file"),
-        ("other.json", "other.json does not hold a list of tool definitions"),
+        ("other.json", "other.json does not hold a list of tool definitions; for a JSON Schema, give --json-schema"),
     ],
 )
 def test_errors(folder: Path, given: str, message: str) -> None:

@@ -81,7 +81,7 @@ def test_fingerprints_identify_the_schema_and_its_options() -> None:
         JsonSchema({"const": True}),
         JsonSchema({"const": decimal.Decimal("1.0")}),
         JsonSchema(OBJECT, numbers="any"),
-        JsonSchema(OBJECT, registry={"https://example.com": True}),
+        *(JsonSchema({"$ref": "https://example.com"}, registry={"https://example.com": one}) for one in (True, OBJECT)),
     ]
     assert len({spec.fingerprint for spec in specs}) == len(set(specs)) == len(specs)
     assert JsonSchema(dict(OBJECT)).fingerprint == specs[0].fingerprint
