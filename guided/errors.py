@@ -31,8 +31,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from guided.caching import cached_property
-
 __all__ = [
     "CallError",
     "CallRefused",
@@ -242,16 +240,19 @@ class TokenRejected(GuidedError):
 
     def __init__(self, token: int, expected: str, find_reason: Callable[[], str] | None = None) -> None:
         self.token, self.expected = token, expected
-        self._find_reason = find_reason
+        self._find_reason: Callable[[], str] | None = find_reason
+        self._reason = ""
         super().__init__(f"token {shown(token)} is not allowed here; expected {expected}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.args, {**self.__dict__, "reason": self.reason, "_find_reason": None})
+        return _rebuild, (type(self), self.args, {**self.__dict__, "_reason": self.reason, "_find_reason": None})
 
-    @cached_property
+    @property
     def reason(self) -> str:
         """For a JSON Schema: what is wrong with the text, and where; otherwise, or if not known, empty. Searched when first read."""
-        return "" if self._find_reason is None else self._find_reason()
+        if self._find_reason is not None:
+            self._reason, self._find_reason = self._find_reason(), None
+        return self._reason
 
     def __str__(self) -> str:
         return f"{self.args[0]}; {self.reason}" if self.reason else str(self.args[0])
