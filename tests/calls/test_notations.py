@@ -3,6 +3,7 @@
 import ast
 import json
 import random
+import re
 from itertools import product
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Configuration, Stacks
-from guided.calls.formats.files import format_named
+from guided.calls.formats.files import format_named, format_names
 from guided.calls.formats.format import Format
 from guided.calls.parse import parse_text
 from guided.calls.pythonic import as_python
@@ -34,6 +35,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language
 from tests.masks import bits
 from tests.profiles import examples
+from tests.schema import official
 
 RAW = Format(
     "raw", trigger="!", before_name="", after_name="(", key="{name}=", after_value="</>", separator="", close=")", terminator="",
@@ -477,3 +479,95 @@ def test_names_are_written_where_the_text_after_them_tells_their_end(name: str, 
         (found,) = parse_text(text, spec)
         assert isinstance(found, Call)
         assert found.arguments == arguments
+
+
+@pytest.mark.parametrize("name", ["gemma", "functiongemma"])
+@pytest.mark.parametrize("value", [["a", "b"], {"b": ["c"]}, "d"])
+def test_quote_tokens_may_be_special_tokens_at_any_depth(name: str, value: Any) -> None:
+    form = format_named(name)
+    special = {marker: 300 + place for place, marker in enumerate(form.markers)}
+    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=400, special=special)
+    spec = tools({}, name)
+    index = compile_spec(spec, vocabulary)
+    assert isinstance(index, Index)
+    text = render_calls([Call("f", {"a": value}, (0, 0))], spec.argument_lists, form, is_alone=True)
+    state, quotes = index.initial, 0
+    for piece in re.split("(" + "|".join(map(re.escape, special)) + ")", text):
+        for token in [special[piece]] if piece in special else piece.encode():
+            assert token in bits(index.mask(state))
+            left, state = index.remaining(state), index.next(state, token)
+            assert index.remaining(state) >= left - 1
+            quotes += token == special[form.quote]
+    assert index.is_accepting(state)
+    assert quotes == 2 * (len(value) if isinstance(value, list) else 1)
+
+
+# Keywords of several arguments, which formats with one argument after the other do not have.
+TOGETHER = {
+    "dependentRequired",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "if",
+    "not",
+    "minProperties",
+    "maxProperties",
+    "patternProperties",
+}
+
+
+def test_every_format_takes_the_tools_of_public_servers() -> None:
+    folder = official.data_folder("mcp")
+    if folder is None:
+        pytest.skip(official.MISSING)
+    definitions = [
+        {"name": tool["name"], "parameters": tool["inputSchema"]}
+        for path in sorted(folder.glob("*.json"))
+        for tool in json.loads(path.read_text(encoding="utf-8"))
+        if not TOGETHER & tool["inputSchema"].keys()
+    ]
+    assert len(definitions) > 30
+    for name in format_names():
+        assert len(Tools(definitions, name, duplicates="rename").tools) == len(definitions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["qwen-coder", "deepseek-v3.2", "pythonic", "gemma"])
+def test_values_of_real_schemas_are_written_and_read_in_every_notation(name: str) -> None:
+    """Texts are in the language if the same value is in JSON's; gemma cannot write every name."""
+    folder = official.data_folder("maskbench-dev")
+    if folder is None:
+        pytest.skip(official.MISSING)
+    n_read = 0
+    for path in sorted(folder.glob("*.json"))[::25]:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        schema = {key: value for key, value in document["schema"].items() if key != "$id"}
+        inside = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
+        parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"], **inside}
+        tool = {"name": "f", "parameters": parameters}
+        try:
+            in_json, spec = (Tools([tool], form, tool_choice="required") for form in ("json", name))
+        except (SchemaError, LimitError):
+            continue
+        plain, language = Language(in_json), Language(spec)
+        for value in (test["data"] for test in document.get("tests", ())):
+            call = Call("f", {"a": value}, (0, 0))
+            try:
+                text = render_calls([call], spec.argument_lists, spec.format, is_alone=True)
+            except SchemaError:
+                assert name == "gemma" or not plain.accepts(written_in_json(call, in_json))
+                continue
+            accepted, expected = language.accepts(text.encode()), plain.accepts(written_in_json(call, in_json))
+            if accepted:
+                (found,) = parse_text(text, spec)
+                assert isinstance(found, Call)
+                is_read = found.arguments == {"a": value}
+                # Otherwise the text of another value is that of a string.
+                assert is_read == expected or isinstance(found.arguments["a"], str)
+                n_read += is_read
+            assert accepted >= expected
+    assert n_read > 20
+
+
+def written_in_json(call: Call, spec: Tools) -> bytes:
+    return render_calls([call], spec.argument_lists, spec.format, is_alone=True).encode()
