@@ -16,7 +16,7 @@ from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part
 from guided.calls.numbers import DIGIT
-from guided.calls.parameters import Parameter
+from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.pythonic import is_read_by_schema, pythonic
 from guided.calls.raw import is_better_by_schema, raw, raw_apart
 from guided.calls.scalars import string
@@ -68,8 +68,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
         if parameter.kind == "whole":
             assert isinstance(parameter.type, SchemaType)
             if not form.is_json:
-                reason = f"format {form.name!r} writes arguments one by one: declare all, in properties, and no others"
-                raise SchemaError(reason, f"/{tool}", "parameters")
+                raise _inseparable(parameter.type, form, f"/{tool}")
             return ArgumentList((), None, (), parameter.type)
         with placed(pointer):
             kind, text = _written_types(_lowered(parameter, form), parameter.label, form, pointer)
@@ -96,6 +95,17 @@ def check_name(tool: str, form: Format) -> None:
             f"/{tool}",
             "name",
         )
+
+
+def _inseparable(whole: SchemaType, form: Format, pointer: str) -> SchemaError:
+    """Return the error of arguments that cannot be written one by one: the first keyword that is about several of them, if there is one."""
+    reason = f"format {form.name!r} writes arguments one by one"
+    document = whole.document if isinstance(whole.document, dict) else {}
+    for keyword in document:
+        if keyword not in SEPARABLE:
+            return SchemaError(f"{reason} and cannot enforce this keyword, which is about several", pointer, keyword)
+    keyword = "additionalProperties" if "additionalProperties" in document else "parameters"
+    return SchemaError(f"{reason}: declare all, in properties, and no others", pointer, keyword)
 
 
 def _lowered(parameter: Parameter, form: Format) -> ValueType | SchemaType:

@@ -25,6 +25,7 @@ from guided.errors import SchemaError, placed
 from guided.schema.frontend.callables import parameters_of, unwrapped
 
 __all__ = [
+    "SEPARABLE",
     "Documentation",
     "Lowered",
     "Parameter",
@@ -42,7 +43,7 @@ _KINDS: dict[Any, Kind] = {
     inspect.Parameter.KEYWORD_ONLY: "keyword",
 }
 # Keywords of an object whose properties can be separate arguments; other keywords constrain all of them together.
-_PLAIN = frozenset({
+SEPARABLE = frozenset({
     "$comment", "$defs", "$schema", "additionalProperties", "definitions", "description", "examples", "properties", "required",
     "title", "type",
 })  # fmt: skip
@@ -246,7 +247,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
         raise SchemaError("the parameters of a tool must be a schema of type object", pointer, "parameters")
     closed = closed_definition(schema, strict)
-    if closed.get("additionalProperties") is not False or not closed.keys() <= _PLAIN:
+    if closed.get("additionalProperties") is not False or not closed.keys() <= SEPARABLE:
         _known(overrides, {}, tool)
         with placed(pointer):
             whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)

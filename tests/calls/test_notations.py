@@ -571,3 +571,22 @@ def test_values_of_real_schemas_are_written_and_read_in_every_notation(name: str
 
 def written_in_json(call: Call, spec: Tools) -> bytes:
     return render_calls([call], spec.argument_lists, spec.format, is_alone=True).encode()
+
+
+@pytest.mark.parametrize("name", ["glm", "pythonic", "gemma"])
+@pytest.mark.parametrize(
+    ("more", "keyword"),
+    [
+        ({"dependentRequired": {"a": ["b"]}}, "dependentRequired"),
+        ({"minProperties": 1}, "minProperties"),
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "anyOf"),
+        ({"additionalProperties": {}}, "additionalProperties"),
+    ],
+)
+def test_keywords_of_several_arguments_are_named_where_they_are_refused(
+    name: str, more: dict[str, Any], keyword: str
+) -> None:
+    parameters = {"type": "object", "properties": {"a": {}, "b": {}}, **more}
+    with pytest.raises(SchemaError, match="writes arguments one by one") as caught:
+        Tools([{"name": "f", "parameters": parameters}], name)
+    assert (caught.value.pointer, caught.value.keyword) == ("/f", keyword)
