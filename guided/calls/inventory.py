@@ -1,7 +1,7 @@
 """`Inventory`: the spec of calls of any number of tools, which lowers a tool once a text has passed its name.
 
 The language is that of `guided.calls.spec.Tools`; `guided.calls.call_states` describes its states. An inventory contains only tools with
-JSON definitions. A tool that cannot be lowered raises an error with its place when a text reaches it.
+JSON definitions. A tool of a document that cannot be lowered raises an error with its place when a text reaches it.
 """
 
 import json
