@@ -19,6 +19,7 @@ from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex, Spec
+from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError
 from guided.guide.guide import Guide
 from guided.limits import Limits
@@ -109,7 +110,7 @@ class Work:
 
 
 def compile_and_ask(spec: Spec, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compile, and ask for a mask and for what remains; check the work of each by itself."""
+    """Compile, and ask for a mask and for what remains, also within an object; check the work of each by itself."""
     work = Work(monkeypatch)
     index = work.trace(lambda: compile_spec(spec, BYTES))
     work.check(size)
@@ -120,17 +121,45 @@ def compile_and_ask(spec: Spec, size: int, monkeypatch: pytest.MonkeyPatch) -> N
         lambda guide: guide.remaining,
         lambda guide: guide.mask_within(1_000),
     ]
-    for ask in asks:
-        work.lines = 0
-        work.counters.clear()
-        work.trace(lambda ask=ask: ask(index.guide()))
-        work.check(size)
+    for text in (b"", b"{"):
+        for ask in asks:
+            guide = index.guide()
+            if not guide.validate(text):
+                return
+            guide.advance_many(text)
+            work.lines = 0
+            work.counters.clear()
+            work.trace(lambda ask=ask, guide=guide: ask(guide))
+            work.check(size)
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_steps_of_a_schema_follow_its_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = SCHEMAS[name]
     compile_and_ask(JsonSchema(schema, whitespace="compact"), len(str(schema)), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        # A key is told apart only from those that its completion takes: each is read to its end.
+        ({"type": "object", "minProperties": 800}, b'{"'),
+        # Each pattern has paths of its own.
+        ({"patternProperties": {f"^a{{{i}}}b": {"maxLength": i} for i in range(300)}}, b"{"),
+    ],
+)
+def test_completions_are_searched_within_the_steps_of_a_call(
+    schema: dict[str, Any], text: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES)
+    guide = index.guide()
+    guide.mask()
+    least = guide.remaining
+    guide.advance_many(text)
+    guide.mask()
+    work = Work(monkeypatch)
+    work.trace(lambda: guide.mask_within(least + 1_000))
+    work.check(0)
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -175,3 +204,15 @@ def test_patterns_of_a_schema_share_the_steps_of_a_compile() -> None:
         with pytest.raises(LimitError, match=r"/allOf/[1-4]/pattern") as caught:
             compile_spec(JsonSchema({"allOf": [{"pattern": pattern} for pattern in patterns]}), BYTES, limits)
         assert (caught.value.what, caught.value.limit) == ("steps", limits.steps)
+
+
+def test_grammars_of_a_tag_share_the_steps_of_reading_it() -> None:
+    def tag(count: int) -> dict[str, Any]:
+        grammars = [{"type": "grammar", "grammar": f'start: "{word}"+'} for word in words(9)]
+        return {"type": "structural_tag", "format": {"type": "or", "elements": grammars[:count]}}
+
+    limits = Limits(steps=1_800_000)
+    assert len(StructuralTag(tag(3), limits=limits).parts) == 1
+    with pytest.raises(LimitError, match="/format/elements/3/grammar") as caught:
+        StructuralTag(tag(9), limits=limits)
+    assert caught.value.what == "steps"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from guided.automata.build import one_budget
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, Optional, Part, Repeat, Text
 from guided.engine.argument_styles import STYLES, arguments, check_text, containing
 from guided.engine.grammar import Grammar
@@ -37,6 +38,8 @@ class StructuralTag(Concatenation):
     whitespace : str
     additional_properties : bool
         As in `JsonSchema`, for the schemas of the tag.
+    limits : Limits, optional
+        Budgets of reading the tag's grammars, which share its ``steps``.
 
     Raises
     ------
@@ -56,7 +59,12 @@ class StructuralTag(Concatenation):
 
     @suggest_keywords()
     def __init__(
-        self, tag: Mapping[str, Any] | str, *, whitespace: str = "flexible", additional_properties: bool = True
+        self,
+        tag: Mapping[str, Any] | str,
+        *,
+        whitespace: str = "flexible",
+        additional_properties: bool = True,
+        limits: Limits | None = None,
     ) -> None:
         given: Any = tag
         if isinstance(given, str | bytes):
@@ -69,8 +77,10 @@ class StructuralTag(Concatenation):
         check_levels(given)
         # Only JSON values from here on.
         given = value_of(text_of(given))
-        reader = _Reader({"whitespace": whitespace, "additional_properties": additional_properties})
-        part = reader.top(given)
+        limits = limits or Limits()
+        reader = _Reader({"whitespace": whitespace, "additional_properties": additional_properties}, limits)
+        with one_budget(limits):
+            part = reader.top(given)
         object.__setattr__(self, "_kinds", tuple(reader.kinds))
         super().__init__((part,))
 
@@ -98,9 +108,9 @@ class _Reader:
         Types of the formats, in order of reading.
     """
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        # Of all schemas.
-        self._options = options
+    def __init__(self, options: Mapping[str, Any], limits: Limits) -> None:
+        # Of all schemas, and of all grammars.
+        self._options, self._limits = options, limits
         # Whether the tags are the structures of the older form.
         self._is_older = False
         self.kinds: list[str] = []
@@ -231,7 +241,7 @@ class _Reader:
                 "EBNF (GBNF) grammars are not supported: write the grammar for Lark", f"{at}/grammar", "grammar"
             )
         with at_place(f"{at}/grammar"):
-            return located(Grammar(text), f"{at}/grammar")
+            return located(Grammar(text, limits=self._limits), f"{at}/grammar")
 
     def _sequence(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
         return Concatenation(self._elements(given, at, ends))

@@ -46,8 +46,8 @@ _CONFIGURATIONS_KEPT = 1 << 20
 _MANY_STEPS = 256
 # Most bytes of a step whose rests are cached.
 _SHORT_STEP = 32
-# Steps of a call charged for each step of a completion.
-_STEPS = 10
+# Steps of a call charged for each step of a completion, and for each of its texts that is read again for what it records.
+_STEPS, _PER_READ = 10, 5
 # Measured bytes of memory of a cached step and of a cached bound; of a label of counted members, by its arrays.
 _PER_STEP, _PER_BOUND, _PER_LABEL = 550, 80, 8
 # Maximum number of values of a completion that are tried as the current value.
@@ -244,6 +244,8 @@ class Completions:
     def _read(
         self, text_configuration: TextConfiguration, data: bytes, records: list[Record] | None = None
     ) -> TextConfiguration | None:
+        if records is not None:
+            self._spend(_PER_READ)
         configuration, texts = text_configuration[0], list(text_configuration[1])
         after = self._stacks.read(configuration, data, texts, records)
         return None if after is None else ((*after[:3], UNLIMITED), tuple(texts))
@@ -331,7 +333,7 @@ class Completions:
         LimitError
             The call exceeded its steps.
         """
-        self._automaton.tables.steps.spend(_STEPS, "the search for the shortest completion takes too many steps")
+        self._spend(_STEPS)
         (control, node, needed, _), texts = text_configuration
         members = self._counted_members(text_configuration)
         if members is not None:
@@ -345,6 +347,9 @@ class Completions:
             tokens = -(-(needed - RUN) // len(token))
             return Step(token, ((control, node, needed - tokens * len(token), UNLIMITED), texts), 0, tokens)
         return Step(text, self.read(text_configuration, text), 0)
+
+    def _spend(self, count: int) -> None:
+        self._automaton.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
 
     def _is_loop(self, control: int, byte: int) -> bool:
         """Return whether a byte leads from a control to itself as one character."""
@@ -371,7 +376,7 @@ class Completions:
         if known is None:
             known = self._members[members.kind] = _MemberTokens(*np.full((2, members.n_labels), -1, np.int32))
         for label in members.labels[known.tokens[members.labels] < 0].tolist():
-            self._automaton.tables.steps.spend(_STEPS, "the search for the shortest completion takes too many steps")
+            self._spend(_STEPS)
             text, control = members.begin(label)
             value = self._value(control, text_configuration)
             if value is not None:
@@ -484,6 +489,7 @@ class Completions:
 
     def _match(self, ahead: "_CompletionText", at: int) -> int:
         """Return the length of the longest token at an offset; a token never extends into a run."""
+        self._spend(1)
         prefix = ahead.text(at, 2)
         if len(prefix) < 2:
             return len(prefix)

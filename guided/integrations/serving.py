@@ -145,7 +145,7 @@ def spec_of(
         grammar in Lark's notation. Ignored for ``"JSON_OBJECT"``.
     options : Options, optional
     limits : Limits, optional
-        Budgets of reading a grammar.
+        Budgets of reading grammars.
 
     Raises
     ------
@@ -165,7 +165,10 @@ def spec_of(
         return Grammar(text, limits=limits)
     if kind == "STRUCTURAL_TAG":
         return StructuralTag(
-            _parsed(text), whitespace=options.whitespace, additional_properties=options.additional_properties
+            _parsed(text),
+            whitespace=options.whitespace,
+            additional_properties=options.additional_properties,
+            limits=limits,
         )
     raise SchemaError(f"unknown kind of constraint; known are {', '.join(KINDS)}", "", str(kind))
 
@@ -433,10 +436,10 @@ class FrontEnd:
 
     def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None) -> str:
         limits = self.limits
-        if kind == "GRAMMAR":
-            limits = replace(limits, steps=_GRAMMAR_SHARE * limits.steps)
+        reading = replace(limits, steps=_GRAMMAR_SHARE * limits.steps)
         try:
-            index = compile_index(spec_of(kind, text, options, limits), self._vocabulary, limits)
+            spec = spec_of(kind, text, options, reading)
+            index = compile_index(spec, self._vocabulary, reading if kind == "GRAMMAR" else limits)
             mask = index.mask(index.initial)
         except (GuidedError, ValueError, TypeError) as error:
             refusal = f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)

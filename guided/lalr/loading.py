@@ -16,6 +16,7 @@ from lark import Lark, load_grammar
 from lark.common import LexerConf
 from lark.parsers.lalr_parser import LALR_Parser
 
+from guided.automata.build import spend_together
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, GuidedError
 from guided.lalr.analysis import Analysis
@@ -31,6 +32,8 @@ from guided.patterns.source import Intervals
 
 __all__ = ["import_sources", "tables_of_object", "tables_of_text"]
 
+# Steps of loading any grammar, however small, with Lark.
+_LOADING = 500_000
 # Features of `re` that no automaton supports; a pattern that may use one is parsed right after loading, while its position is known.
 _UNUSUAL = re.compile(r"\\[1-9]|\(\?P=|\(\?\(|\(\?>|[*+?}]\+|\(\?<")
 
@@ -97,6 +100,7 @@ def tables_of_text(
         for terminal in tables.lexer.terminals:
             if _UNUSUAL.search(terminal.pattern):
                 terminal_tree(terminal, limits, intervals)
+        spend_together(steps.spent + _LOADING)
         return tables
 
 

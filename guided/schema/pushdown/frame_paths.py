@@ -42,6 +42,8 @@ _PER_CONTROL = 5
 _STEP, _FAR = 64, 1 << 40
 # Steps that one character of them costs a call.
 _PER_CHARACTER = 10
+# Cells of an automaton whose distances are computed, and bytes of a path along them, for one step.
+_CELLS, _BYTES = 2_048, 2
 
 
 class TargetValuation(NamedTuple):
@@ -218,9 +220,7 @@ class FramePaths:
             if reached == state and len(character) == 1:
                 return character * run
         n_characters = min(left, _STEP)
-        self._parts.tables.steps.spend(
-            _PER_CHARACTER * n_characters, "the search for the shortest completion takes too many steps"
-        )
+        self._spend(_PER_CHARACTER * n_characters)
         text = bytearray(path)
         for _ in range(n_characters):
             left -= 1
@@ -345,7 +345,7 @@ class FramePaths:
         # Predecessor and byte of each visited control.
         came = {control: (control, -1)}
         for reached in (queue := [control]):
-            self._parts.tables.steps.spend(_PER_CONTROL, "the search for the shortest completion takes too many steps")
+            self._spend(_PER_CONTROL)
             row = rows[reached]
             ends = np.flatnonzero(row <= ACTION) if entry == 0 else [end] if row[end] == entry else []
             if len(ends):
@@ -358,6 +358,9 @@ class FramePaths:
                         return _path(came, target) + bytes([end])
                     queue.append(target)
         return None
+
+    def _spend(self, count: int) -> None:
+        self._parts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
 
     def open_labels(self, control: int, state: ConjunctiveState | ObjectState | ListedState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""
@@ -379,11 +382,14 @@ class FramePaths:
             return self.nearest(control, keys.done(label))
         paths = self._label_paths.get((table, label))
         if paths is None:
+            self._spend(automaton.table.size // _CELLS)
             targets = automaton.accepting & (automaton.labels == label)
             paths = self._label_paths[table, label] = PathsDown(automaton, distances_to(automaton, targets))
         if paths.distance.item(control - first) < 0:
             return None
-        return paths.path(control - first)[0] + bytes([self._after_name])
+        path, _ = paths.path(control - first)
+        self._spend(len(path) // _BYTES)
+        return path + bytes([self._after_name])
 
     def key(self, state: ConjunctiveState, label: int) -> bytes:
         """Return the shortest key of a declared name: `key_rest` from the beginning of a key."""

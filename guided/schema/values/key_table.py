@@ -14,8 +14,8 @@ __all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "names_of", "pattern_formula"
 ALWAYS, NEVER = -2, -1
 # The name index of undeclared keys.
 OTHER = -1
-# Names compared per step.
-_NAMES_PER_STEP = 16
+# Names compared per step, and patterns.
+_NAMES_PER_STEP, _PATTERNS_PER_STEP = 16, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +130,23 @@ def values_of(formulas: Formulas, atom: Atom, table: KeyTable, names_formula: di
     _, declared, patterns, _ = atom
     others: int = atom[3]
     if patterns:
-        names = (None, *table.names)
-        return [value_of(formulas, atom, names[index + 1], bits, names_formula) for index, bits in table.labels]
-    values: dict[int, int] = {}
+        named: dict[str, list[int]] = {}
+        for name, value in declared:
+            named.setdefault(name, []).append(value)
+        matched = [(value, names_formula[pattern_formula(formulas, source)]) for source, value in patterns]
+        found = []
+        for index, bits in table.labels:
+            formulas.spend(1 + len(matched) // _PATTERNS_PER_STEP)
+            values = list(named.get(table.names[index], ())) if index != OTHER else []
+            values += [value for value, position in matched if bits >> position & 1]
+            found.append(formulas.conjunction(values) if values else others)
+        return found
+    by_index: dict[int, int] = {}
     for name, value in declared:
         index = table.index_of.get(name, OTHER)
-        values[index] = formulas.conjunction((values[index], value)) if index in values else value
-    values[OTHER] = others
-    return [values.get(index, others) for index, _ in table.labels]
+        by_index[index] = formulas.conjunction((by_index[index], value)) if index in by_index else value
+    by_index[OTHER] = others
+    return [by_index.get(index, others) for index, _ in table.labels]
 
 
 def pattern_formula(formulas: Formulas, source: str) -> int:
