@@ -185,6 +185,7 @@ class Completions:
                     count += step.tokens
                     ahead, at = _CompletionText(self._following(step.after), step.after), 0
                     continue
+            self._spend(1)
             at += self._match(ahead, at)
             count += 1
         for before, until in passed:
@@ -489,7 +490,6 @@ class Completions:
 
     def _match(self, ahead: "_CompletionText", at: int) -> int:
         """Return the length of the longest token at an offset; a token never extends into a run."""
-        self._spend(1)
         prefix = ahead.text(at, 2)
         if len(prefix) < 2:
             return len(prefix)

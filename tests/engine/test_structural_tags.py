@@ -542,7 +542,7 @@ def test_many_costly_leaves_are_refused_early() -> None:
     patterns = [{"type": "regex", "pattern": f"[a-z]{{1,{number}}}(foo|bar{number})?"} for number in range(1, 900)]
     strings = {f"p{number}": {"type": "string", "pattern": f"a{number}.*b"} for number in range(2_000)}
     arguments = {"type": "json_schema", "style": "qwen_xml", "json_schema": {"type": "object", "properties": strings}}
-    grammars = [{"type": "grammar", "grammar": f'start: "({number}" start ")" | "a"'} for number in range(300)]
+    grammars = [{"type": "grammar", "grammar": f'start: "({number}" start ")" | "a"'} for number in range(260)]
     for content, what in (
         ({"type": "sequence", "elements": patterns}, "nfa_states"),
         (arguments, "steps"),
