@@ -28,6 +28,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.minimize import canonical, minimal
 from guided.automata.nfa import Operand
 from guided.automata.partition import Partition, joint, partition
+from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
 from guided.errors import LimitError
 from guided.limits import Limits
@@ -58,6 +59,8 @@ class Texts:
 _PYTHON = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|(None|True|False)', re.DOTALL)
 _IN_JSON = {WORDS["python"][kind]: WORDS["json"][kind] for kind in WORDS["json"]}
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# Measured: steps in the time of a state.
+_PER_STATE = 1_000
 _texts: Memo[Texts] = Memo(1024, 1 << 22)
 
 
@@ -103,9 +106,10 @@ def followed(
     ]
     numbers: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {(state, ()): state for state in range(len(table))}
     keys = list(numbers)
-    rows, accepting, marks = [], list[bool](), list[int]()
+    rows, accepting, marks, steps = [], list[bool](), list[int](), Steps(limits.steps)
     nothing = np.full(table.shape[1], DEAD, np.int32)
     for state, places in keys:  # grows during iteration
+        steps.spend(_PER_STATE, "too many string constraints at once")
         row = (table[state] if state >= 0 else nothing).copy()
         begun = places if state < 0 else places + ends[state]
         onward: dict[int, list[tuple[int, int]]] = {}
