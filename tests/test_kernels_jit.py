@@ -77,7 +77,7 @@ def run(copy: Path, program: str, **environment: str) -> "subprocess.CompletedPr
     # Why -B: Python itself must not make the folder that numba is to find missing.
     return subprocess.run(
         [sys.executable, "-B", "-W", "always", "-c", program],
-        env=inherited | {"PYTHONPATH": str(copy)} | environment,
+        env=inherited | {"PYTHONPATH": str(copy), "GUIDED_PROGRESS": "0"} | environment,
         cwd=copy.parent,
         capture_output=True,
         text=True,

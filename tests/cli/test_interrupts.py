@@ -39,7 +39,8 @@ def interrupted_after(seconds: float, arguments: list[str], cache: Path, **envir
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment},
+        # Kernels that this machine has not compiled yet are announced.
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), "GUIDED_PROGRESS": "0", **environment},
         preexec_fn=listen,
     ) as child:
         assert child.stdout is not None
@@ -157,7 +158,12 @@ def test_a_compilation_that_was_interrupted_can_be_done_again(tmp_path: Path) ->
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "GUIDED_PROGRESS": "0",
+        },
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
     assert (done.stdout, done.stderr) == (f"28\n{len(moments)}\n", "")
@@ -166,6 +172,11 @@ def test_a_compilation_that_was_interrupted_can_be_done_again(tmp_path: Path) ->
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "NUMBA_CACHE_DIR": str(tmp_path),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "GUIDED_PROGRESS": "0",
+        },
     )
     assert (again.stdout, again.stderr) == ("28\n0\n", ""), "what is in the cache on disk is whole"

@@ -244,7 +244,7 @@ def test_a_vocabulary_needs_no_torch_and_converts_nothing(tmp_path: Path) -> Non
         "sys.argv = ['guided', 'explain', '--regex', '[0-9]{4}-[0-9]{2}', '--after', '2024', '--', '-1']\n"
         "from guided.cli import main\nmain()"
     )
-    done = run(program, GUIDED_CACHE=str(tmp_path))
+    done = run(program, GUIDED_CACHE=str(tmp_path), GUIDED_PROGRESS="0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("after '2024': 1 of 49,152 tokens are allowed\n    29 '-'\n")
     assert done.stderr == ""
