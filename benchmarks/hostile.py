@@ -78,6 +78,7 @@ ADVICE = {
     "pushes": "rules that nest less per token; a higher limit",
     "digits": "smaller numbers",
     "names": "`additionalProperties` instead of thousands of names",
+    "enum_containers": "`properties` and `prefixItems` with an `enum` each",
     "listed_values": "fewer values in `enum`, smaller ranges; no `uniqueItems`",
     "listed_depth": "values that nest less deep; no `uniqueItems`",
     "whitespace_states": '`whitespace="flexible"` or `"compact"`',

@@ -68,6 +68,8 @@ class Limits:
         Digits of a number in a schema, and of an integer that is read from a text. At most 10,000.
     names : int
         Declared names of one object of a schema.
+    enum_containers : int
+        Arrays and objects of one ``enum``.
     listed_values : int
         Listed values of a subschema whose items or members must differ or be counted.
     listed_depth : int
@@ -123,6 +125,7 @@ class Limits:
     unevaluated_cases: int = 64
     digits: int = field(default=10_000, metadata={"most": 10_000})
     names: int = 10_000
+    enum_containers: int = 64
     listed_values: int = 4_096
     listed_depth: int = field(default=16, metadata={"most": 16})
     whitespace_states: int = 500

@@ -72,6 +72,7 @@ SMALL: dict[str, tuple[dict[str, int], Any]] = {
     "grammar_symbols": ({"grammar_symbols": 2}, Grammar('start: "a" "b" "c"')),
     "digits": ({"digits": 10}, JsonSchema({"minimum": 10**11})),
     "names": ({"names": 2}, JsonSchema({"properties": {name: {"type": "null"} for name in "abc"}})),
+    "enum_containers": ({"enum_containers": 2}, JsonSchema({"enum": [1, "a", [1], [2], {"a": 1}]})),
     "listed_values": (
         {"listed_values": 5},
         JsonSchema({"type": "array", "items": PAIRS, "uniqueItems": True, "minItems": 7}),

@@ -26,7 +26,7 @@ NUMBERS: dict[str, Callable[[int], Any]] = {
 # Schemas of some numbers, as values, bounds, divisors and counts.
 SCHEMAS: dict[str, Callable[[list[Any]], Any]] = {
     "enum": lambda numbers: {"enum": numbers},
-    "enum of arrays": lambda numbers: {"enum": [[number] for number in numbers]},
+    "consts of arrays": lambda numbers: {"anyOf": [{"const": [number]} for number in numbers]},
     "consts": lambda numbers: {"anyOf": [{"const": number} for number in numbers]},
     "not const": lambda numbers: {"type": "number", "not": {"enum": numbers}},
     "bounds": lambda numbers: {"anyOf": [{"minimum": number} for number in numbers]},

@@ -18,11 +18,10 @@ In: formulas of a container (`opening.Containers.open`). Out: a state. All state
 
 General states also have ``formulas`` (first the one that must hold, then the observed ones), ``derivative``, ``narrowed(formula)`` (the
 state in which one formula must hold) and ``live_terms()``. An object's state is conjunctive if it has one formula and `conjunctive` can
-represent it. `general.object_state` makes that choice when an object is opened or narrowed; no other code does. The state of a large
-``enum`` is listed (`listed.ListedContext.opened`): it has a set of constants in place of formulas.
+represent it. `general.object_state` makes that choice when an object is opened or narrowed; no other code does.
 
 Invariants: states are immutable, hashable and small; every state that ``after`` returns is live; states of different schemas are unequal.
 
 Read in this order: `derivatives`, `conjunctive`, `satisfiability` (with `members`, `object_terms`, `array_terms`), `pending`, `general`
-(with `key_layout`), `listed`, `opening`.
+(with `key_layout`), `opening`.
 """

@@ -5,16 +5,14 @@ from typing import Literal, TypeAlias
 from guided.schema.cardinality.values import ValueEnumerator
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ArrayState, ObjectState, SharedContext, object_state
-from guided.schema.containers.listed import ListedContext, ListedState
 from guided.schema.containers.pending import PendingValues
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["Container", "Containers", "FormulaState", "GeneralState"]
+__all__ = ["Container", "Containers", "GeneralState"]
 
 GeneralState: TypeAlias = ObjectState | ArrayState
-FormulaState: TypeAlias = ConjunctiveState | GeneralState
-Container: TypeAlias = FormulaState | ListedState
+Container: TypeAlias = ConjunctiveState | GeneralState
 
 
 class Containers:
@@ -31,8 +29,6 @@ class Containers:
     satisfiability : Satisfiability
     shared : SharedContext
         Context and caches of the general states.
-    listed : ListedContext
-        The same of the listed states.
     """
 
     def __init__(self, context: SchemaContext) -> None:
@@ -40,7 +36,6 @@ class Containers:
         self.formulas = context.formulas
         self.satisfiability = Satisfiability(context, lambda formula, most: values.constants_up_to(formula, most))
         self.shared = SharedContext(PendingValues(self.satisfiability))
-        self.listed = ListedContext(context)
         values = ValueEnumerator(self.satisfiability, self.open_object, self.open_array)
 
     def release(self) -> None:
@@ -48,7 +43,7 @@ class Containers:
         vars(self.satisfiability).clear()
         vars(self.shared).clear()
 
-    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> FormulaState:
+    def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> Container:
         """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
         return self.open_object(wanted) if kind == "object" else self.open_array(wanted)
 

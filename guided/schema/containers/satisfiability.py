@@ -98,9 +98,6 @@ class Satisfiability:
             return formula == TRUE
         if self._is_of_a_type(formula):
             return True
-        listed = self.context.constant_set(formula)
-        if listed is not None:
-            return bool(self.context.lowering.listed.members(listed))
         found = self.goals.known(formula)
         if found is not None:
             return found

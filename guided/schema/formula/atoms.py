@@ -38,8 +38,6 @@ Of an array:
 
 Of a value:
 
-    ("constants", set)        one of the constants of a set (`guided.schema.formula.constants`)
-    ("which", set)            observed together with it: its valuation is the number of the constant
     ("among", f, constant, count)   made by `Formulas.among`: the disjunction of f and one more constant, ``count`` constants in all
 
 On either level ("value", f): the pending value satisfies f; its valuation replaces the atom when it ends.

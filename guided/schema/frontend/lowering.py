@@ -23,11 +23,10 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
-from guided.schema.formula.constants import Constants
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.json_values import check_levels
-from guided.schema.frontend.keywords.enumerations import constant, expanded
+from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
 from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private
@@ -84,12 +83,8 @@ class Lowering:
     ----------
     root : int
         Formula of the whole value.
-    sequence : dict of int to float
+    sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> its position in the schema's text.
-    listed : Constants
-        The constants of large enumerations.
-    listed_at : dict of int to (tuple, int)
-        Location of each such enumeration, and the position of the next atom in the schema's text.
     long_lists : dict of int to tuple
         Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_lists`).
     origins : dict of int to tuple
@@ -123,7 +118,6 @@ class Lowering:
         "_flat",
         "_inside",
         "_keys",
-        "_listed_formulas",
         "_misspellings",
         "_parts",
         "_places",
@@ -132,8 +126,6 @@ class Lowering:
         "constants",
         "formulas",
         "limits",
-        "listed",
-        "listed_at",
         "lists_items",
         "long_lists",
         "misspelled",
@@ -167,11 +159,8 @@ class Lowering:
         formulas.steps.limit = limits.call_steps
         if (limits.schema_depth, limits.schema_parts) != (_LIMITS.schema_depth, _LIMITS.schema_parts):
             check_levels(schema, limits)
-        self.sequence: dict[int, float] = {}
-        self.listed = Constants(limits.digits, formulas.spend)
-        self.listed_at: dict[int, tuple[Location, int]] = {}
+        self.sequence: dict[int, int] = {}
         self.long_lists: dict[int, Location] = {}
-        self._listed_formulas: dict[int, int] = {}
         self.origins: dict[int, Location] = {}
         self.references = References(schema, registry or {}, closes=not options.additional_properties)
         self._unenforced: dict[tuple[str, str], None] = {}
@@ -264,19 +253,6 @@ class Lowering:
                 finally:
                     del self._active[key]
             self._expanded[key] = found
-        return found
-
-    def expand_listed(self, numbered: int) -> int:
-        """Return the formula behind an atom ``("constants", set)``: a disjunction.
-
-        Raises
-        ------
-        LimitError
-            The formula takes too many steps.
-        """
-        found = self._listed_formulas.get(numbered)
-        if found is None:
-            found = self._listed_formulas[numbered] = expanded(self, numbered)
         return found
 
     def check(self) -> None:

@@ -11,7 +11,6 @@ from guided.automata.steps import Steps
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
-from guided.schema.formula.constants import Constants
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.resources import Context, Target
@@ -41,13 +40,11 @@ class Lowering(Protocol):
     lists_items: bool
     nested: int
     pattern_steps: Steps
-    sequence: dict[int, float]
+    sequence: dict[int, int]
     origins: dict[int, Location]
     unknown_formats: dict[str, None]
     constants: dict[int, tuple[Any, int]]
     types: dict[tuple[str, int], tuple[int, frozenset[str]]]
-    listed: Constants
-    listed_at: dict[int, tuple[Location, int]]
 
     @property
     def references(self) -> References:

@@ -13,27 +13,21 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH, PushdownTables
 from guided.errors import no_completion_found
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
-from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.constants import Constant
-from guided.schema.formula.exact import fraction
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.numbers.spelling import number_bodies
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to, path_down
+from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to
 from guided.schema.pushdown.structure import Structure
 from guided.schema.pushdown.value_starts import TextStart
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
-from guided.schema.strings.overlay import canonical_body
 
-__all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "TargetValuations", "constant_body"]
+__all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "TargetValuations"]
 
 _SPACE = 0x20
 # Steps that one visited control costs a call.
@@ -92,8 +86,6 @@ class MachineParts(NamedTuple):
         The leaf of a frame, by type and formulas, and the byte that ends it, by type.
     text_starts, closings, openings : mapping
         As in `guided.schema.pushdown.value_starts.ValueStarts`.
-    distinguished : mapping of int to (int, int)
-        The set of constants and the state of each control in a string or number that tells them apart.
     in_string : callable
         Whether a control is in a frame of all strings, or of all except some.
     valuation_of : mapping of int to int
@@ -116,7 +108,6 @@ class MachineParts(NamedTuple):
     text_starts: Mapping[int, TextStart]
     closings: Mapping[int, bytes]
     openings: Mapping[int, bytes]
-    distinguished: Mapping[int, tuple[int, int]]
     in_string: Callable[[int], bool]
     valuation_of: Mapping[int, int]
     in_number: Callable[[int], bool]
@@ -147,7 +138,6 @@ class FramePaths:
         self._counted: dict[int, PathsDown] = {}
         self._characters: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
         self._label_paths: dict[tuple[int, int], PathsDown] = {}
-        self._spelled_constants: dict[tuple[int, int], dict[int, bytes]] = {}
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
     def down(self, leaf: Leaf, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
@@ -266,31 +256,6 @@ class FramePaths:
         frame = self._frames[at]
         return frame if control < frame.first + frame.leaf.automaton.n_states else None
 
-    def to_constant(self, numbered: int, state: int, target: int) -> tuple[bytes, int]:
-        """Return the shortest path to the end of a constant, and that constant: the target if it is in reach, else the nearest."""
-        constants = self._context.lowering.listed
-        (kind,) = constants.kinds(numbered)
-        leaf = self._context.distinguished(kind, numbered)
-        path = self._spelled_constants.get((numbered, target))
-        if path is None:
-            path = self._spelled_constants[numbered, target] = {}
-            body = (
-                constant_body(constants[target], self._context.limits.digits)
-                if constants.has(numbered, target)
-                else b""
-            )
-            on_path = 0 if constants.has(numbered, target) else DEAD
-            for count in range(len(body) + 1):
-                if on_path == DEAD:
-                    break
-                path[on_path] = body[count:]
-                if count < len(body):
-                    on_path = int(leaf.automaton.table[on_path, leaf.automaton.classes[body[count]]])
-        if state in path:
-            return path[state], target
-        rest, end = path_down(leaf.automaton, leaf.automaton.distances(), state)
-        return rest, leaf.bits(int(leaf.automaton.labels[end]))
-
     def near_end(self, control: int, needed: int, targets: TargetValuations = _ANY) -> bytes:
         """Return the bytes to the end of a string that only lengths constrain, or of a literal."""
         found = self.nearest(control, 0)
@@ -362,14 +327,14 @@ class FramePaths:
     def _spend(self, count: int) -> None:
         self._parts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
 
-    def open_labels(self, control: int, state: ConjunctiveState | ObjectState | ListedState) -> list[int]:
+    def open_labels(self, control: int, state: ConjunctiveState | ObjectState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""
         tables = self._parts.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return ones(bits & state.labels())
 
-    def key_rest(self, control: int, state: ConjunctiveState | ObjectState | ListedState, label: int) -> bytes | None:
+    def key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with the byte that ends it, that produces a label; None if the label is out of reach."""
         keys, table = self._parts.keys, state.table
         automaton = self._context.key_automaton(table)
@@ -412,13 +377,6 @@ class FramePaths:
                     if count < len(spelling):
                         control = rows.item(control, spelling[count])
         return found
-
-
-def constant_body(constant: Constant, digits: int) -> bytes:
-    """Return the canonical spelling of a string, without quotes, or of a number."""
-    if constant.kind == "string":
-        return canonical_body(constant.value)
-    return number_bodies(fraction(constant.value, digits))[0]
 
 
 def _path(came: dict[int, tuple[int, int]], reached: int) -> bytes:

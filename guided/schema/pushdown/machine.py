@@ -25,7 +25,6 @@ from guided.limits import Limits
 from guided.schema.cardinality.inexhaustible import Inexhaustible
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
-from guided.schema.containers.listed import ListedState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions, Notation
@@ -35,7 +34,7 @@ from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.structure import Structure, structure_of
-from guided.schema.pushdown.value_starts import ValueStarts, valuation_at_close
+from guided.schema.pushdown.value_starts import ValueStarts, bits_of
 from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
 from guided.schema.strings.notation import in_json
 from guided.schema.values.context import SchemaContext
@@ -200,7 +199,6 @@ class SchemaMachine:
                 self.value_starts.text_starts,
                 self.value_starts.closings,
                 self.value_starts.openings,
-                self.value_starts.distinguished,
                 self.value_starts.is_in_string,
                 self.value_starts.valuation_of,
                 self.value_starts.without_numbers.__contains__,
@@ -256,7 +254,7 @@ class SchemaMachine:
         labels = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return self._object(cell).may_come(labels)
 
-    def _object(self, cell: int) -> ConjunctiveState | ObjectState | ListedState:
+    def _object(self, cell: int) -> ConjunctiveState | ObjectState:
         content = self._cells[cell]
         assert content is not None
         assert content.state.kind == "object"
@@ -300,7 +298,7 @@ class SchemaMachine:
         structure, lines, state = self.structure, self.structure.lines, content.state
         if action == (structure.close_object if state.kind == "object" else structure.close_array):
             ended = state.at_close()
-            return None if ended is None else Reaction(1, -1, self.value_starts.done(valuation_at_close(state, ended)))
+            return None if ended is None else Reaction(1, -1, self.value_starts.done(bits_of(ended)))
         if lines is not None and action == lines.end:
             end = lines.object_end if state.kind == "object" else lines.array_end
             return None if state.at_close() is None else lines.last_line(end)
@@ -319,9 +317,7 @@ class SchemaMachine:
         label = self.keys.label(action)
         return None if label is None else self._after_key(content, state, label)
 
-    def _after_key(
-        self, content: OpenContainer, before: ConjunctiveState | ObjectState | ListedState, label: int
-    ) -> Reaction | None:
+    def _after_key(self, content: OpenContainer, before: ConjunctiveState | ObjectState, label: int) -> Reaction | None:
         after = before.after(label)
         if after is None:
             return None
@@ -332,7 +328,7 @@ class SchemaMachine:
         )
         return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
 
-    def _next_item(self, content: OpenContainer, before: ArrayState | ListedState) -> Reaction | None:
+    def _next_item(self, content: OpenContainer, before: ArrayState) -> Reaction | None:
         after = (before if content.is_known else before.without_items()).after(ITEM)
         if after is None:
             return None

@@ -28,7 +28,7 @@ from guided.errors import no_completion_found, too_few_values
 from guided.fixpoint.worklist import post_order
 from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, lowest, ones, positions
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
-from guided.schema.containers.opening import Containers, FormulaState, GeneralState
+from guided.schema.containers.opening import Container, Containers, GeneralState
 from guided.schema.formula.atoms import TYPES, WORDS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.marks import VALUE
@@ -53,7 +53,7 @@ _AROUND = 4
 # Atoms that require members or items: index of the count in the node; 0: the count is one.
 _NEEDED = {"contains": 2, "minItems": 1, "minProperties": 1, "required": 0}
 
-Node: TypeAlias = int | FormulaState
+Node: TypeAlias = int | Container
 # Formulas of a pending value, and whether they hold.
 Truths: TypeAlias = tuple[tuple[int, bool], ...]
 
@@ -136,7 +136,7 @@ class Shortest:
         assert isinstance(choice.name, str)
         return choice.name
 
-    def step(self, state: FormulaState) -> int:
+    def step(self, state: Container) -> int:
         """Return the next step of a state on a short completion: a label or CLOSE."""
         state = _without_others(state)
         while True:
@@ -154,7 +154,7 @@ class Shortest:
             assert not isinstance(only, int)
             state = only
 
-    def _only_step(self, state: FormulaState) -> int | None:
+    def _only_step(self, state: Container) -> int | None:
         """Return the step that is optimal whatever the others cost, or None."""
         if state.at_close() is not None:
             return CLOSE
@@ -235,13 +235,6 @@ class Shortest:
         if formula == FALSE:
             return []
         context = self._context
-        listed = context.constant_set(formula)
-        if listed is not None:
-            constants = context.lowering.listed
-            if not constants.members(listed):
-                return []
-            constant = constants[constants.cheapest(listed)]
-            return [_Choice(constant.size, (), constant.kind)]
         found: list[_Choice] = []
         for kind, word in WORDS[context.options.words].items():
             if context.typed(formula, kind) == TRUE and all(context.alphabet[byte] for byte in word):
@@ -510,6 +503,6 @@ class Shortest:
         return found[label]
 
 
-def _without_others(state: FormulaState) -> FormulaState:
+def _without_others(state: Container) -> Container:
     """Return the state without excluded undeclared names: infinitely many remain, of about the same length."""
     return state._replace(others=FALSE) if state.kind == "object" and state.others else state

@@ -7,7 +7,7 @@ A valuation holds the truth values of the observed formulas when a value ends, a
 (`ValueStarts.done`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
@@ -17,22 +17,21 @@ import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
-from guided.schema.containers.general import ITEM, ArrayState
-from guided.schema.containers.listed import ListedState
+from guided.schema.containers.general import ITEM
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
-from guided.schema.containers.opening import Container, Containers
+from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.layout import dead_row, direct, indented
 from guided.schema.pushdown.string_frames import StringFrames
-from guided.schema.pushdown.structure import CLOSING, COLON, LITERALS, Structure, literal_chain, number_frame
+from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain, number_frame
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["ValueStarts", "valuation_at_close"]
+__all__ = ["ValueStarts", "bits_of"]
 
 # Up to this length, the automaton of strings of which some are excluded may count characters.
 _SHORT = 32
@@ -100,8 +99,6 @@ class ValueStarts:
     text_starts : dict of int to TextStart
     closings, openings : dict of int to bytes
         The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
-    distinguished : dict of int to (int, int)
-        The set of constants of each control in a string or number that tells them apart, and its state (`SchemaContext.distinguished`).
     valuation_of : dict of int to int
         Report of each action that ends a value.
     without_strings, without_numbers : Exclusions
@@ -153,8 +150,6 @@ class ValueStarts:
         }
         self.text_starts: dict[int, TextStart] = {}
         self.closings: dict[int, bytes] = {}
-        self.distinguished: dict[int, tuple[int, int]] = {}
-        self._distinguished_at: dict[tuple[int, int], int] = {}
         # By formula.
         self._entries_without: dict[int, int | None] = {}
         self.without_strings = Exclusions(tables, is_number=False)
@@ -170,16 +165,11 @@ class ValueStarts:
         found = self._starts.get((query, is_known))
         if found is None:
             typed, must = self.context.typed, query[0]
-            listed = self.context.constant_set(must) if is_known else None
             unlike = self.context.unlike(must)
             if unlike is not None:
                 # `_entries` decides on first use of a type whether all its values are excluded.
                 must = unlike[0]
-            if listed is not None:
-                kinds = self.context.lowering.listed.kinds(listed)
-                types = tuple([kind for kind in BEGINS if kind in kinds])
-            else:
-                types = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
+            types = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
             row = self._unknown.get(types)
             if row is None:
                 row = self._unknown[types] = dead_row()
@@ -271,10 +261,7 @@ class ValueStarts:
         return entry
 
     def fill(self, control: int, byte: int) -> None:
-        """Compute the entries of a value start for the type that a byte begins, or all of a control of distinguished strings or numbers."""
-        if control in self.distinguished:
-            self._fill_distinguished(control)
-            return
+        """Compute the entries of a value start for the type that a byte begins."""
         start = self.start_of[control]
         kind = self._kind_of[byte]
         letters = self._letters[kind]
@@ -323,9 +310,6 @@ class ValueStarts:
             found = self._unlike(kind, *unlike)
             if found is not None:
                 return found
-        listed = self.context.constant_set(query[0]) if is_known else None
-        if listed is not None and (len(query) == 1 or self._is_which(query)):
-            return self._listed(kind, listed, reports=len(query) > 1)
         wanted = tuple(self.context.typed(formula, kind) for formula in query)
         if not self.containers.satisfiability.can_be(kind, wanted[0]):
             return DEAD
@@ -350,64 +334,6 @@ class ValueStarts:
             entry = literal_chain(self.tables, self.structure.words[kind], self.structure.alphabet, self.done(bits))
             found = self._literals[kind, bits] = entry
         return found
-
-    def _is_which(self, query: ValueQuery) -> bool:
-        return len(query) == 2 and self.formulas.nodes[query[1]][0] == "which"
-
-    def _listed(self, kind: str, numbered: int, *, reports: bool) -> int | Int32Array:
-        """Return the entries of one of a set of constants; its valuation is the constant's number if ``reports``."""
-        constants = self.context.lowering.listed
-        subset = constants.of_kind(numbered, kind)
-        members = constants.members(subset)
-        if not members:
-            return DEAD
-        if kind == "object":
-            cell = OpenContainer(self.containers.listed.opened("object", subset, reports=reports))
-            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
-        if kind == "array":
-            return self._opened_array(self.containers.listed.opened("array", subset, reports=reports), is_known=True)
-        if kind in LITERALS:
-            return self._literal(kind, members[0] if reports else 0)
-        if not reports:
-            wanted = (self.context.typed(self.formulas.atom(("constants", subset)), kind),)
-            return self._string_entry(wanted) if kind == "string" else self._number_entries(wanted)
-        control = self._distinguished(kind, subset, (0,))[0]
-        if kind == "string":
-            return control
-        self._fill_distinguished(control)
-        return self._entries_of_number(control)
-
-    def _distinguished(self, kind: str, subset: int, states: Sequence[int]) -> list[int]:
-        """Return the controls of some states of the automaton that tells strings or numbers apart. Their successors are made when read."""
-        new = [state for state in states if (subset, state) not in self._distinguished_at]
-        if new:
-            leaf = self.context.distinguished(kind, subset)
-            automaton = leaf.automaton
-            rows = np.where(automaton.table[new][:, automaton.classes] >= 0, UNKNOWN, DEAD).astype(np.int32)
-            ends = np.zeros(len(new), np.int32)
-            after = np.frombuffer(self.structure.after_number if kind == "number" else b'"', np.uint8)
-            for i in np.flatnonzero(automaton.accepting[new]).tolist():
-                entry = self.done(leaf.bits(int(automaton.labels[new[i]])), again=kind == "number")
-                rows[i, after] = entry
-                ends[i] = entry if kind == "number" else 0
-            self.formulas.spend(len(new))
-            first = self.tables.n_controls
-            self.tables.controls(rows, end_actions=ends.tolist())
-            for control, state in enumerate(new, first):
-                self._distinguished_at[subset, state] = control
-                self.distinguished[control] = subset, state
-        return [self._distinguished_at[subset, state] for state in states]
-
-    def _fill_distinguished(self, control: int) -> None:
-        """Compute the successors of a control made by `_distinguished`."""
-        subset, state = self.distinguished[control]
-        (kind,) = self.context.lowering.listed.kinds(subset)
-        automaton = self.context.distinguished(kind, subset).automaton
-        following = automaton.table[state][automaton.classes]
-        letters = np.flatnonzero((following >= 0) & (self.tables.rows[control] == UNKNOWN))
-        targets, at = np.unique(following[letters], return_inverse=True)
-        controls = np.array(self._distinguished(kind, subset, targets.tolist()), np.int32)
-        self.tables.rows[control, letters] = controls[at]
 
     def _without(self, wanted: tuple[int, ...], kind: str = "string") -> int | None:
         """Return the entry of all strings, or the first control of all numbers, of a formula except some; None if it excludes none."""
@@ -539,12 +465,10 @@ class ValueStarts:
         return b'"' if context.notation is None else bytes([context.notation.end])
 
     def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
-        return self._opened_array(self.containers.open_array(wanted), is_known)
-
-    def _opened_array(self, state: ArrayState | ListedState, is_known: bool) -> int:
+        state = self.containers.open_array(wanted)
         ended, after, query = state.at_close(), state.after(ITEM), None
         assert ended is not None or after is not None
-        empty = CANNOT_BE_EMPTY if ended is None else valuation_at_close(state, ended)
+        empty = CANNOT_BE_EMPTY if ended is None else bits_of(ended)
         if after is not None:
             query, state = after
         observed = () if query is None else query[1:]
@@ -615,11 +539,6 @@ class _Same:
 
     def __hash__(self) -> int:
         return id(self.content)
-
-
-def valuation_at_close(state: Container, ended: tuple[int, ...]) -> int:
-    """Return the valuation of an object or array that ends, given the truths that `at_close` returned."""
-    return state.valuation() if state.form == "listed" else bits_of(ended)
 
 
 def bits_of(truths: tuple[int, ...]) -> int:

@@ -36,7 +36,6 @@ from guided.schema.pushdown.frame_paths import (
     MachineParts,
     TargetValuation,
     TargetValuations,
-    constant_body,
 )
 from guided.schema.pushdown.layout import BLANK, NEWLINE
 from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
@@ -56,8 +55,6 @@ _MARKS = np.frombuffer(b',:"]}', np.uint8)
 
 
 _ANY: TargetValuations = (TargetValuation(0, 0, 0),)
-# All bits of a valuation: the number of a constant.
-_EVERY = -1
 
 
 class Witness:
@@ -93,11 +90,7 @@ class Witness:
         if found is None:
             state = content.state
             assert state.form != "conjunctive"
-            if state.form == "listed":
-                found = (TargetValuation(_EVERY, state.pending_value(state.target(_constant(own))), 0),)
-            else:
-                found = self._targets_of(state, content.observed, own)
-            self._targets[cell, own] = found
+            found = self._targets[cell, own] = self._targets_of(state, content.observed, own)
         return found
 
     def completion_step(self, control: int, cell: int, own: TargetValuations, needed: int) -> bytes:
@@ -121,9 +114,6 @@ class Witness:
             return self._in_key(control, content, own)
         if structure.string <= control < structure.other_key:
             return self._frame_paths.near_end(control, needed)
-        listed = parts.distinguished.get(control)
-        if listed is not None:
-            return self._in_listed(listed, cell, own)
         frame = self._frame_paths.frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own, needed)
@@ -219,9 +209,6 @@ class Witness:
     def _step_of(self, state: Container, own: TargetValuations) -> int:
         if state.form == "conjunctive":
             return self._shortest.step(state)
-        if state.form == "listed":
-            label = state.next_label(state.target(_constant(own)))
-            return CLOSE if label < 0 else label
         goals = [(state.narrowed(formula), left) for formula, left in self._goals(state, own)]
         if len({goal for goal, _ in goals}) == 1:
             return self._shortest.step(goals[0][0])
@@ -321,8 +308,6 @@ class Witness:
 
     def _of_value(self, control: int, query: ValueQuery, cell: int, own: TargetValuations) -> bytes:
         content = self._parts.contents[cell]
-        if len(query) > 1 and self._formulas.nodes[query[1]][0] == "which":
-            return self._of_constant(control, cell, own)
         cost, formula, target = self._cost_of_value(query, self.targets(cell, own))
         bracket = CLOSING["array"]
         if self._parts.tables.rows.item(control, bracket) == action_entry(self._parts.structure.close_empty):
@@ -350,32 +335,6 @@ class Witness:
         if text.counts is not None:
             return self._frame_paths.in_counted(text.counts, 0, text.registers[0], _ANY, parts.end_of("text"))
         return self._frame_paths.down(leaf, 0, _ANY)[0] + parts.end_of("text")
-
-    def _of_constant(self, control: int, cell: int, own: TargetValuations) -> bytes:
-        """Return the beginning of a value that is one of several constants."""
-        content, row = self._parts.contents[cell], self._parts.tables.rows[control]
-        assert content is not None
-        assert content.state.form == "listed"
-        bracket = CLOSING["array"]
-        if row[bracket] == action_entry(self._parts.structure.close_empty):
-            wanted = _constant(own)
-            # The empty array is the shortest, unless the container around it needs another.
-            if content.empty == wanted or not self._context.lowering.listed.has(content.state.alternatives, wanted):
-                return bytes([bracket])
-        if row[NEWLINE] <= ACTION:
-            return bytes([NEWLINE])
-        constant = self._context.lowering.listed[self.targets(cell, own)[0].bits]
-        if constant.kind in LITERALS:
-            return self._parts.structure.words[constant.kind]
-        if constant.kind == "number":
-            return constant_body(constant, self._context.limits.digits)
-        return {"string": b'"', "array": b"[", "object": b"{"}[constant.kind]
-
-    def _in_listed(self, listed: tuple[int, int], cell: int, own: TargetValuations) -> bytes:
-        path, constant = self._frame_paths.to_constant(*listed, self.targets(cell, own)[0].bits)
-        if self._context.lowering.listed[constant].kind == "string":
-            return path + b'"'
-        return path or self._after_valuation(cell, constant, own)
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first
@@ -413,7 +372,7 @@ class Witness:
             if rest is not None:
                 found.append((len(rest), label, rest))
         found.sort()
-        if 1 < len(found) <= _KEYS_TRIED and state.form != "listed":
+        if 1 < len(found) <= _KEYS_TRIED:
             return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
         return found[0][2]
 
@@ -424,8 +383,3 @@ class Witness:
         if rest.form == "conjunctive":
             return self._shortest.cost(query[0]) + self._shortest.cost(rest)
         return self._cost_of_value(query, self._targets_of(rest, query[1:], own))[0]
-
-
-def _constant(own: TargetValuations) -> int:
-    """Return the number of the constant that a target wants; 0 if it wants none."""
-    return own[0].bits if own[0].care == _EVERY else 0

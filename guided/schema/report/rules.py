@@ -76,8 +76,6 @@ class _Writer:
         if formula <= TRUE:
             return "anything" if formula == TRUE else "nothing"
         node = self._formulas.nodes[formula]
-        if node[0] == "constants":
-            node = self._formulas.nodes[self._lowering.expand_listed(node[1])]
         kind = node[0]
         if levels == 0 and (kind in _CONNECTIVES or kind in _TYPED or kind == "!"):
             return self._value(formula, name)

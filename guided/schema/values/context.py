@@ -18,7 +18,6 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, JsonOptions, Notation
 from guided.schema.formula.disjoint import make_disjoint
-from guided.schema.formula.exact import fraction
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
@@ -27,7 +26,6 @@ from guided.schema.numbers.spelling import number_bodies
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import CountedStrings, counted_strings
 from guided.schema.strings.counting import enumerate_by_truths, truths_together
-from guided.schema.strings.distinguished import distinguished_numbers, distinguished_strings
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import by_length
 from guided.schema.strings.measure import measure_of
@@ -47,8 +45,6 @@ __all__ = ["SchemaContext"]
 
 # Measured bytes of memory of an automaton, and of a state beside its row.
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
-# References to references that `constant_set` follows.
-_REFERENCES_FOLLOWED = 8
 # There are more strings of each length but 0 than this.
 _MANY_TEXTS = 1_000_000
 
@@ -107,9 +103,6 @@ class SchemaContext:
         # By key table and part.
         self._required: dict[tuple[int, int], list[int]] = {}
         self._limited: dict[tuple[int, int], frozenset[int]] = {}
-        # By formula: its set of constants.
-        self._distinguished: dict[int, Leaf] = {}
-        self._constant_sets: dict[int, int | None] = {}
 
     @property
     def n_bytes(self) -> int:
@@ -132,49 +125,6 @@ class SchemaContext:
                 known = self._separated[found] = make_disjoint(self.formulas, found, self._as_written)
             return known
         return found
-
-    def constant_set(self, formula: int) -> int | None:
-        """Return the set of constants that a formula of a value stands for (`guided.schema.formula.constants`).
-
-        None if it has other conditions than types, or if the alphabet or the notation might not spell every constant.
-        """
-        if self.lowering.listed.is_empty or formula <= TRUE or self.options.notation is not None:
-            return None
-        if formula not in self._constant_sets:
-            found = self._as_constants(formula)
-            listed = self.lowering.listed
-            if found is not None and not self.has_all_bytes:
-                is_spelled = self.has_ascii and (self.options.indent is None or bool(self.alphabet[ord("\n")]))
-                if not is_spelled or not all(listed[number].is_ascii for number in listed.members(found)):
-                    found = None
-            self._constant_sets[formula] = found
-        return self._constant_sets[formula]
-
-    def _as_constants(self, formula: int) -> int | None:
-        nodes, listed = self.formulas.nodes, self.lowering.listed
-        for _ in range(_REFERENCES_FOLLOWED):
-            node = nodes[formula]
-            if node[0] != "schema":
-                break
-            formula = self.lowering.expand(node[1])
-        if node[0] == "constants":
-            return int(node[1])
-        if node[0] != "&":
-            return None
-        found, types = list[int](), list[frozenset[str]]()
-        for member in node[1]:
-            options = [nodes[one] for one in (nodes[member][1] if nodes[member][0] == "|" else (member,))]
-            if all(option[0] == "type" for option in options):
-                types.append(frozenset(option[1] for option in options))
-            elif nodes[member][0] == "constants":
-                found.append(nodes[member][1])
-            else:
-                return None
-        # Not several sets: which of them declares a name first would be lost, and with it the order of names.
-        if len(found) != 1:
-            return None
-        members = listed.members(found[0])
-        return listed.intern(number for number in members if all(listed[number].kind in some for some in types))
 
     def _narrowed(self) -> dict[str, int]:
         """Return the bounds on members and items that a restricted alphabet implies, by type.
@@ -255,29 +205,6 @@ class SchemaContext:
             if needed > most:
                 place = pointer_of(long_lists[atom])
                 raise LimitError("growth_bytes", needed, most, f"{place} lists too many or too long strings")
-
-    def distinguished(self, kind: str, numbered: int) -> Leaf:
-        """Return the automaton of a set of strings or numbers, each labeled with its number as a constant."""
-        found = self._distinguished.get(numbered)
-        if found is None:
-            listed = self.lowering.listed
-            members = listed.members(numbered)
-            if kind == "string":
-                automaton = distinguished_strings([listed[one].value for one in members], self.options, self.limits)
-            elif self.options.numbers == "plain":
-                values = [fraction(listed[one].value, self.limits.digits) for one in members]
-                bodies = [number_bodies(value) for value in values]
-                automaton = distinguished_numbers(bodies)
-            else:
-                single = [self.typed(self.formulas.atom(("constants", listed.intern((one,)))), kind) for one in members]
-                leaf = self.leaf(kind, (self.formulas.disjunction(single), *single))
-                automaton = leaf.automaton
-                order = [leaf.bits(label).bit_length() - 1 for label in range(int(automaton.labels.max()) + 1)]
-                members = tuple(members[at] for at in order)
-            self.formulas.steps.spend(automaton.n_states, f"the automaton of a {kind} has too many states")
-            found = self._distinguished[numbered] = Leaf(automaton.within(self.alphabet), members)
-            self._count(found.automaton)
-        return found
 
     def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
         """Return the joint truths of ``wanted[1:]``, as bits, over all strings or numbers that satisfy ``wanted[0]``."""

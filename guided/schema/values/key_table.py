@@ -87,7 +87,7 @@ class KeyTable:
         return 1 << name
 
 
-def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, float]) -> tuple[tuple[str, ...], int]:
+def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]) -> tuple[tuple[str, ...], int]:
     """Return the declared names of an object's formulas in order, and the number of leading names whose order the schema defines.
 
     ``sequence``: position of each atom in the schema. Tables without a position come from values in the text and define no order.

@@ -48,8 +48,6 @@ def restrict(formulas: Formulas, lowering: Lowering, formula: int, type_name: st
         name = node[0]
         if name == type_name:
             return int(node[1])
-        if name == "constants":
-            return formulas.rewrite(lowering.expand_listed(lowering.listed.of_kind(node[1], type_name)), known, memo)
         if name == "among":
             values = formulas.list_among(formulas.atom(node))
             return formulas.disjunction([formulas.rewrite(value, known, memo) for value in values])

@@ -1,25 +1,20 @@
 """``enum`` and ``const``: listed values of any type, as formulas.
 
 All strings of an enumeration are one atom, so a hundred thousand cost no more than one set. Arrays and objects are tables whose members
-are constants again; many of them are one atom (`guided.schema.formula.constants`), which `expanded` spells out where it meets other
-conditions on the value. Numbers are equal by value, and true is not 1.
+are constants again, each an alternative of its own, so their number is limited. Numbers are equal by value, and true is not 1.
 """
 
 from typing import Any
 
-from guided.errors import SchemaError, shown
+from guided.errors import LimitError, SchemaError, shown
 from guided.schema.formula.exact import fraction, is_number
 from guided.schema.formula.formulas import FALSE
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.site import Lowering, Site
 
-__all__ = ["ITEM", "const", "constant", "enum", "expanded"]
+__all__ = ["ITEM", "const", "constant", "enum"]
 
 _DEEPEST = 24
-# With more arrays and objects than this, an enumeration is one atom.
-_MANY = 64
-# Positions of an expanded enumeration's atoms, between those of the atoms before and after it in the schema.
-_BETWEEN, _APART = 0.5, 2.0**-24
 # Location of constants that come from a text, not from a schema. The order of their names declares no property order.
 ITEM: Location = (None, "items")
 
@@ -28,36 +23,13 @@ def enum(site: Site, value: Any) -> None:
     """``enum``."""
     if not isinstance(value, list):
         raise site.wrong("enum", "enum must be a list of values")
-    location = (site.location, "enum")
-    found = _listed(site.lowering, value, location)
-    site.values.append(_one_of(site.lowering, value, location, 0) if found is None else found)
-
-
-def _listed(lowering: Lowering, values: list[Any], location: Location) -> int | None:
-    """Return the atom of a large enumeration of arrays and objects; None for other enumerations and for values that are not JSON."""
-    if len(values) <= _MANY or sum(isinstance(value, (list, dict)) for value in values) <= _MANY:
-        return None
-    numbers = [lowering.listed.add(value) for value in values]
-    if None in numbers:
-        return None
-    numbered = lowering.listed.intern(number for number in numbers if number is not None)
-    lowering.listed_at.setdefault(numbered, (location, len(lowering.sequence)))
-    return lowering.formulas.atom(("constants", numbered))
-
-
-def expanded(lowering: Lowering, numbered: int) -> int:
-    """Return the formula that a set of constants stands for: the disjunction of its members."""
-    listed = lowering.listed
-    # Why a location for every set: those split off a set that was read have none of their own.
-    location, position = lowering.listed_at.get(numbered) or next(iter(lowering.listed_at.values()))
-    known, lowering.sequence = lowering.sequence, {}
-    try:
-        formula = _one_of(lowering, [listed[member].value for member in listed.members(numbered)], location, 0)
-    finally:
-        found, lowering.sequence = lowering.sequence, known
-    for count, atom in enumerate(found, 1):
-        known.setdefault(atom, position - _BETWEEN + count * _APART)
-    return formula
+    location, most = (site.location, "enum"), site.lowering.limits.enum_containers
+    n_containers = sum(isinstance(one, list | dict) for one in value)
+    if n_containers > most:
+        raise LimitError(
+            "enum_containers", n_containers, most, f"{pointer_of(location)} lists too many arrays and objects"
+        )
+    site.values.append(_one_of(site.lowering, value, location, 0))
 
 
 def const(site: Site, value: Any) -> None:
