@@ -48,6 +48,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "items with bounds": {
         "type": "array", "prefixItems": [{"type": "integer", "minimum": 7 * i} for i in range(80)], "minItems": 80,
     },
+    "items of which two must be equal": {
+        "type": "array", "not": {"uniqueItems": True}, "prefixItems": [{"const": f"a{i}"} for i in range(50)],
+        "minItems": 50, "maxItems": 50,
+    },
     "many names that depend on each other": {
         "type": "object", "properties": dict.fromkeys(words(60), True), "dependentRequired": {name: words(60)[:5] for name in words(60)},
     },

@@ -158,7 +158,7 @@ def can_end(
         for end in _ends(read, can_be, enumerate_up_to, spend):
             if read.past_values is not None and _critical(end, can_be, enumerate_up_to, spend) is None:
                 continue
-            if not read.repeats or _repeats(read, end.values(can_be), can_be):
+            if not read.repeats or _repeats(read, end.values(can_be), can_be, spend):
                 return True
     return False
 
@@ -309,9 +309,11 @@ def _values(term: _Term, items: Sequence[Member], can_be: _CanBe) -> list[int]:
     return found + [term.value(Member(n_prefix))] * room
 
 
-def _repeats(term: _Term, values: Sequence[int], can_be: _CanBe) -> bool:
+def _repeats(term: _Term, values: Sequence[int], can_be: _CanBe, spend: _Spend) -> bool:
     """Return whether an item can repeat another item or a past value, as each of the term's literals requires."""
     conjunction = term.formulas.conjunction
+    others = len(values) if term.past_values is None else 0
+    spend(3 * len(values) * (others + sum(map(len, term.repeats))))
     if term.past_values is None and any(can_be(conjunction(two)) for two in combinations(values, 2)):
         return True
     return all(
