@@ -316,9 +316,9 @@ def about() -> str:
 def write(name: str, rows: list[str]) -> None:
     """Put a table into its document."""
     document = DOCUMENT if name == "limits" else RECORD
-    begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     before, _, rest = document.read_text(encoding="utf-8").partition(begin)
-    document.write_text(before + begin + "\n".join(rows) + end + rest.partition(end)[2], encoding="utf-8")
+    document.write_text(before + begin + "\n".join(rows) + "\n" + end + rest.partition(end)[2], encoding="utf-8")
 
 
 def main() -> int:
