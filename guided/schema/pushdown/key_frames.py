@@ -12,7 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, UInt64Array
+from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.kernels import names as kernel
@@ -94,6 +94,9 @@ class KeyFrames:
     def _of_automaton(self, automaton: Automaton, n_labels: int) -> int:
         """Add the frame of an automaton whose labels are those of the table."""
         tables = self._tables
+        sources, targets = _edges(automaton.table)
+        tables.steps.spend(len(sources), "the names and patterns of an object have too large an automaton")
+        edges = list(zip(sources.tolist(), targets.tolist(), strict=True))
         rows = automaton.by_byte()
         first = tables.n_controls
         alive = rows >= 0
@@ -101,8 +104,6 @@ class KeyFrames:
         accepting = np.flatnonzero(automaton.accepting).tolist()
         for state in accepting:
             leads_to[state] = 1 << int(automaton.labels[state])
-        edges = _edges(automaton.table)
-        tables.steps.spend(len(edges), "the names and patterns of an object have too large an automaton")
         has_changed = True
         while has_changed:
             has_changed = False
@@ -121,14 +122,14 @@ class KeyFrames:
         return first
 
 
-def _edges(table: Int32Array) -> list[tuple[int, int]]:
-    """Return the pairs of different states with an edge, the last states first."""
+def _edges(table: Int32Array) -> tuple[Int64Array, Int32Array]:
+    """Return the different states with an edge, sources and targets, the last sources first."""
     targets = np.sort(table, axis=1)
     is_edge = (targets >= 0) & (targets != np.arange(len(table))[:, None])
     is_edge[:, 1:] &= targets[:, 1:] != targets[:, :-1]
     sources, places = np.nonzero(is_edge[::-1])
     sources = len(table) - 1 - sources
-    return list(zip(sources.tolist(), targets[sources, places].tolist(), strict=True))
+    return sources, targets[sources, places]
 
 
 def _n_prefixes(texts: list[bytes]) -> int:
