@@ -7,18 +7,14 @@ they are computed from its formulas over the atoms of strings and numbers.
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from guided.automata.automaton import Automaton
-from guided.automata.nfa import Operand
 from guided.calls.schema import VALUES, SchemaType
 from guided.calls.values import ValueType
 from guided.limits import Limits
-from guided.patterns.charset import Charset
 from guided.patterns.tree import Literal, Node, alternate
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.structure import structure_of
+from guided.schema.strings.notation import texts_of
 from guided.schema.strings.trees import tree_of_strings
 from guided.schema.values.context import SchemaContext
 
@@ -58,18 +54,6 @@ def parts_of(kind: ValueType | SchemaType) -> Parts:
     begins, others = kind.begins, list[Node](map(Literal, kind.words))
     if not set(b"-0123456789").isdisjoint(begins):
         number = context.typed(lowering.root, "number")
-        others.append(_operand(context.leaf("number", (number,)).automaton))
+        others.append(texts_of(context.leaf("number", (number,)).automaton).tree)
     strings = tree_of_strings(formulas, context.typed(lowering.root, "string")) if ord('"') in begins else None
     return Parts(strings, alternate(others) if others else None, not _NESTED.isdisjoint(begins))
-
-
-def _operand(automaton: Automaton) -> Operand:
-    """An automaton over ASCII as a tree."""
-    edges = [
-        (state, Charset.of([(byte, byte)]), int(automaton.table[state, automaton.classes[byte]]))
-        for state in range(automaton.n_states)
-        for byte in range(128)
-        if automaton.table[state, automaton.classes[byte]] >= 0
-    ]
-    accepting = tuple(np.flatnonzero(automaton.accepting).tolist())
-    return Operand(tuple(edges), accepting, automaton.n_states, 0)
