@@ -450,10 +450,6 @@ class SchemaContext:
         )
         return found
 
-    def table_of_names(self, names: tuple[str, ...]) -> int:
-        """Return the number of the key table of objects with only these names, in this order."""
-        return self._table(names, len(names), ())
-
     def _table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> int:
         key = (names, n_ordered, patterns)
         found = self._table_ids.get(key)
