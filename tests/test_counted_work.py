@@ -146,7 +146,7 @@ def test_steps_of_a_schema_follow_its_lines(name: str, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
-        # A key is told apart only from those that its completion takes: each is read to its end.
+        # Names must differ, so each name of the completion is read to its end.
         ({"type": "object", "minProperties": 800}, b'{"'),
         # Each pattern has paths of its own.
         ({"patternProperties": {f"^a{{{i}}}b": {"maxLength": i} for i in range(300)}}, b"{"),

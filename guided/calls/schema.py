@@ -210,7 +210,7 @@ class ValueScanner:
     start : Configuration
         The place before a value.
     is_empty : bool
-        Whether there is no value.
+        Whether the type has no values.
     """
 
     def __init__(self, kind: SchemaType) -> None:

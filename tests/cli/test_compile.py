@@ -394,7 +394,7 @@ PERSON = {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
 def test_a_json_file_is_a_schema_unless_it_holds_tools(folder: Path) -> None:
-    """The manifest has the kind; each kind of file is told from the others by its content."""
+    """The manifest names the kind of each file, which follows from what the file contains."""
     definition = {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
     (folder / "person.json").write_text(json.dumps(PERSON))
     (folder / "anything.json").write_text("true")

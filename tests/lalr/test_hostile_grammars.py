@@ -260,7 +260,7 @@ def lookahead(count: int) -> str:
 
 
 def test_lookaheads_that_may_read_many_texts_are_refused_before_they_are_read() -> None:
-    """Three letters are told apart, and what is read ahead is kept: 3**length texts, each of which may follow each."""
+    """The reader keeps the characters that lookaheads have read: of three letters, 3**length texts, in any order."""
 
     def visited(length: int) -> int:
         scanner = scanner_of(tables(lookahead(length)).lexer, Limits())
