@@ -24,8 +24,8 @@ def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
     return freeze(distance)
 
 
-def shortest_by_label(automaton: Automaton) -> Int32Array:
-    """Return the bytes of a shortest text with each label: int32, shape (greatest label + 1,). O(n k).
+def shortest_by_label(automaton: Automaton, n_labels: int) -> Int32Array:
+    """Return the bytes of a shortest text with each label: int32, shape (n_labels,). O(n k).
 
     A label that no text has gets the greatest int32.
     """
@@ -36,7 +36,7 @@ def shortest_by_label(automaton: Automaton) -> Int32Array:
     is_start = np.arange(automaton.n_states) == 0
     kernel.distances(is_start, indptr, automaton.table[is_edge], is_edge.shape[1], distance, queue)
     ends = np.flatnonzero(automaton.accepting & (distance >= 0))
-    found = np.full(automaton.labels[ends].max(initial=0) + 1, np.iinfo(np.int32).max, np.int32)
+    found = np.full(n_labels, np.iinfo(np.int32).max, np.int32)
     np.minimum.at(found, automaton.labels[ends], distance[ends])
     return freeze(found)
 

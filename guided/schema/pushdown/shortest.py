@@ -498,7 +498,7 @@ class Shortest:
                 # Why 1: an undeclared key.
                 found = [1, *(min(map(len, one), default=0) for one in self._context.spellings(table))]
             else:
-                found = shortest_by_label(automaton).tolist()
+                found = shortest_by_label(automaton, len(self._context.key_table(table).labels)).tolist()
             self._lengths[table] = found
         return found[label]
 
