@@ -2,7 +2,7 @@
 
 Without an option everything, into .cache/benchmarks: the records, the figures, and the documents made of them. ``--quick``: one vocabulary
 and few repetitions, in two minutes. ``--record``: everything, into benchmarks/record, docs/benchmarks.md and
-docs/benchmarks_record.md. Every part is a process of its own. The exit status is that of the first part that fails, which
+benchmarks/record/measurements.md. Every part is a process of its own. The exit status is that of the first part that fails, which
 `benchmarks.regex` does where guided is wrong.
 """
 

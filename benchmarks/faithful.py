@@ -247,7 +247,7 @@ def main() -> None:
     parser.add_argument(
         "--record", action="store_true", help=f"into {RECORD.name}, instead of earlier runs of the task"
     )
-    parser.add_argument("--report", action="store_true", help="measure nothing; the tables of docs/sampling_record.md")
+    parser.add_argument("--report", action="store_true", help="measure nothing; the tables of benchmarks/record/sampling.md")
     chosen = parser.parse_args()
     if chosen.report:
         for name, text in recorded_tables().items():
@@ -357,7 +357,7 @@ def recorded() -> dict[str, Any]:
 
 
 def recorded_tables() -> dict[str, str]:
-    """The tables of docs/sampling_record.md, from the record: regular expressions together, and each other task, distances and times."""
+    """The tables of record/sampling.md, from the record: regular expressions together, and each other task, distances and times."""
     found = recorded()
     patterns = [found[task.name] for task in SMALL if isinstance(task.constraint, str) and task.name in found]
     others = {name: [each] for name, each in found.items() if each not in patterns}

@@ -1,4 +1,4 @@
-"""Hostile inputs at full size: what each costs, and the tables of docs/limits.md and docs/limits_record.md. ``make hostile`` runs it.
+"""Hostile inputs at full size: what each costs, and the tables of docs/limits.md and record/hostile.md. ``make hostile`` runs it.
 
 Each row of `tests.hostile.table`, and each random spec (`tests.hostile.random_specs`), goes to all entries (`tests.hostile.client`) in a
 process of its own, whose CPU time and memory are capped: once with the default limits over a real vocabulary, once as a request under the
@@ -41,7 +41,7 @@ from tests.real_vocabularies import real_vocabulary
 __all__ = ["DOCUMENT", "RECORD", "limits_table", "main"]
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "limits.md"
-RECORD = DOCUMENT.with_name("limits_record.md")
+RECORD = Path(__file__).parent / "record" / "hostile.md"
 # Bounds: CPU seconds of one call with the default limits and of one check of a server, and megabytes of an input.
 CALL_SECONDS, CHECK_SECONDS, MEGABYTES = 5.0, 1.0, 1_000
 # Caps of an input: CPU seconds, and megabytes by which the address space of its process grows.
@@ -333,7 +333,7 @@ def main() -> int:
     )
     parser.add_argument("--vocabulary", default="llama3-128k", help="a name of tests.real_vocabularies")
     parser.add_argument(
-        "--write", action="store_true", help="put the tables into docs/limits.md and docs/limits_record.md"
+        "--write", action="store_true", help="put the tables into docs/limits.md and benchmarks/record/hostile.md"
     )
     chosen = parser.parse_args()
     warm(lambda _: None)

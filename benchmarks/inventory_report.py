@@ -18,7 +18,7 @@ _REST = {
 
 
 def tables(runs: Mapping[str, Any]) -> dict[str, str]:
-    """What the templates of docs/benchmarks.md and docs/benchmarks_record.md ask for.
+    """What the templates of docs/benchmarks.md and benchmarks/record/measurements.md ask for.
 
     Parameters
     ----------

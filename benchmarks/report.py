@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, docs/benchmarks_record.md and the README's table out of the records: ``python -m benchmarks.report``.
+"""docs/benchmarks.md, benchmarks/record/measurements.md and the README's table out of the records: ``python -m benchmarks.report``.
 
 No figure in them is typed by hand, except those of Lark grammars and of first masks, in the template of the record.
 Fills report.md.template (three tables for users) and report_record.md.template (further measurements) with tables made from
@@ -29,7 +29,7 @@ RECORDS = Path(__file__).parent / "record"
 DOCS = Path(__file__).parent.parent / "docs"
 DOCUMENTS = {
     DOCS / "benchmarks.md": Path(__file__).parent / "report.md.template",
-    DOCS / "benchmarks_record.md": Path(__file__).parent / "report_record.md.template",
+    RECORDS / "measurements.md": Path(__file__).parent / "report_record.md.template",
 }
 OURS = "guided"
 PEERS = ("llguidance", "outlines-core", "xgrammar", "walk per state")

@@ -1,7 +1,7 @@
 """Hooks of the documentation site: links from pages of docs/ to other files of the repository.
 
-The pages are also read in the repository, where such links work. In the site, each example is a page with its source, an image outside
-docs/ is copied into ``figures/``, and a link to another file outside the site becomes the file's path in code font.
+The pages are also read in the repository, where such links work. In the site, each example is a page with its source, and a link to
+another file outside the site becomes the file's path in code font.
 """
 
 import re
@@ -11,9 +11,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCED = re.compile(r"(^```.*?^```$)", flags=re.MULTILINE | re.DOTALL)
-FIGURES = "figures"
 # A code span in a row of a table: GitHub wants its bars escaped, Python-Markdown shows the backslash.
 ROW, SPAN = re.compile(r"^\|.*$", flags=re.MULTILINE), re.compile(r"`[^`]*`")
 WORDS = {"csv": "CSV", "mcp": "MCP", "react": "ReAct", "rest": "REST", "sql": "SQL"}
@@ -28,7 +27,7 @@ def _target(page: str, link: str) -> PurePosixPath | None:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for each example, the list of the decisions, and the images outside docs/ that pages show."""
+    """Add a page for each example, and the list of the decisions."""
     records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
     titles = [record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for record in records]
     listed = "".join(f"- [{title}]({record.name})\n" for title, record in zip(titles, records, strict=True))
@@ -40,31 +39,22 @@ def on_files(files: Files, config: Any) -> Files:
         title = " ".join([first[0].upper() + first[1:], *others])
         content = f"# {title}\n\n`docs/examples/{path.name}`\n\n```python\n{source}```\n"
         files.append(File.generated(config, f"examples/{path.stem}.md", content=content))
-    for page in [file for file in files if file.is_documentation_page()]:
-        for bang, _, link in LINK.findall(page.content_string):
-            target = _target(page.src_uri, link)
-            if bang and target is not None and target.parts[0] != "docs":
-                name = f"{FIGURES}/{target.name}"
-                if files.get_file_from_path(name) is None:
-                    files.append(File.generated(config, name, abs_src_path=str(ROOT / target)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """Replace the links of a page that lead to files that the site does not have, and escaped bars in code within tables."""
-    if re.match(r"adr/|changelog|checklist|\w+_record", page.file.src_uri):
+    if re.match(r"adr/|changelog", page.file.src_uri):
         page.meta.setdefault("search", {"boost": 0.2})  # guides and reference come first
     depth = "../" * page.file.src_uri.count("/")
 
     def replaced(match: re.Match[str]) -> str:
-        bang, text, link = match.groups()
+        text, link = match.groups()
         target = _target(page.file.src_uri, link)
         if target is None:
             return match[0]
         if target == PurePosixPath("README.md"):
             return f"[{text}]({depth}index.md)"
-        if bang and target.parts[0] != "docs":
-            return f"![{text}]({depth}{FIGURES}/{target.name})"
         inside = target.is_relative_to("docs") and files.get_file_from_path(str(target.relative_to("docs")))
         if inside:
             return match[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 __all__ = ["DOCUMENT", "files_by_id", "tabled"]
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENT = ROOT / "docs" / "checklist.md"
+DOCUMENT = ROOT / "tests" / "checklist.md"
 _LINE = re.compile(r"^\| ([OT]\d+) \| (.*?) \| (.*) \|$", flags=re.MULTILINE)
 _ID = re.compile(r"_([OT]\d+)(?=_)")
 
@@ -31,7 +31,7 @@ def tabled(document: str) -> str:
     found = files_by_id()
 
     def line(match: re.Match[str]) -> str:
-        links = [f"[{path.stem.removeprefix('test_')}](../{path.as_posix()})" for path in found.get(match[1], [])]
+        links = [f"[{path.stem.removeprefix('test_')}]({path.relative_to('tests').as_posix()})" for path in found.get(match[1], [])]
         return f"| {match[1]} | {match[2]} | {', '.join(links)} |"
 
     return _LINE.sub(line, document)

@@ -15,7 +15,10 @@ import pytest
 import guided
 
 ROOT = Path(guided.__file__).resolve().parent.parent
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    *(path for folder in ("docs", "benchmarks", "tests") for path in sorted((ROOT / folder).rglob("*.md"))),
+]
 
 
 def named(path: Path) -> str:

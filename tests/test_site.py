@@ -93,7 +93,6 @@ def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
     assert all(f'href="{path.stem}.html"' in decisions for path in (DOCS / "adr").glob("0*.md"))
     assert "SQL database" in (tmp_path / "examples" / "sql_database.html").read_text(encoding="utf-8")
     assert "<code>a | b</code>" in (tmp_path / "compositions.html").read_text(encoding="utf-8")
-    assert (tmp_path / "figures" / "errors.png").is_file()
     generators = (tmp_path / "api" / "generators.html").read_text(encoding="utf-8")
     for kind in ("generate.generator.Generator", "generate.conversation.Conversation"):
         assert f'id="guided.{kind}.__call__"' in generators, "how a generator is called"

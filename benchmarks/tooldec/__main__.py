@@ -12,7 +12,7 @@
 --rows DIR         where rows are kept (.cache/tooldec/MODEL)
 --report           measure nothing; tables and figures out of the rows there are
 --compare [DIR]    at the end: which figures are outside the record's 95 % intervals; 1 where one is
---record           rows, summary and figures into benchmarks/record/tooldec, and docs/tooldec.md
+--record           rows, summary and figures into benchmarks/record/tooldec, and benchmarks/record/tooldec.md
 """
 
 import argparse
@@ -189,7 +189,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--compare", type=Path, nargs="?", const=False, help="with a record, that of this model by default"
     )
-    parser.add_argument("--record", action="store_true", help="into benchmarks/record/tooldec and docs/tooldec.md")
+    parser.add_argument("--record", action="store_true", help="into benchmarks/record/tooldec and benchmarks/record/tooldec.md")
     given = parser.parse_args(arguments)
     unknown = set(given.experiment.split(",")) - set(EXPERIMENTS) - {""}
     if unknown:

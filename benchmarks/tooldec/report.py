@@ -1,4 +1,4 @@
-"""docs/tooldec.md out of the rows: the template with tables, verdicts and figures in it. No figure in it is typed by hand.
+"""benchmarks/record/tooldec.md out of the rows: the template with tables, verdicts and figures in it. No figure in it is typed by hand.
 
 ``python -m benchmarks.tooldec --report`` prints the tables of the rows there are; with ``--record`` the rows go into
 benchmarks/record/tooldec (those of another model than the default one into a folder beside it), and the document is made of all records.
@@ -25,7 +25,7 @@ __all__ = ["DOCUMENT", "RECORD", "SEARCHES", "document", "record_of", "tables", 
 ROOT = Path(__file__).parent.parent.parent
 RECORD = ROOT / "benchmarks" / "record" / "tooldec"
 SEARCHES = RECORD / "searches"
-DOCUMENT = ROOT / "docs" / "tooldec.md"
+DOCUMENT = ROOT / "benchmarks" / "record" / "tooldec.md"
 _TEMPLATE = Path(__file__).parent / "document.md.template"
 _NOTHING = "Not run."
 _WITHOUT_A_MODEL = ("E1", "E6", "E7")

@@ -50,7 +50,7 @@ def test_samples_approximate_the_target(task: Task) -> None:
         assert spellings.distance(drawn[0]) < 0.1
 
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "sampling_record.md"
+PAGE = Path(__file__).parent.parent.parent / "benchmarks" / "record" / "sampling.md"
 
 
 def test_the_page_has_the_tables_of_the_record() -> None:
