@@ -247,7 +247,9 @@ def main() -> None:
     parser.add_argument(
         "--record", action="store_true", help=f"into {RECORD.name}, instead of earlier runs of the task"
     )
-    parser.add_argument("--report", action="store_true", help="measure nothing; the tables of benchmarks/record/sampling.md")
+    parser.add_argument(
+        "--report", action="store_true", help="measure nothing; the tables of benchmarks/record/sampling.md"
+    )
     chosen = parser.parse_args()
     if chosen.report:
         for name, text in recorded_tables().items():

@@ -42,7 +42,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, choices=list(_STUDENT), default=8)
     parser.add_argument("--rounds", type=int, default=25, help="measurements of each process")
     parser.add_argument("--record", action="store_true")
-    parser.add_argument("--report", action="store_true", help="measure nothing; the table of benchmarks/record/sampling.md")
+    parser.add_argument(
+        "--report", action="store_true", help="measure nothing; the table of benchmarks/record/sampling.md"
+    )
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:

@@ -31,7 +31,10 @@ def tabled(document: str) -> str:
     found = files_by_id()
 
     def line(match: re.Match[str]) -> str:
-        links = [f"[{path.stem.removeprefix('test_')}]({path.relative_to('tests').as_posix()})" for path in found.get(match[1], [])]
+        links = [
+            f"[{path.stem.removeprefix('test_')}]({path.relative_to('tests').as_posix()})"
+            for path in found.get(match[1], [])
+        ]
         return f"| {match[1]} | {match[2]} | {', '.join(links)} |"
 
     return _LINE.sub(line, document)

@@ -189,7 +189,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--compare", type=Path, nargs="?", const=False, help="with a record, that of this model by default"
     )
-    parser.add_argument("--record", action="store_true", help="into benchmarks/record/tooldec and benchmarks/record/tooldec.md")
+    parser.add_argument(
+        "--record", action="store_true", help="into benchmarks/record/tooldec and benchmarks/record/tooldec.md"
+    )
     given = parser.parse_args(arguments)
     unknown = set(given.experiment.split(",")) - set(EXPERIMENTS) - {""}
     if unknown:
