@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 import guided
 from guided.calls.parse import CallParser
 from guided.engine.json_schema import SchemaOptions
-from guided.generate.drivers import alone
-from guided.generate.generator import Settings
 from tests.generate.models import ASCII, ascii_model, greedy_text_model
 
 MODEL: Any = ascii_model()
@@ -211,30 +209,6 @@ def test_null_is_a_value() -> None:
     assert isinstance(cut.error, guided.IncompleteError)
     with pytest.raises(guided.IncompleteError):
         cut.value  # noqa: B018
-
-
-def test_names_of_earlier_releases_work_and_say_their_new_name() -> None:
-    tools = guided.Tools([{"name": "one"}, {"name": "two"}])
-    with pytest.warns(DeprecationWarning, match=r"Tools\.changed is deprecated.*use Tools\.with_changes"):
-        changed = tools.changed(remove=["two"])
-    assert changed.fingerprint == tools.with_changes(remove=["two"]).fingerprint
-    with pytest.warns(DeprecationWarning, match=r"Tools\.varied is deprecated.*use Tools\.with_options"):
-        varied = tools.varied(tool_choice="required")
-    assert varied.fingerprint == tools.with_options(tool_choice="required").fingerprint != tools.fingerprint
-    many = guided.Tools([{"name": f"f{number}"} for number in range(101)])
-    for spec, is_large in ((tools, False), (many, True), (many.with_changes(remove=["f0"]), False)):
-        with pytest.warns(DeprecationWarning, match=r"Tools\.is_large is deprecated.*use Tools\.is_inventory"):
-            assert spec.is_large == is_large
-    with pytest.warns(DeprecationWarning, match=r"Tools\.layouts is deprecated.*use Tools\.argument_lists"):
-        assert tools.layouts is tools.argument_lists
-    generator = guided.regex(greedy_text_model("a"), "a")
-    with pytest.warns(DeprecationWarning, match=r"Generator\.script is deprecated.*use Generator\.coroutine"):
-        coroutine = generator.script("p", Settings(), Settings().sampler())
-    assert list(alone(generator.model, coroutine))[-1].result.text == "a"
-    grammar = guided.Grammar("json")
-    with pytest.warns(DeprecationWarning, match=r"Grammar\.standing is deprecated.*use Grammar\.prefix_position"):
-        position = grammar.standing(b"[1")
-    assert position == grammar.prefix_position(b"[1")
 
 
 # Factory, the spec that it takes, and such a spec; keywords that the factory passes on to the spec.

@@ -75,11 +75,6 @@ class CallStates:
     letters, is_empty
         As in `FrameStates`.
 
-    Attributes
-    ----------
-    n_rests : int
-        Number of rests built so far.
-
     Raises
     ------
     VocabularyError
@@ -108,11 +103,6 @@ class CallStates:
             names = [self._names[place].decode() for place in range(len(self._names))]
             self._lengths = np.array([len(name.encode()) + parts.lengths[name] for name in names], np.int64)
         self._state([(TOP, 0)])
-
-    @property
-    def n_rests(self) -> int:
-        """Number of rests built so far."""
-        return len(self._frames)
 
     # States
 

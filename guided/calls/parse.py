@@ -7,24 +7,20 @@ text of the spec is possible. Error classes are those of ToolDec: an unknown nam
 Values are read by `json.loads` from the bytes that their type's automaton accepted; nothing is evaluated.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
-from os import PathLike
 
 from guided.calls.arguments import CallScanner
-from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, part
 from guided.calls.groups import opening, triggers_of
 from guided.calls.reads import Call, CallRead, Read, TextRead
 from guided.calls.scanner import Step, either, sequence
 from guided.calls.spec import Tools
-from guided.calls.tool import AnyTool
 from guided.calls.triggers import Trigger, Triggers
 from guided.calls.values import automaton_of
 from guided.encoding import as_bytes
 from guided.errors import CallError
 
-__all__ = ["CallParser", "parse_call", "parse_text"]
+__all__ = ["CallParser", "parse_text"]
 
 
 class CallParser(CallScanner):
@@ -257,33 +253,6 @@ class CallParser(CallScanner):
 def _blanks(trigger: str) -> str:
     """The blanks at the end of a trigger."""
     return trigger[len(trigger.rstrip(BLANKS)) :]
-
-
-def parse_call(
-    data: bytes | str,
-    tools: Iterable[AnyTool],
-    format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the name that `Tools` has for it
-) -> Call:
-    """Parse one call, without trigger and terminator.
-
-    Parameters
-    ----------
-    data : bytes or str
-        The whole call and nothing else.
-    tools : iterable of tools
-        As in `Tools`.
-    format : str or Format
-        The call format.
-
-    Raises
-    ------
-    CallError
-        The text is not a call of these tools; with ToolDec's error class and the offset of the first byte after which no call is
-        possible.
-    SchemaError, PatternError
-        A tool cannot be lowered.
-    """
-    return parse_text(data, Tools(tools, format, tool_choice="required"))[0]
 
 
 def parse_text(data: bytes | str, spec: Tools) -> list[Call]:

@@ -28,7 +28,7 @@ from guided.engine.fingerprints import fingerprint_of
 from guided.engine.templates import Template, value_data
 from guided.errors import LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar
-from guided.keywords import suggest_keywords, warn_renamed
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.tree import Node
@@ -261,17 +261,6 @@ class Tools(Composable):
             found = self._inventories.setdefault((continues, must_call), made)
         return found
 
-    @property
-    def layouts(self) -> ArgumentLists:
-        """Return `argument_lists`, its name since version 0.2. Deprecated."""
-        warn_renamed("Tools.layouts", "Tools.argument_lists")
-        return self.argument_lists
-
-    def changed(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
-        """Return `with_changes`, its name since version 0.2. Deprecated."""
-        warn_renamed("Tools.changed", "Tools.with_changes")
-        return self.with_changes(add, remove)
-
     def with_changes(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
         """Return a copy with tools added and removed.
 
@@ -355,17 +344,6 @@ class Tools(Composable):
     def with_options(self, **changes: Any) -> "Tools":
         """Return a copy with some arguments replaced."""
         return Tools(**{**dict(zip(_ARGUMENTS, (self._given, *self._options), strict=True)), **changes})
-
-    def varied(self, **changes: Any) -> "Tools":
-        """Return `with_options`, its name since version 0.2. Deprecated."""
-        warn_renamed("Tools.varied", "Tools.with_options")
-        return self.with_options(**changes)
-
-    @property
-    def is_large(self) -> bool:
-        """Return whether the spec is an inventory of more than a hundred definitions. Deprecated: `is_inventory` is of any number."""
-        warn_renamed("Tools.is_large", "Tools.is_inventory")
-        return self.is_inventory and not self.argument_lists.are_few
 
     def _lowered(self, limits: Limits, fingerprint: str, continues: bool, must_call: bool = False) -> Lowering:
         if self.is_inventory and not self.argument_lists.are_flat:

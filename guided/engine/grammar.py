@@ -12,7 +12,7 @@ from guided.engine.fingerprints import fingerprint_of
 from guided.engine.lark_lowering import bounded, lower, machine_of, start_of
 from guided.engine.specs import NO_TEXT, Lowered
 from guided.errors import GrammarError, shown
-from guided.keywords import suggest_keywords, warn_renamed
+from guided.keywords import suggest_keywords
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
 from guided.lalr.review import Finding, review
@@ -201,11 +201,6 @@ class Grammar(Composable):
         None if Lark's lexer or parser rejects the text.
         """
         return _prefix_positions(self.tables, self.start, self.max_ignored).of(text)
-
-    def standing(self, text: bytes) -> PrefixPosition | None:
-        """Return `prefix_position`, its name since version 0.2. Deprecated."""
-        warn_renamed("Grammar.standing", "Grammar.prefix_position")
-        return self.prefix_position(text)
 
     def parse(self, text: str) -> Any:
         """Return Lark's parse of a text; ``max_ignored`` does not apply.

@@ -20,7 +20,7 @@ from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
 from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
-from guided.keywords import suggest_keywords, warn_renamed
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
@@ -448,11 +448,6 @@ class Generator(Generic[T_co]):
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt."""
         return self.model.prompt_tokens(prompt)
-
-    def script(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
-        """Return `coroutine`, its name since version 0.2. Deprecated."""
-        warn_renamed("Generator.script", "Generator.coroutine")
-        return self.coroutine(prompt, settings, sampler)
 
     def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""

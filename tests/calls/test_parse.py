@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
-from guided.calls.parse import CallParser, parse_call, parse_text
+from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.spec import Tools
 from guided.errors import CallError
 from guided.limits import Limits
+from tests.calls.parsing import parse_call
 from tests.calls.signatures import calls, inventories, mutants, tool_of, written
 from tests.oracles import slow_call
 from tests.profiles import examples

@@ -11,11 +11,11 @@ from typing import Any
 import pydantic
 import pytest
 
-from guided.calls.parse import parse_call
 from guided.calls.reads import Call
 from guided.calls.running import run, run_async
 from guided.calls.tool import Tool
 from guided.errors import CallRefused
+from tests.calls.parsing import parse_call
 
 
 def mixed(a: int, /, b: int = 3, *c: int, d: bool = False, from_: str = "x") -> tuple[Any, ...]:

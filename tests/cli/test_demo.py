@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from guided.calls.parse import parse_call
 from guided.calls.prompts import few_shot
 from guided.calls.rendering import render_call
 from guided.calls.running import run
@@ -13,6 +12,7 @@ from guided.calls.spec import Tools
 from guided.cli.demo_questions import QUESTIONS, Question
 from guided.cli.demo_tools import PLAIN, TOOLS
 from guided.cli.judge import judge
+from tests.calls.parsing import parse_call
 from tests.cli.programs import call, errors_of
 
 SPEC = Tools(TOOLS, format="tooldec")

@@ -9,7 +9,7 @@ import numpy as np
 
 from guided.automata.build import from_tree
 from guided.calls.files import load_index
-from guided.calls.parse import CallParser, parse_call, parse_text
+from guided.calls.parse import CallParser, parse_text
 from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
@@ -142,7 +142,7 @@ def arguments(draw: random.Random) -> None:
         lambda: guide.mask_within(odd), lambda: guide.mask(odd), lambda: guide.explain(odd), lambda: guide.accepts(odd),
         lambda: Sampler(temperature=odd, seed=other), lambda: Sampler(top_k=odd, top_p=other), lambda: Sampler(min_p=odd),
         lambda: Sampler().sample(odd), lambda: Sampler().sample(zeros, odd), lambda: parse_text(odd, a_spec()),
-        lambda: parse_call(odd, [a_function(draw)]), lambda: CallParser(a_spec()).feed(odd), lambda: index.check_vocabulary(odd),
+        lambda: CallParser(a_spec()).feed(odd), lambda: index.check_vocabulary(odd),
     ]  # fmt: skip
     draw.choice(calls)()
 

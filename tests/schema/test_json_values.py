@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.calls.parse import parse_call
 from guided.calls.schema import members
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
@@ -27,6 +26,7 @@ from guided.limits import Limits
 from guided.schema.frontend import json_values
 from guided.schema.frontend.json_values import check_levels, exact_decimal, parse_json
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.calls.parsing import parse_call
 from tests.schema.engine import compiled
 
 PACKAGE = Path(guided.__file__).parent

@@ -8,7 +8,6 @@ from typing import Any
 import jsonschema
 import pytest
 
-from guided.calls.parse import parse_call
 from guided.calls.sources.documents import read_tools
 from guided.calls.sources.rest import Request, Rest
 from guided.calls.spec import Tools
@@ -16,6 +15,7 @@ from guided.calls.tool import Tool
 from guided.engine.json_schema import JsonSchema
 from guided.errors import CallError, SchemaError
 from tests.calls.languages import Language, accepts
+from tests.calls.parsing import parse_call
 from tests.calls.sources.documents import OPENAPI, SWAGGER
 
 
