@@ -1,9 +1,11 @@
 """The documents hold: their links lead somewhere, their code runs, their commands exist.
 
-A fenced block of ``python`` is run, the blocks of one document in order and with one namespace, as a reader would. Blocks
-of other languages are not run; of ``sh`` blocks the lines that begin with ``make`` or ``guided`` are checked to name a target or a command.
+A fenced block of ``python`` is run, the blocks of one document in order and with one namespace, as a reader would. A block of
+``text`` directly below is what it prints. Blocks of other languages are not run; of ``sh`` blocks the lines that begin with ``make`` or ``guided`` are checked to name a target or a command.
 """
 
+import contextlib
+import io
 import re
 import subprocess
 import sys
@@ -30,6 +32,15 @@ def blocks(path: Path, language: str) -> list[tuple[int, str]]:
     text = path.read_text(encoding="utf-8")
     found = re.finditer(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in found]
+
+
+def printed(path: Path) -> list[tuple[str, str]]:
+    """The blocks of Python with a block of text directly below, and that."""
+    return re.findall(
+        r"^```python\n((?:(?!^```).)*?)^```\n\n```text\n(.*?)^```$",
+        path.read_text(encoding="utf-8"),
+        flags=re.MULTILINE | re.DOTALL,
+    )
 
 
 def prose(path: Path) -> str:
@@ -76,9 +87,12 @@ def with_code(path: Path) -> object:
 def test_code_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
+    outputs = dict(printed(path))
     for line, block in blocks(path, "python"):
-        # Why the empty lines: a traceback then shows the document's own line.
-        exec(compile("\n" * (line - 1) + block, str(path), "exec"), namespace)
+        with contextlib.redirect_stdout(io.StringIO()) as written:
+            # Why the empty lines: a traceback then shows the document's own line.
+            exec(compile("\n" * (line - 1) + block, str(path), "exec"), namespace)
+        assert outputs.get(block, written.getvalue()) == written.getvalue()
 
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if blocks(path, "sh")], ids=named)
