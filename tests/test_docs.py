@@ -1,7 +1,8 @@
 """The documents hold: their links lead somewhere, their code runs, their commands exist.
 
 A fenced block of ``python`` is run, the blocks of one document in order and with one namespace, as a reader would. A block of
-``text`` directly below is what it prints. Blocks of other languages are not run; of ``sh`` blocks the lines that begin with ``make`` or ``guided`` are checked to name a target or a command.
+``text`` directly below is what it prints. Blocks of other languages are not run; of ``sh`` blocks the lines that begin with ``make`` or
+``guided`` are checked to name a target or a command.
 """
 
 import contextlib
