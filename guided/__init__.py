@@ -8,7 +8,7 @@ import importlib
 import os
 from typing import Any
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def _read_homes() -> dict[str, str]:

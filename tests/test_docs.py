@@ -20,7 +20,7 @@ import guided
 ROOT = Path(guided.__file__).resolve().parent.parent
 DOCUMENTS = [
     ROOT / "README.md",
-    *(path for folder in ("docs", "benchmarks", "tests") for path in sorted((ROOT / folder).rglob("*.md"))),
+    *(path for folder in (".github", "docs", "benchmarks", "tests") for path in sorted((ROOT / folder).rglob("*.md"))),
 ]
 
 

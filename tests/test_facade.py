@@ -81,10 +81,6 @@ def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
         getattr(guided, name)
 
 
-def test_the_version_is_that_of_the_distribution() -> None:
-    assert guided.__version__ == importlib.metadata.version("guided-decoding")
-
-
 KERNELS_AT_WORK = """
 import importlib, sys
 import guided
