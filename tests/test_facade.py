@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import importlib.metadata
 import subprocess
 import sys
 import zipfile
