@@ -3,7 +3,7 @@
 Each program does five tasks with one library and the default model, in a process of its own. Each answer is checked by pydantic, Python's
 ``re`` or Lark, never by the library. What a library does not offer, or is not installed, is printed. The exit status is 1 if an
 answer is wrong or a program fails. ``--json`` puts the outcomes of these libraries into a record and keeps those of others;
-``--page`` writes the programs, and the outcomes of benchmarks/record/migration.json, into the page instead.
+``--page`` writes the tasks, guided's program, and the outcomes of benchmarks/record/migration.json, into the page instead.
 
 The libraries need two environments (requirements.txt, and transformers4.txt for those that do not run with transformers 5).
 instructor needs a server: set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.
@@ -18,7 +18,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Callable
 from importlib.metadata import version
@@ -68,9 +67,7 @@ def page(text: str) -> str:
         elif name == "tasks":
             code = f"```python\n{section('tasks', name)}```\n"
         else:
-            code = "\n".join(
-                _tab(distribution, section(program, name)) for program, (distribution, _) in LIBRARIES.items()
-            )
+            code = "```py\n" + "\n\n".join(section(name, part) for part in ("setup", *TASKS)) + "```\n"
         return f"<!-- code: {name} -->\n\n{code}\n<!-- end -->"
 
     return re.sub(r"<!-- code: (\w+) -->\n.*?<!-- end -->", made, text, flags=re.DOTALL)
@@ -87,10 +84,6 @@ def outcomes(record: dict[str, Any]) -> str:
         answers = [row["tasks"][task]["answer"] if "tasks" in row else "not run" for task in TASKS]
         lines.append(f"| {_title(distribution)} | {' | '.join(answers)} | {row.get('date', '')[:10]} |")
     return "\n".join(lines) + "\n"
-
-
-def _tab(distribution: str, code: str) -> str:
-    return f'=== "{_title(distribution)}"\n\n' + textwrap.indent(f"```python\n{code}```\n", "    ")
 
 
 def _title(distribution: str) -> str:
@@ -155,7 +148,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
     parser.add_argument("--json", type=Path, metavar="FILE", help="put the outcomes into this record")
-    parser.add_argument("--page", action="store_true", help="write the programs and the record into docs/comparison.md")
+    parser.add_argument("--page", action="store_true", help="write tasks, program and record into docs/comparison.md")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := [name for name in given.library if name not in LIBRARIES]:
