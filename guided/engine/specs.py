@@ -34,6 +34,7 @@ from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from guided.schema.frontend.type_patterns import narrowed, pattern_schema
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -171,7 +172,9 @@ class Regex(Composable):
         self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
         # Annotated[str, Regex(...)] in a type with a generated JSON Schema: a pattern of JSON Schema, in ECMA-262 syntax.
-        return {**handler(core_schema), "pattern": f"^(?:{self.pattern})$"}
+        if self.builder != "guided":
+            raise SchemaError(f"builder {self.builder!r} does not build a syntax tree; leave builder out", "", "Regex")
+        return narrowed(handler(core_schema), pattern_schema(parse(self.pattern, self.flags)), "Regex")
 
     @property
     def fingerprint(self) -> str:
@@ -280,7 +283,7 @@ class Choice(Composable, Generic[T_co]):
         self, core_schema: Any, handler: Callable[[Any], dict[str, Any]]
     ) -> dict[str, Any]:
         # Annotated[str, Choice(...)] in a type with a generated JSON Schema.
-        return {**handler(core_schema), "enum": list(self.options)}
+        return narrowed(handler(core_schema), {"enum": list(self.options)}, "Choice")
 
     @property
     def fingerprint(self) -> str:

@@ -1,19 +1,21 @@
-r"""Tree -> an equivalent pattern in the syntax of `re` without flags.
+r"""Tree -> an equivalent pattern in the syntax of `re` without flags, or of ECMA-262.
 
-For messages and tests: the pattern is compact and printable, known sets are written ``\d``, ``\w``, ``\s`` and anchors as anchors.
-Iterative, linear in the tree. `parse` reads the result back, except lookbehind of unbounded width; `re` also refuses lookbehind
-of variable width and counts from 2**32 - 1 on. `Intersect` and `Complement` have no syntax.
+The pattern is compact and printable, known sets are written ``\d``, ``\w``, ``\s`` and anchors as anchors. In ECMA-262, where these mean
+ASCII, known sets of Unicode are properties. Iterative, linear in the tree. `parse` reads the result of `render` back, except lookbehind of
+unbounded width; `re` also refuses lookbehind of variable width and counts from 2**32 - 1 on. `Intersect` and `Complement` have no syntax.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE, boundary, no_boundary
-from guided.patterns.characters import NEWLINE, unicode_class
+from guided.patterns.characters import NEWLINE, category, unicode_class
 from guided.patterns.charset import Charset
 from guided.patterns.flags import ASCII
 from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat
 
-__all__ = ["render"]
+__all__ = ["render", "render_ecma"]
 
 # Precedence of a piece's context: an alternative, an item of a sequence, the item of a repeat.
 _ALTERNATIVE, _ITEM, _REPEATED = range(3)
@@ -21,10 +23,37 @@ _ALTERNATIVE, _ITEM, _REPEATED = range(3)
 _NOTHING = "(?!)"
 _ESCAPES = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\f": r"\f", "\v": r"\v"}
 _SPECIAL = frozenset(r"\.^$*+?{}[]()|")
-_SPECIAL_IN_BRACKETS = frozenset(r"\[]^-&~|")
 _QUANTIFIERS = {(0, None): "*", (1, None): "+", (0, 1): "?"}
 # Why: shorter sets are readable as they are, and looking up longer ones computes Unicode's tables.
 _LONG = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Syntax:
+    """What differs between dialects.
+
+    Attributes
+    ----------
+    everything : str
+        The set of all characters.
+    line : str
+        The set of all characters but a line feed.
+    brackets : frozenset of str
+        Characters that are escaped in brackets.
+    code : callable
+        Code point -> escape.
+    anchor : callable
+        Node -> its anchor, or None.
+    sets : callable
+        Returns the names of sets that stand outside and inside brackets.
+    """
+
+    everything: str
+    line: str
+    brackets: frozenset[str]
+    code: Callable[[int], str]
+    anchor: Callable[[Node], str | None]
+    sets: Callable[[], Mapping[Charset, str]]
 
 
 def render(root: Node) -> str:
@@ -35,6 +64,21 @@ def render(root: Node) -> str:
     ValueError
         The tree contains an `Intersect` or a `Complement`.
     """
+    return _rendered(root, _PYTHON)
+
+
+def render_ecma(root: Node) -> str:
+    """Return a pattern of ECMA-262 that has the tree's language between ``^`` and ``$``.
+
+    Raises
+    ------
+    ValueError
+        The tree contains an `Intersect` or a `Complement`.
+    """
+    return _rendered(root, _ECMA)
+
+
+def _rendered(root: Node, syntax: _Syntax) -> str:
     written: list[str] = []
     work: list[str | tuple[Node, int]] = [(root, _ALTERNATIVE)]
     while work:
@@ -42,23 +86,25 @@ def render(root: Node) -> str:
         if isinstance(piece, str):
             written.append(piece)
         else:
-            work.extend(reversed(_pieces(*piece)))
+            work.extend(reversed(_pieces(*piece, syntax)))
     return "".join(written)
 
 
-def _pieces(node: Node, place: int) -> list[str | tuple[Node, int]]:
+def _pieces(node: Node, place: int, syntax: _Syntax) -> list[str | tuple[Node, int]]:
     """Return the text of a node, in which some parts are still nodes."""
-    anchor = _anchor(node)
+    anchor = syntax.anchor(node)
     if anchor is not None:
         return [f"(?:{anchor})" if place == _REPEATED else anchor]
     match node:
         case Chars(charset):
-            return [_set(charset)]
+            return [_set(charset, syntax)]
         case Literal(text):
-            written = "".join(_character(character) for character in text)
+            written = "".join(_character(character, syntax) for character in text)
             return [f"(?:{written})" if place == _REPEATED and len(text) != 1 else written]
         case Look(item, behind, negative):
-            return [f"(?{'<' if behind else ''}{'!' if negative else '='}", (item, _ALTERNATIVE), ")"]
+            # Why a group: ECMA-262 repeats no assertion.
+            sign = f"(?{'<' if behind else ''}{'!' if negative else '='}"
+            return _held([sign, (item, _ALTERNATIVE), ")"], place >= _REPEATED)
         case Repeat(item, minimum, maximum):
             return _held([(item, _REPEATED), _count(minimum, maximum)], place >= _REPEATED)
         case Concat((item,)) | Alternate((item,)):
@@ -94,6 +140,10 @@ def _anchor(node: Node) -> str | None:
     return _boundaries().get(node) if isinstance(node, Alternate) and _looks_like_boundary(node) else None
 
 
+def _edge(node: Node) -> str | None:
+    return "^" if node is FIRST else "$" if node is LAST else None
+
+
 _ANCHORS: dict[Node, str] = {
     FIRST: r"\A",
     LAST: r"\Z",
@@ -118,12 +168,12 @@ def _boundaries() -> dict[Node, str]:
     }
 
 
-def _character(character: str) -> str:
+def _character(character: str, syntax: _Syntax) -> str:
     if character in _SPECIAL:
         return "\\" + character
     if character in _ESCAPES:
         return _ESCAPES[character]
-    return character if character.isprintable() else _code(ord(character))
+    return character if character.isprintable() else syntax.code(ord(character))
 
 
 def _code(point: int) -> str:
@@ -132,25 +182,28 @@ def _code(point: int) -> str:
     return f"\\u{point:04x}" if point <= 0xFFFF else f"\\U{point:08x}"
 
 
-def _set(charset: Charset) -> str:
+def _code_in_braces(point: int) -> str:
+    return _code(point) if point <= 0xFFFF else f"\\u{{{point:x}}}"
+
+
+def _set(charset: Charset, syntax: _Syntax) -> str:
     single = charset.single()
     if single is not None:
-        return _character(single)
+        return _character(single, syntax)
     if not charset:
         return _NOTHING
     if charset == Charset.UNIVERSE:
-        return "(?s:.)"
+        return syntax.everything
     inverse = ~charset
     if inverse == NEWLINE:
-        return "."
-    if len(charset.ranges) >= _LONG and charset in _named_sets():
-        return _named_sets()[charset]
+        return syntax.line
     if len(charset.ranges) >= _LONG:
-        return min(f"[{_members(charset)}]", f"[^{_members(inverse)}]", key=len)
+        name = syntax.sets().get(charset)
+        return name or min(f"[{_members(charset, syntax)}]", f"[^{_members(inverse, syntax)}]", key=len)
     # Why: a set that contains the last code point is most likely meant as a complement.
     if charset.ranges[-1][1] == Charset.UNIVERSE.ranges[-1][1]:
-        return f"[^{_members(inverse)}]"
-    return f"[{_members(charset)}]"
+        return f"[^{_members(inverse, syntax)}]"
+    return f"[{_members(charset, syntax)}]"
 
 
 @cache
@@ -160,24 +213,36 @@ def _named_sets() -> dict[Charset, str]:
     return {~charset: name.upper() for charset, name in reversed(found.items())} | found
 
 
-def _members(charset: Charset) -> str:
+@cache
+def _properties() -> dict[Charset, str]:
+    letters, numbers = category("L"), category("N")
+    return {letters: r"\p{L}", numbers: r"\p{N}", category("Nd"): r"\p{Nd}"}
+
+
+def _members(charset: Charset, syntax: _Syntax) -> str:
     """Return the content of brackets: the named sets contained in a long set, then the other characters."""
     named, whole = "", charset
     if len(charset.ranges) >= _LONG:
-        for part, name in _named_sets().items():
+        for part, name in syntax.sets().items():
             if not part - whole and part & charset:
                 charset -= part
                 named += name
     return named + "".join(
-        _member(low) if low == high else f"{_member(low)}{'-' if high > low + 1 else ''}{_member(high)}"
+        _member(low, syntax)
+        if low == high
+        else f"{_member(low, syntax)}{'-' if high > low + 1 else ''}{_member(high, syntax)}"
         for low, high in charset.ranges
     )
 
 
-def _member(point: int) -> str:
+def _member(point: int, syntax: _Syntax) -> str:
     character = chr(point)
-    if character in _SPECIAL_IN_BRACKETS:
+    if character in syntax.brackets:
         return "\\" + character
     if character in _ESCAPES:
         return _ESCAPES[character]
-    return character if character.isprintable() else _code(point)
+    return character if character.isprintable() else syntax.code(point)
+
+
+_PYTHON = _Syntax("(?s:.)", ".", frozenset(r"\[]^-&~|"), _code, _anchor, _named_sets)
+_ECMA = _Syntax("[^]", r"[^\n]", frozenset(r"\[]^-"), _code_in_braces, _edge, _properties)

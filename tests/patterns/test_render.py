@@ -7,11 +7,13 @@ import warnings
 import pytest
 from hypothesis import assume, given
 
+from guided.automata.build import from_tree
 from guided.errors import PatternError
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
-from guided.patterns.render import render
+from guided.patterns.render import render, render_ecma
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Node, Repeat
+from guided.schema.strings.ecma import ecma_tree
 from tests.oracles import matches
 from tests.strategies import patterns, trees
 
@@ -46,7 +48,7 @@ WORDS = ["".join(word) for n in range(4) for word in itertools.product("abA\n", 
         (r"a\Zb\B\b", r"a\Zb\B\b"),
         ("(?=a)(?!b)(?<=cd)(?<!e|f)x", "(?=a)(?!b)(?<=cd)(?<![ef])x"),
         ("(?i)ka", "[Kk\u212a][Aa]"),
-        ("(?=a)*", "(?=a)*"),
+        ("(?=a)*", "(?:(?=a))*"),
         ("(?:^)*a", r"(?:\A)*a"),
     ],
 )
@@ -85,6 +87,38 @@ def test_parse_reads_it_back(node: Node) -> None:
         assume("look-behind" not in error.reason)
         raise
     assert [word for word in WORDS if matches(node, word) != matches(back, word)] == []
+
+
+@given(trees(boolean=False))
+def test_ecma_reads_it_back(node: Node) -> None:
+    try:
+        back = ecma_tree(f"^(?:{render_ecma(node)})$")
+    except PatternError as error:
+        assume("look-behind" not in error.reason)
+        raise
+    assert [word for word in WORDS if matches(node, word) != matches(back, word)] == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"[A-Z][\w' ]{1,30}",
+        r"\D\d+",
+        r"\s\S",
+        r"[^\w]",
+        "(?i)strasse",
+        r"(?m)^a$",
+        r"\ba\B",
+        "a$b?",
+        "(?s)..?",
+        r"[\]\-^&~]",
+        "😀/\0",
+        "a-#!",
+    ],
+)
+def test_sets_of_unicode_are_sets_of_unicode_in_ecma(pattern: str) -> None:
+    node = parse(pattern)
+    assert from_tree(ecma_tree(f"^(?:{render_ecma(node)})$")) == from_tree(node)
 
 
 @given(patterns())

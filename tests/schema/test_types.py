@@ -3,6 +3,7 @@
 import collections
 import datetime
 import decimal
+import enum
 import fractions
 import ipaddress
 import json
@@ -15,6 +16,7 @@ import zoneinfo
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+import annotated_types
 import pydantic
 import pytest
 from hypothesis import given, settings
@@ -22,7 +24,10 @@ from hypothesis import strategies as st
 from pydantic import Field, StringConstraints
 
 from guided.engine.json_schema import JsonSchema
-from guided.errors import GuidedError, SchemaError
+from guided.engine.specs import Choice, Regex
+from guided.errors import GuidedError, PatternError, SchemaError
+from guided.patterns.parse import parse
+from guided.patterns.tree import Complement, literal
 from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
 from tests.schema.walks import random_text, steered_text
@@ -212,3 +217,79 @@ def test_sequences_of_sets_and_boundaries_allow_only_what_their_dialect_reads(
         return
     for text in texts:
         _kept(index, kind, text)
+
+
+class Shape(enum.Enum):
+    SQUARE = (4, 4)
+    LINE = (2, 0)
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Holder(pydantic.BaseModel):
+    shape: Shape
+
+
+# Type, the values of texts, and texts that are no values.
+READ: list[tuple[Any, dict[str, Any], list[str]]] = [
+    (Annotated[str, Regex("[ab]*"), Regex("a.*")], {"a": "a", "ab": "ab"}, ["b", "ac"]),
+    (Annotated[str, Regex(r"(?i)\d+[a-z]?(?=a)a|$")], {"1a": "1a", "\u0661BA": "\u0661BA", "": ""}, ["1b", "a"]),
+    (Annotated[str, Regex("a."), pydantic.StringConstraints(pattern="b$")], {"ab": "ab"}, ["ac", "a\r", "b"]),
+    (list[Annotated[str, re.compile("a.", re.S)]], {"[]": []}, ["a"]),
+    (Annotated[str, re.compile("a.", re.S)], {"a\n": "a\n"}, ["a", "ab\n"]),
+    (Annotated[str, parse("[ab]*") & parse("a?b?")], {"ab": "ab"}, ["ba", "aa"]),
+    (Annotated[str, Complement(parse("a*"))], {"ab": "ab"}, ["", "aa"]),
+    (Annotated[str, Choice(["a,b", "c"])], {"a,b": "a,b"}, ["a"]),
+    (Annotated[str, literal("a.")] | None, {"a.": "a."}, ["ab"]),
+    (Shape, {"LINE": Shape.LINE}, ["[2,0]", "line"]),
+    (dict[Literal["a"], Shape], {'{"a":"SQUARE"}': {"a": Shape.SQUARE}}, ["SQUARE"]),
+    (Literal[Color.RED, 1], {"red": Color.RED, "1": 1}, ["RED", "2"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "accepted", "refused"), READ, ids=str)
+def test_patterns_beside_a_type_and_members_are_enforced_and_read(
+    kind: Any, accepted: dict[str, Any], refused: list[str]
+) -> None:
+    index, spec = compiled(kind), JsonSchema(kind)
+    for text, value in accepted.items():
+        written = (
+            text
+            if text[:1] in ("[", "{", "1") and index.accepts(text.encode())
+            else json.dumps(text, ensure_ascii=False)
+        )
+        assert index.accepts(written.encode()), written
+        assert spec.read(written) == value
+    for text in refused:
+        assert not index.accepts(json.dumps(text).encode()), text
+        assert not index.accepts(text.encode()), text
+
+
+@pytest.mark.parametrize(
+    ("kind", "keyword"),
+    [
+        (Annotated[str, annotated_types.Ge(3)], "ge"),
+        (Annotated[Annotated[int, annotated_types.Ge(0)] | str, annotated_types.Le(3)], "le"),
+        (Annotated[int, annotated_types.MaxLen(3)], "maxLength"),
+        (Annotated[bool, Regex("a")], "Regex"),
+        (Annotated[list[int], re.compile("a")], "pattern"),
+        (Annotated[str, re.compile(b"a")], "re.Pattern"),
+        (Annotated[str, Regex("a", builder="interegular")], "Regex"),
+        (Annotated[str, parse("a") + (parse("b") & parse("b"))], "pattern"),
+        (Literal[b"a"], "Literal"),
+        (Holder, "Enum"),
+    ],
+    ids=str,
+)
+def test_constraints_that_no_keyword_expresses_are_refused(kind: Any, keyword: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        JsonSchema(kind)
+    assert caught.value.keyword == keyword
+
+
+def test_a_malformed_pattern_beside_a_type_is_refused() -> None:
+    for metadata in (Regex("a("), Regex("(?<=a*)b(")):
+        with pytest.raises(PatternError):
+            JsonSchema(Annotated[str, metadata])

@@ -16,10 +16,10 @@ from typing import Any
 
 import pydantic
 
-from guided.errors import SchemaError, annotation_text, without_addresses
+from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
+from guided.schema.frontend.readable import readable
 from guided.schema.frontend.signatures import arguments_of
 from guided.schema.frontend.typed import adapter_of
-from guided.schema.frontend.typed_dicts import readable
 
 __all__ = ["TypeReader"]
 
@@ -78,6 +78,8 @@ class TypeReader:
         else:
             try:
                 self._annotation = readable(given)
+            except (PatternError, SchemaError):
+                raise
             except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
                 if isinstance(error, RecursionError):
                     raise SchemaError(

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from guided.errors import SchemaError, without_addresses
 from guided.schema.frontend.callables import parameters_of, unwrapped
-from guided.schema.frontend.typed_dicts import fields_dict
+from guided.schema.frontend.readable import fields_dict
 
 __all__ = ["arguments_of"]
 

@@ -9,12 +9,20 @@ Characters that are unassigned in Python's tables are in no complement of a set 
 
 Complexity: one pass over the pattern. Refused, as None: set operations and nested classes of Rust, its ``\<``, ``\>`` and ``\b{start}``,
 flags other than ``i`` and ``s``, and Python's ``\N{...}``.
+
+`TextPattern` is metadata for ``Annotated[str, ...]``: a pattern tree that the whole string matches, in the syntax of ECMA-262.
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-__all__ = ["WHITE_SPACE", "TypePattern", "type_pattern"]
+from guided.errors import SchemaError
+from guided.patterns.render import render_ecma
+from guided.patterns.tree import Alternate, Complement, Intersect, Literal, Node
+
+__all__ = ["WHITE_SPACE", "TextPattern", "TypePattern", "narrowed", "pattern_schema", "type_pattern"]
 
 # Members of a class: Unicode's property White_Space.
 WHITE_SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -64,6 +72,67 @@ def type_pattern(source: str, *, is_rust: bool) -> TypePattern | None:
     except _Unsupported:
         return None
     return TypePattern(text, reader.is_narrower, reader.is_other_syntax)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPattern:
+    """Metadata of a string that a pattern matches in full.
+
+    Attributes
+    ----------
+    node : Node
+    """
+
+    node: Node
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Callable[[Any], Any]) -> dict[str, Any]:
+        """Return the schema of the type with the pattern, for pydantic."""
+        return narrowed(handler(core_schema), pattern_schema(self.node), "pattern")
+
+
+def pattern_schema(node: Node) -> dict[str, Any]:
+    """Return the keywords for strings that a pattern matches in full.
+
+    Raises
+    ------
+    SchemaError
+        Intersections or complements are within other parts of the pattern, for which ECMA-262 has no syntax.
+    """
+    match node:
+        case Intersect(items):
+            return {"allOf": [_written(item) for item in items]}
+        case Complement(item):
+            return {"not": _written(item)}
+        case _:
+            return _written(node)
+
+
+def _written(node: Node) -> dict[str, Any]:
+    options = node.items if isinstance(node, Alternate) else (node,)
+    texts = [item.text for item in options if isinstance(item, Literal)]
+    if len(texts) == len(options):
+        return {"enum": texts}
+    try:
+        return {"pattern": f"^(?:{render_ecma(node)})$"}
+    except ValueError as error:
+        reason = "an intersection or complement within a pattern has no syntax in JSON Schema"
+        raise SchemaError(reason, "", "pattern") from error
+
+
+def narrowed(schema: Mapping[str, Any], keywords: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the schema of a string with more keywords.
+
+    Raises
+    ------
+    SchemaError
+        The schema is one of other values.
+    """
+    kind = schema.get("type", "string")
+    if kind != "string":
+        raise SchemaError(f"does not apply to values of type {kind}, only to strings", "", name)
+    if schema.keys().isdisjoint(keywords):
+        return {**schema, **keywords}
+    return {**schema, "allOf": [*schema.get("allOf", ()), dict(keywords)]}
 
 
 class _Unsupported(Exception):

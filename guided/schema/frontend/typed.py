@@ -22,7 +22,7 @@ from typing import Any, cast
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
-from guided.errors import SchemaError, annotation_text, without_addresses
+from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.frontend.type_patterns import WHITE_SPACE, type_pattern
 
 __all__ = ["adapter_of", "schema_of"]
@@ -84,6 +84,7 @@ _NUMBER_BOUNDS = {
     "le": "maximum",
     "multiple_of": "multipleOf",
 }
+_OF_STRINGS = ("minLength", "maxLength", "pattern")
 _WRAPPERS = ("function-after", "function-before", "function-wrap", "default", "nullable")
 # Key types whose keys are spelled like string values of the type.
 _STRING_KEYS = (
@@ -132,6 +133,8 @@ def schema_of(adapter: "pydantic.TypeAdapter[Any]", annotation: Any) -> tuple[An
     """
     try:
         schema = adapter.json_schema(schema_generator=_Schemas, mode="validation")
+    except (PatternError, SchemaError):
+        raise
     except Exception as error:  # Why: as above
         raise _refused(error, annotation) from error
     return schema, _without_marks(schema)
@@ -152,11 +155,20 @@ def _without_marks(schema: Any) -> tuple[tuple[str, str], ...]:
     while work:
         pointer, value = work.pop()
         if isinstance(value, dict):
-            found.extend((pointer, keyword) for keyword in value.pop(_MARK, ()))
+            found.extend((pointer, keyword) for keyword in (*value.pop(_MARK, ()), *_inapplicable(value)))
             work.extend((f"{pointer}/{_escaped(key)}", inner) for key, inner in reversed(value.items()))
         elif isinstance(value, list):
             work.extend((f"{pointer}/{place}", inner) for place, inner in reversed(list(enumerate(value))))
     return tuple(found)
+
+
+def _inapplicable(schema: Mapping[str, Any]) -> list[str]:
+    """Return the constraints that pydantic checks but describes by keywords which do not exist or do not apply."""
+    kind = schema.get("type")
+    if not isinstance(kind, str) and "anyOf" not in schema:
+        return []
+    names = [*_NUMBER_BOUNDS, *(_OF_STRINGS if kind in ("integer", "number", "boolean", "null") else ())]
+    return [name for name in names if isinstance(schema.get(name), int | float | str | Decimal)]
 
 
 def _escaped(name: str) -> str:
@@ -251,6 +263,16 @@ class _Schemas(GenerateJsonSchema):
         if parts:
             number["allOf"] = parts
         return number if len(number) > 1 else {"anyOf": [number, _matching(_DECIMAL)]}
+
+    def literal_schema(self, schema: Any) -> JsonSchemaValue:
+        values = [value.value if isinstance(value, enum.Enum) else value for value in schema["expected"]]
+        is_json = all(isinstance(value, str | int | type(None)) for value in values)
+        return super().literal_schema(schema) if is_json else _marked({}, "Literal")
+
+    def enum_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().enum_schema(schema)
+        is_json = all(isinstance(member.value, str | int | float | type(None)) for member in schema["members"])
+        return result if is_json else _marked(result, "Enum")
 
     def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
         return self.handle_invalid_for_json_schema(schema, "a class")
