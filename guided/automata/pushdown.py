@@ -30,7 +30,7 @@ Tables only grow, and an entry changes once, from unknown to known. Readers ther
 index. Arrays are replaced when they grow: fetch them from the tables for each use.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from typing import NamedTuple, Protocol
 
@@ -42,7 +42,7 @@ from guided.automata.growth import appended, grown, rehashed
 from guided.automata.steps import Steps
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
-from guided.kernels.hashing import enter
+from guided.kernels.hashing import enter, rehash
 from guided.kernels.tables import (
     ACTION,
     COMMON,
@@ -88,6 +88,7 @@ __all__ = [
     "Pushdown",
     "PushdownTables",
     "Reaction",
+    "SharedReactions",
     "action_entry",
 ]
 
@@ -134,6 +135,14 @@ class Reaction(NamedTuple):
 
 # Placeholder for a reaction that depends on the bytes read.
 DEFERRED = Reaction(-1, -1, -1)
+
+
+class SharedReactions(NamedTuple):
+    """Reactions to some actions that many cells share, as entries of a table of keys for cell 0."""
+
+    keys: Int64Array
+    values: Int32Array
+    reactions: tuple[Reaction | None, ...]
 
 
 class CountedMembers(NamedTuple):
@@ -517,16 +526,35 @@ class PushdownTables:
         """
         if 2 * self.n_reactions >= len(self.keys):
             self.keys, self.values = rehashed(self.keys, self.values)
-        if reaction is None:
-            value = DEAD
-        else:
-            value = _DEFERRED if reaction is DEFERRED else self._result(reaction) + DEPENDS_ON_BYTES * depends_on_bytes
-            self.defers |= reaction is DEFERRED
-            if depends_on_bytes:
-                self.byte_dependent.add(action << 32 | cell)
-        enter(action << 32 | cell, value, self.keys, self.values)
+        if depends_on_bytes:
+            self.byte_dependent.add(action << 32 | cell)
+        enter(action << 32 | cell, self._value(reaction, depends_on_bytes), self.keys, self.values)
         self.reactions[action << 32 | cell] = reaction
         self.n_reactions += 1
+
+    def shared(self, reactions: Mapping[int, Reaction | None]) -> SharedReactions:
+        """Return reactions by action, for `set_reactions`."""
+        keys = np.array([action << 32 for action in reactions], np.int64)
+        return SharedReactions(
+            keys, np.array([*map(self._value, reactions.values())], np.int32), (*reactions.values(),)
+        )
+
+    def set_reactions(self, cell: int, shared: SharedReactions) -> None:
+        """Set the reactions of a cell to several actions, as `set_reaction`."""
+        n = len(shared.keys)
+        if 2 * (self.n_reactions + n) > len(self.keys):
+            self.keys, self.values = rehashed(self.keys, self.values)
+        keys = shared.keys | cell
+        rehash(keys, shared.values, self.keys, self.values)
+        self.reactions.update(zip(keys.tolist(), shared.reactions, strict=True))
+        self.n_reactions += n
+
+    def _value(self, reaction: Reaction | None, depends_on_bytes: bool = False) -> int:
+        """Return the value of a reaction in ``values``."""
+        if reaction is DEFERRED:
+            self.defers = True
+            return _DEFERRED
+        return DEAD if reaction is None else self._result(reaction) + DEPENDS_ON_BYTES * depends_on_bytes
 
     def _result(self, reaction: Reaction) -> int:
         found = self._result_ids.get(reaction)

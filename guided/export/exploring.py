@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from guided.errors import LimitError, SchemaError
 from guided.export.graph import ARRAY, CHAIN, ITEMS, OBJECT, Edge, Graph, Key, Leaf, Pending, State, Value
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
-from guided.schema.containers.general import ITEM
+from guided.schema.containers.general import ITEM, ArrayState
 from guided.schema.containers.opening import Container, Containers
 from guided.schema.formula.atoms import TYPES
 from guided.schema.formula.formulas import FALSE
@@ -190,7 +190,7 @@ class _Explorer:
     def _members(self, number: int) -> "Iterator[tuple[tuple[int, int] | None, ValueQuery, Key]]":
         """Yield what may come next: the key, the query of the value, and the state in which it is pending."""
         kind, content = self._keys[number]
-        if content.kind == "array":
+        if isinstance(content, ArrayState):
             item = content.after(ITEM)
             if item is not None:
                 if kind == ITEMS:
@@ -199,7 +199,7 @@ class _Explorer:
             return
         table = self.context.key_table(content.table)
         first, n_chained = -1, 0
-        if content.form == "conjunctive" and self._is_ordered:
+        if isinstance(content, ConjunctiveState) and self._is_ordered:
             first, n_chained = self._first_name(content, table.n_ordered), table.n_ordered
         for label in ones(content.labels()):
             name = table.labels[label][0]
@@ -210,7 +210,7 @@ class _Explorer:
             if name == OTHER and after[1].remembers():
                 raise self._refusal(number, "minProperties", _COUNTING)
             yield (content.table, label), after[0], (OBJECT, after[1])
-        if first < 0 or content.form != "conjunctive":
+        if first < 0 or not isinstance(content, ConjunctiveState):
             return
         if kind == CHAIN:
             if content.rules.required >> first & 1:

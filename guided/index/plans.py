@@ -13,7 +13,7 @@ Complexity: at most one walk of the trie per plan, with subtrees that the contro
 2 ms for 128,000 tokens); then O(suffixes) per stack.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -187,19 +187,20 @@ class ActionGroup:
     pairs: Int32Array
     counts: Int32Array
 
-    def taken(self, tables: PushdownTables, needed: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the entries of the actions taken where a string needs ``needed`` code points before these tokens.
+    def taken(self, tables: PushdownTables, needed: int) -> list[tuple[int, int, int]]:
+        """Return the entries of the actions taken where a string needs ``needed`` code points before these tokens.
 
         With each the least and most code points that a token reads before it.
         """
-        most = UNLIMITED
+        found, most = [], UNLIMITED
         for action, most_needed in tables.alternatives(self.action):
             least = max(needed - most_needed, 0)
             if least <= most:
-                yield action_entry(action), least, most
+                found.append((action_entry(action), least, most))
             most = least - 1
             if most < 0:
-                return
+                break
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

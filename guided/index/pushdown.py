@@ -358,24 +358,20 @@ class PushdownIndex:
         if found is None:
             if key < 0:
                 return DEAD
-            found = self._filled(state, self._step, token)
-        return found
-
-    def _step(self, state: int, start: Configuration, token: int) -> int:
-        found = self._next[state << 24 | token] = self._after(state, start, token)
+            found = self._filled(state, self._after, token)
         return found
 
     def _after(self, state: int, start: Configuration, token: int) -> int:
-        if state == self.final:
-            return DEAD
+        found, data = DEAD, self._tokens[token] if token < len(self._tokens) else None
         if token in self._eos:
-            return self.final if self._is_end(state, start) else DEAD
-        data = self._tokens[token] if token < len(self._tokens) else None
-        if not data:
-            return DEAD
-        texts = list(self._texts.get(state, ()))
-        configuration = self.stacks.read(start, data, texts)
-        return DEAD if configuration is None else self._state(configuration, tuple(texts), (state, data))
+            found = self.final if state != self.final and self._is_end(state, start) else DEAD
+        elif data and state != self.final:
+            texts = list(self._texts.get(state, ()))
+            configuration = self.stacks.read(start, data, texts)
+            if configuration is not None:
+                found = self._state(configuration, tuple(texts), (state, data))
+        self._next[state << 24 | token] = found
+        return found
 
     def _state(self, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> int:
         """Return the number of a configuration. ``how``: predecessor state and bytes."""

@@ -15,6 +15,7 @@ import numpy as np
 from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, NEEDS, PENDING, PLAN, Pushdown
 from guided.automata.stacks import Configuration, Stacks, Texts
+from guided.caching import cached_property
 from guided.index.plans import (
     ActionGroup,
     EscapePaths,
@@ -61,20 +62,6 @@ class VocabularyData:
         By common control, and whether code points were counted.
     """
 
-    __slots__ = (
-        "_beginnings",
-        "_below",
-        "_paths",
-        "_suffixes",
-        "counts",
-        "escapes",
-        "lock",
-        "plans",
-        "stays",
-        "trie",
-        "vocabulary",
-    )
-
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.trie: WalkTrie = walk_trie(vocabulary.trie)
@@ -83,28 +70,19 @@ class VocabularyData:
         self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
         self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
         self._paths: dict[int, EscapePaths] = {}
-        self._below: tuple[UInt64Array, Int32Array, Int32Array, Int32Array] | None = None
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
-    @property
+    @cached_property
     def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
         """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them."""
-        if self._below is not None:
-            return self._below
-        with self.lock:
-            if self._below is None:
-                trie, ends = self.trie, self.vocabulary.trie.ends
-                path, (chars, deepest) = (
-                    np.empty((trie.max_depth + 1, 2), np.int32),
-                    np.empty((2, len(trie.byte)), np.int32),
-                )
-                own, below = np.empty((2, len(trie.byte), 2), np.uint64)
-                bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
-                self._below = below, chars, deepest, chars[ends]
-        return self._below
+        trie, ends = self.trie, self.vocabulary.trie.ends
+        path, (chars, deepest) = (np.empty((trie.max_depth + 1, 2), np.int32), np.empty((2, len(trie.byte)), np.int32))
+        own, below = np.empty((2, len(trie.byte), 2), np.uint64)
+        bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+        return below, chars, deepest, chars[ends]
 
     def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:
         """Return the suffixes of tokens after a byte, or from it on."""
@@ -151,14 +129,14 @@ class MaskMaker(ABC):
         self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
     ) -> None:
         self.stacks = stacks
-        self.size = vocabulary.size
+        self.size, self.n_words = vocabulary.size, mask_words(vocabulary.size)
         self.shared = shared
         self._tokens = vocabulary.tokens
         self.n_shared = n_shared
         self.walk = PushdownWalk(stacks, shared.trie, lambda: shared.below[0], self.foresee, limits)
         self._interned: dict[int, list[Int32Array]] = {}
         self._n_mask_bytes = 0
-        self.room = limits.mask_bytes // max(4 * mask_words(self.size), 1)
+        self.room = limits.mask_bytes // max(4 * self.n_words, 1)
 
     @property
     def n_bytes(self) -> int:
@@ -224,26 +202,17 @@ class Masks(MaskMaker):
 
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
         """Return the mask without EOS."""
-        words = self._mask_of(configuration)
-        deferred = sorted((self._tokens[token] or b"", token) for token in self.walk.deferred)
-        allowed = self.stacks.readable(configuration, texts, [data for data, _ in deferred])
-        for (_, token), is_allowed in zip(deferred, allowed, strict=True):
-            if is_allowed:
-                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
-        return words
-
-    def _mask_of(self, configuration: Configuration) -> Int32Array:
-        """Return the mask without tokens whose result depends on bytes read before: those are left in ``walk.deferred``."""
         self.walk.deferred = []
-        found = self.plan(configuration)
-        if found is not None:
-            planned, plan = found
-            words = self._planned(plan, configuration)
-            if planned != configuration[0]:
-                self.walk(self.shared.trie, configuration, words, base=planned)
-            return words
-        words = np.zeros(mask_words(self.size), np.int32)
-        self.walk(self.shared.trie, configuration, words)
+        planned, plan = self.plan(configuration) or (-1, None)
+        words = np.zeros(self.n_words, np.int32) if plan is None else self._planned(plan, configuration)
+        if planned != configuration[0]:
+            self.walk(self.shared.trie, configuration, words, base=planned)
+        if self.walk.deferred:
+            deferred = sorted((self._tokens[token] or b"", token) for token in self.walk.deferred)
+            allowed = self.stacks.readable(configuration, texts, [data for data, _ in deferred])
+            for (_, token), is_allowed in zip(deferred, allowed, strict=True):
+                if is_allowed:
+                    words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
         return words
 
     def plan(self, configuration: Configuration) -> tuple[int, Plan] | None:
@@ -317,7 +286,7 @@ class Masks(MaskMaker):
             found = self._plan_like(control, info.item(control, COMMON), allow, is_counted=is_counted)
             if found is not None:
                 return found
-        stay = np.zeros(mask_words(self.size), np.int32)
+        stay = np.zeros(self.n_words, np.int32)
         with shared.lock:
             # PERF: in most strings no token comes near the maximum length, so counting is deferred (`python -m benchmarks.maskbench`).
             counts, escapes = shared.counts if is_counted and is_counting else _NONE, shared.escapes
@@ -335,7 +304,7 @@ class Masks(MaskMaker):
                 counts = shared.counts if is_counting else _NONE
                 counts.fill(0)
                 configuration = (control, NOWHERE, *KEPT)
-                n = self.walk(trie, configuration, stay, counts=counts, escapes=escapes, allow=allow)
+                n, _ = self.walk(trie, configuration, stay, counts=counts, escapes=escapes, allow=allow)
                 most[0] = counts.max(initial=0)
             if not is_counting:
                 escapes[:n, 2] = most[0] = 0

@@ -97,76 +97,13 @@ class PushdownWalk:
         words: Int32Array,
         *,
         base: int = -1,
-        counts: Int32Array | None = None,
+        counts: Int32Array = _NONE,
         escapes: Int32Array | None = None,
         allow: int = -1,
-    ) -> int:
-        """Set the bits of a trie's allowed tokens, and return the number of escapes."""
-        return self._run(trie, configuration, words, base, counts, escapes, allow, _NONE, 0)[0]
-
-    def ends(
-        self,
-        trie: WalkTrie,
-        configuration: Configuration,
-        words: Int32Array,
-        ends: Int32Array,
-        first: int,
-        base: int = -1,
-    ) -> list[Configuration]:
-        """Write the class of each allowed token to ``ends``; class numbers begin with ``first``.
-
-        Returns
-        -------
-        list of Configuration
-            Configuration after the tokens of each class, without maximum of code points: completions never come near one.
-        """
-        n = self._run(trie, configuration, words, base, None, None, -1, ends, first)[1]
-        nodes: dict[int, int] = {}
-        return [
-            (control, self._node(node, nodes), needed, UNLIMITED)
-            for control, node, needed in self._classes.rows[:n].tolist()
-        ]
-
-    def stays(
-        self, trie: WalkTrie, configuration: Configuration, words: Int32Array, ends: Int32Array, escapes: Int32Array
-    ) -> list[tuple[int, tuple[int, ...], int]]:
-        """Write classes from 1 for an unknown stack, and return for each: control, cells pushed, and code points needed."""
-        n = self._run(trie, configuration, words, -1, None, escapes, -1, ends, 1)[1]
-        return [
-            (control, tuple(cell for _, cell in reversed(self._above(node)[0])), needed)
-            for control, node, needed in self._classes.rows[:n].tolist()
-        ]
-
-    def _above(self, node: int, known: Container[int] = ()) -> tuple[list[tuple[int, int]], int]:
-        """Return the walk's own stacks above a known stack or the caller's, with their top cells, and that stack."""
-        found = []
-        while node >= SCRATCH and node not in known:
-            cell, below, _ = self._pushed.rows[node - SCRATCH].tolist()
-            found.append((node, cell))
-            node = below
-        return found, node
-
-    def _node(self, node: int, nodes: dict[int, int]) -> int:
-        """Return the index's stack equal to a stack of the walk."""
-        above, below = self._above(node, nodes)
-        found = nodes.get(below, below)
-        for own, cell in reversed(above):
-            found = nodes[own] = self._stacks.push(cell, found)
-        return found
-
-    def _run(
-        self,
-        trie: WalkTrie,
-        configuration: Configuration,
-        words: Int32Array,
-        base: int,
-        counts: Int32Array | None,
-        escapes: Int32Array | None,
-        allow: int,
-        ends: Int32Array,
-        first: int,
+        ends: Int32Array = _NONE,
+        first: int = 0,
     ) -> tuple[int, int]:
-        """Run the kernel, and return the numbers of escapes and classes."""
+        """Set the bits of a trie's allowed tokens, and return the numbers of escapes and of classes."""
         automaton = self._stacks.automaton
         tables = automaton.tables
         frames, out = self._frames, np.zeros(9, np.int64)
@@ -191,7 +128,7 @@ class PushdownWalk:
                 tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
                 tables.guards, tables.allows, tables.cell_allow, self._stacks.nodes, frames, self._loops,
                 pushed.rows, pushed.slots, words,
-                _NONE if counts is None else counts, escapes, ends, classes.rows, classes.slots, out,
+                counts, escapes, ends, classes.rows, classes.slots, out,
             )  # fmt: skip
             if status == kernel.DONE:
                 if is_deferring and out[3]:
@@ -213,3 +150,53 @@ class PushdownWalk:
                 automaton.compute_allowed(int(out[1]))
             else:
                 automaton.compute_reaction(int(out[1]), int(out[2]))
+
+    def ends(
+        self,
+        trie: WalkTrie,
+        configuration: Configuration,
+        words: Int32Array,
+        ends: Int32Array,
+        first: int,
+        base: int = -1,
+    ) -> list[Configuration]:
+        """Write the class of each allowed token to ``ends``; class numbers begin with ``first``.
+
+        Returns
+        -------
+        list of Configuration
+            Configuration after the tokens of each class, without maximum of code points: completions never come near one.
+        """
+        n = self(trie, configuration, words, base=base, ends=ends, first=first)[1]
+        nodes: dict[int, int] = {}
+        return [
+            (control, self._node(node, nodes), needed, UNLIMITED)
+            for control, node, needed in self._classes.rows[:n].tolist()
+        ]
+
+    def stays(
+        self, trie: WalkTrie, configuration: Configuration, words: Int32Array, ends: Int32Array, escapes: Int32Array
+    ) -> list[tuple[int, tuple[int, ...], int]]:
+        """Write classes from 1 for an unknown stack, and return for each: control, cells pushed, and code points needed."""
+        n = self(trie, configuration, words, escapes=escapes, ends=ends, first=1)[1]
+        return [
+            (control, tuple(cell for _, cell in reversed(self._above(node)[0])), needed)
+            for control, node, needed in self._classes.rows[:n].tolist()
+        ]
+
+    def _above(self, node: int, known: Container[int] = ()) -> tuple[list[tuple[int, int]], int]:
+        """Return the walk's own stacks above a known stack or the caller's, with their top cells, and that stack."""
+        found = []
+        while node >= SCRATCH and node not in known:
+            cell, below, _ = self._pushed.rows[node - SCRATCH].tolist()
+            found.append((node, cell))
+            node = below
+        return found, node
+
+    def _node(self, node: int, nodes: dict[int, int]) -> int:
+        """Return the index's stack equal to a stack of the walk."""
+        above, below = self._above(node, nodes)
+        found = nodes.get(below, below)
+        for own, cell in reversed(above):
+            found = nodes[own] = self._stacks.push(cell, found)
+        return found

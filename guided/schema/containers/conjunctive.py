@@ -13,7 +13,7 @@ Complexity: the formula of each label once per object; then a few operations on 
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,16 +57,6 @@ class ConjunctiveState(NamedTuple):
     seen: int = 0
     members: int = 0
     others: int = FALSE
-
-    @property
-    def kind(self) -> Literal["object"]:
-        """The JSON type."""
-        return "object"
-
-    @property
-    def form(self) -> Literal["conjunctive"]:
-        """The representation of the state."""
-        return "conjunctive"
 
     @property
     def table(self) -> int:

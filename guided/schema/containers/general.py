@@ -8,7 +8,7 @@ Complexity: one derivative for each projected state and class of labels, or for 
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from guided.schema.containers import derivatives
 from guided.schema.containers.conjunctive import ConjunctiveState, lowest
@@ -74,16 +74,6 @@ class ObjectState(NamedTuple):
     seen: int
     formulas: tuple[int, ...]
     others: int = FALSE
-
-    @property
-    def kind(self) -> Literal["object"]:
-        """The JSON type."""
-        return "object"
-
-    @property
-    def form(self) -> Literal["general"]:
-        """The representation of the state."""
-        return "general"
 
     @property
     def keys(self) -> KeyTable:
@@ -303,16 +293,6 @@ class ArrayState(NamedTuple):
 
     shared: SharedContext
     formulas: tuple[int, ...]
-
-    @property
-    def kind(self) -> Literal["array"]:
-        """The JSON type."""
-        return "array"
-
-    @property
-    def form(self) -> Literal["general"]:
-        """The representation of the state."""
-        return "general"
 
     def after(self, label: int) -> "tuple[ValueQuery, ArrayState] | None":
         """Return the query of the next item, and the state while it is pending; None if no item can come."""

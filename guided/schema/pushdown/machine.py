@@ -18,7 +18,16 @@ from struct import unpack
 from typing import cast
 
 from guided.arrays import DEAD
-from guided.automata.pushdown import DEFERRED, GUARD, PENDING, WIDTH, CountedMembers, PushdownTables, Reaction
+from guided.automata.pushdown import (
+    DEFERRED,
+    GUARD,
+    PENDING,
+    WIDTH,
+    CountedMembers,
+    PushdownTables,
+    Reaction,
+    SharedReactions,
+)
 from guided.caching import cached_property
 from guided.errors import SchemaError, too_few_values
 from guided.limits import Limits
@@ -121,6 +130,7 @@ class SchemaMachine:
         self._has_more: dict[int, bool] = {}
         self._cell_ids: dict[OpenContainer, int] = {}
         self._ends: dict[int, Reaction] = {}
+        self._shared: dict[Hashable, SharedReactions] = {}
         self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
         self._inexhaustible = Inexhaustible(self.containers)
         # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
@@ -225,18 +235,37 @@ class SchemaMachine:
         if found is None:
             self.formulas.spend(_STEPS_PER_CELL)
             state = content.state
-            is_object = state.kind == "object"
+            is_object = not isinstance(state, ArrayState)
             found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)
             self._cells[found] = content
-            if state.form == "conjunctive":
+            if isinstance(state, ConjunctiveState):
                 self.compute_allowed(found)
             if content.is_named and state.remembers():
                 self.tables.record(found, differs=state.must_differ())
-            if is_object:
-                # PERF: a trie walk needs these reactions at once, and each miss makes the kernel return (`python -m benchmarks.maskbench`).
-                for action in self.structure.of_objects:
-                    self.compute_reaction(action, found)
+            if is_object and not content.observed:
+                self._react(found, content)
         return found
+
+    def _react(self, cell: int, content: OpenContainer) -> None:
+        """Set the reactions of an object that observes nothing to the actions that every object receives.
+
+        PERF: a trie walk needs them at once, and objects in the same position share them (`python -m benchmarks.maskbench`).
+        """
+        state = content.state
+        assert not isinstance(state, ArrayState)
+        position = (
+            state.at_close(),
+            self._may_continue(cell),
+            content.is_known,
+            content.is_named,
+            state.table,
+            state.others,
+        )
+        found = self._shared.get(position)
+        if found is None:
+            reactions = {action: self._reaction(action, cell) for action in self.structure.of_objects}
+            found = self._shared[position] = self.tables.shared(reactions)
+        self.tables.set_reactions(cell, found)
 
     def compute_allowed(self, cell: int) -> None:
         """Compute the key labels that a cell allows."""
@@ -257,7 +286,7 @@ class SchemaMachine:
     def _object(self, cell: int) -> ConjunctiveState | ObjectState:
         content = self._cells[cell]
         assert content is not None
-        assert content.state.kind == "object"
+        assert not isinstance(content.state, ArrayState)
         return content.state
 
     def _may_continue(self, cell: int) -> bool:
@@ -282,7 +311,7 @@ class SchemaMachine:
         if cell not in self.tables.records or content is None or reaction is None:
             return False
         has_valuation = self.value_starts.valuation_of.get(action) is not None
-        if content.state.kind == "array":
+        if isinstance(content.state, ArrayState):
             return has_valuation
         return not has_valuation and reaction.pops > 0 and self.keys.label(action) is not None
 
@@ -296,13 +325,13 @@ class SchemaMachine:
         if valuation is not None:
             return self._after_valuation(content, valuation)
         structure, lines, state = self.structure, self.structure.lines, content.state
-        if action == (structure.close_object if state.kind == "object" else structure.close_array):
+        if action == (structure.close_array if isinstance(state, ArrayState) else structure.close_object):
             ended = state.at_close()
             return None if ended is None else Reaction(1, -1, self.value_starts.done(bits_of(ended)))
         if lines is not None and action == lines.end:
-            end = lines.object_end if state.kind == "object" else lines.array_end
+            end = lines.array_end if isinstance(state, ArrayState) else lines.object_end
             return None if state.at_close() is None else lines.last_line(end)
-        if state.kind == "array":
+        if isinstance(state, ArrayState):
             if action == structure.close_empty:
                 return None if content.empty < 0 else Reaction(1, -1, self.value_starts.done(content.empty))
             return self._next_item(content, state) if action == structure.comma else None
@@ -344,7 +373,7 @@ class SchemaMachine:
 
     def _after_valuation(self, content: OpenContainer, valuation: int) -> Reaction | None:
         """Return the reaction of an open object or array to the end of its pending value."""
-        is_array = content.state.kind == "array"
+        is_array = isinstance(content.state, ArrayState)
         goes_to = self.structure.array_done if is_array else self.structure.object_done
         if not content.is_known:
             return DEFERRED
@@ -386,7 +415,7 @@ class SchemaMachine:
     def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
         content = self._cells[cell]
         valuation = self.value_starts.valuation_of.get(action)
-        if content is None or (content.state.kind == "array") != (valuation is not None):
+        if content is None or isinstance(content.state, ArrayState) != (valuation is not None):
             return self._reaction(action, cell)
         if valuation is None:
             return self._after_name(action, cell, data)

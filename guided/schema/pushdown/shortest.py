@@ -158,9 +158,9 @@ class Shortest:
         """Return the step that is optimal whatever the others cost, or None."""
         if state.at_close() is not None:
             return CLOSE
-        if state.kind == "array":
+        if isinstance(state, ArrayState):
             return ITEM
-        if state.form == "conjunctive" and state.needed:
+        if isinstance(state, ConjunctiveState) and state.needed:
             return lowest(state.rules.keys.labels_of(state.needed))
         return None
 
@@ -224,12 +224,12 @@ class Shortest:
             return self._of_value(node)
         if node.at_close() is not None:
             return [_Choice(1, (), CLOSE)]
-        if node.form == "conjunctive":
+        if isinstance(node, ConjunctiveState):
             return self._of_conjunctive(node, most)
         if not node.is_live():
             return []
         found = self._by_terms(node, most)
-        return found or list(self._members(node, most) if node.kind == "object" else self._items(node, most))
+        return found or list(self._items(node, most) if isinstance(node, ArrayState) else self._members(node, most))
 
     def _of_value(self, formula: int) -> list[_Choice]:
         if formula == FALSE:
@@ -339,7 +339,7 @@ class Shortest:
             # Why only conjunctive states after the first: others may be expensive to decide.
             for term in islice(self._satisfiability.implicants(formula), _FEW_TERMS):
                 part = state.narrowed(self._formulas.conjunction(term))
-                if len(found) < most and part.form == "conjunctive" and part.is_live():
+                if len(found) < most and isinstance(part, ConjunctiveState) and part.is_live():
                     found[part] = None
         return [_Choice(0, (part,), None) for part in found]
 
@@ -383,8 +383,7 @@ class Shortest:
             between: list[Node] = []
             for _ in range(_FEW):
                 assert isinstance(value, int)
-                assert not isinstance(rest, int)
-                assert rest.kind == "array"
+                assert isinstance(rest, ArrayState)
                 choices = [choice.needs for choice in self._next_item(rest, most)]
                 for again, after in choices:
                     assert isinstance(again, int)
@@ -505,4 +504,4 @@ class Shortest:
 
 def _without_others(state: Container) -> Container:
     """Return the state without excluded undeclared names: infinitely many remain, of about the same length."""
-    return state._replace(others=FALSE) if state.kind == "object" and state.others else state
+    return state if isinstance(state, ArrayState) or not state.others else state._replace(others=FALSE)

@@ -24,7 +24,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, GUARD, CountedMembers, action_entry
 from guided.errors import too_few_values
 from guided.schema.containers.conjunctive import ConjunctiveState, positions
-from guided.schema.containers.general import ObjectState
+from guided.schema.containers.general import ArrayState, ObjectState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
 from guided.schema.formula.atoms import BEGINS
@@ -89,7 +89,7 @@ class Witness:
         found = self._targets.get((cell, own))
         if found is None:
             state = content.state
-            assert state.form != "conjunctive"
+            assert not isinstance(state, ConjunctiveState)
             found = self._targets[cell, own] = self._targets_of(state, content.observed, own)
         return found
 
@@ -145,7 +145,7 @@ class Witness:
         if self._names_at >= 0 and row[self._names_at] <= ACTION:
             content = self._parts.contents[cell]
             assert content is not None
-            assert content.state.kind == "object"
+            assert not isinstance(content.state, ArrayState)
             if row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE:
                 return bytes([CLOSING["object"]])
             return self._in_key(self._parts.keys.start(content.state.table, content.state.others), content, own)
@@ -207,7 +207,7 @@ class Witness:
         return found
 
     def _step_of(self, state: Container, own: TargetValuations) -> int:
-        if state.form == "conjunctive":
+        if isinstance(state, ConjunctiveState):
             return self._shortest.step(state)
         goals = [(state.narrowed(formula), left) for formula, left in self._goals(state, own)]
         if len({goal for goal, _ in goals}) == 1:
@@ -228,7 +228,7 @@ class Witness:
         if step == CLOSE:
             return self._closing(state)
         # PERF: objects with thousands of members have two steps for each, not five (`make hostile`).
-        if not self._is_tight or state.kind == "array" or state.remembers():
+        if not self._is_tight or isinstance(state, ArrayState) or state.remembers():
             return b","
         rest = self._frame_paths.key_rest(self._parts.keys.start(state.table, state.others), state, step)
         return b"," if rest is None else b"," + self._before_name + rest + self._after_name
@@ -240,7 +240,7 @@ class Witness:
             return None
         state = content.state
         # Why not while the object counts undeclared names: then its stack cell records the current key.
-        if state.form != "conjunctive" or not self._is_tight or state.others or state.remembers():
+        if not isinstance(state, ConjunctiveState) or not self._is_tight or state.others or state.remembers():
             return None
         rules, needed = state.rules, state.rules.keys.labels_of(state.needed)
         n = needed.bit_count() - _COUNTED_FROM
@@ -261,7 +261,7 @@ class Witness:
     def _closing(self, state: Container) -> bytes:
         if self._parts.structure.lines is not None:
             return bytes([NEWLINE])
-        return bytes([CLOSING[state.kind]])
+        return bytes([CLOSING["array" if isinstance(state, ArrayState) else "object"]])
 
     def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
         index_of = {formula: i for i, formula in enumerate(observed)}
@@ -360,7 +360,7 @@ class Witness:
 
     def _in_key(self, control: int, content: OpenContainer, own: TargetValuations) -> bytes:
         state = content.state
-        assert state.kind == "object"
+        assert not isinstance(state, ArrayState)
         step = self._step_of(state, own)
         if step != CLOSE:
             rest = self._frame_paths.key_rest(control, state, step)
@@ -380,6 +380,6 @@ class Witness:
         after = state.after(label)
         assert after is not None
         query, rest = after
-        if rest.form == "conjunctive":
+        if isinstance(rest, ConjunctiveState):
             return self._shortest.cost(query[0]) + self._shortest.cost(rest)
         return self._cost_of_value(query, self._targets_of(rest, query[1:], own))[0]
