@@ -195,19 +195,6 @@ def test_no_two_modules_import_each_other() -> None:
     assert not left
 
 
-def test_states_of_containers_are_used_by_their_interface() -> None:
-    """Whoever asks for the class of a state needs a case for each further class."""
-    states = {"ConjunctiveState", "ObjectState", "ArrayState"}
-    found = []
-    for file in FILES:
-        for node in ast.walk(tree(file)):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
-                found += [
-                    f"{file}:{node.lineno}" for name in ast.walk(node.args[1]) if getattr(name, "id", "") in states
-                ]
-    assert not found
-
-
 # They write files in new folders that are renamed or removed as a whole.
 WRITERS = {"guided/cli/warmup.py", "guided/files.py", "guided/generate/fetch.py", "guided/kernels/build.py"}
 WRITES = re.compile(r"\.write_(text|bytes)\(|\bopen\([^)]*['\"][wax]b?\+?['\"]|\bmkstemp\b|\bNamedTemporaryFile\b")
