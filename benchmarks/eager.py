@@ -20,7 +20,7 @@ from benchmarks.clock import no_collection, settle, timed
 from benchmarks.machine import describe
 from benchmarks.tables import table
 from benchmarks.vocabularies import MAIN, NAMES, Cutter, vocabulary
-from guided.cli.warmup import warm
+from guided.generate.warming import warm
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["main"]

@@ -16,9 +16,9 @@ import numpy as np
 import guided
 from benchmarks.clock import no_collection, settle, timed
 from benchmarks.vocabularies import MAIN, NAMES, vocabulary
-from guided.cli.warmup import warm
 from guided.engine.specs import Lowered
 from guided.errors import GuidedError
+from guided.generate.warming import warm
 from guided.limits import Limits
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering

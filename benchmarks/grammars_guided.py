@@ -4,9 +4,9 @@ import time
 
 from benchmarks.clock import timed
 from benchmarks.grammars_engines import Step
-from guided.cli.warmup import warm
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
+from guided.generate.warming import warm
 from guided.guide.guide import Guide
 from guided.vocabulary.vocabulary import Vocabulary
 

@@ -29,7 +29,7 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks import machine
-from guided.cli.warmup import warm
+from guided.generate.warming import warm
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary

@@ -5,11 +5,11 @@ from typing import Any
 
 from benchmarks.engines import Matcher
 from benchmarks.maskbench_engines import NO_VALUE, Refused
-from guided.cli.warmup import warm
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.errors import GuidedError, LimitError, SchemaError
+from guided.generate.warming import warm
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["OPTIONS", "Engine"]

@@ -19,8 +19,8 @@ import numpy as np
 import guided
 from benchmarks.clock import settle, timed
 from benchmarks.vocabularies import MAIN, NAMES, vocabulary
-from guided.cli.warmup import warm
 from guided.errors import GuidedError
+from guided.generate.warming import warm
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 

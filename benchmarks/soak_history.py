@@ -26,8 +26,8 @@ import numpy as np
 import guided
 from benchmarks.clock import settle, timed
 from benchmarks.vocabularies import NAMES, vocabulary
-from guided.cli.warmup import warm
 from guided.errors import GuidedError
+from guided.generate.warming import warm
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import BYTES
 

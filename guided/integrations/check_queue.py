@@ -1,8 +1,9 @@
-"""`CheckQueue`: the checks of new constraints, on threads beside an event loop.
+"""`CheckQueue`: checks of new constraints on a thread beside an event loop.
 
-A check takes milliseconds, a costly one up to seconds, and strangers choose which. Two rules keep costly ones from delaying the others
-without end: shorter texts are checked first, because these mostly take less time, and a request whose check does not begin in time is asked
-to come again. So nothing waits longer than ``patience``, and the queue holds no more than what arrives in that time.
+A check takes milliseconds, a costly one up to seconds, and strangers choose which. Three rules keep costly ones from delaying the others
+without end. Every check first gets a small share of its budgets (`FrontEnd.first_refusal`); what that does not decide goes to a queue of
+its own. In each queue, shorter texts come first, because they mostly take less time. A request whose check does not begin in time is asked
+to come again. So nothing waits longer than ``patience`` for its turn, and a queue holds no more than what arrives in that time.
 """
 
 import asyncio
@@ -15,8 +16,8 @@ from typing import TypeVar
 __all__ = ["CheckQueue"]
 
 _Value = TypeVar("_Value")
-# Checks that run at once. They compute in Python, so more would only wait for each other, and the event loop for them.
-_THREADS = 2
+# Checks of a queue that run at once. They compute in Python, so more would only wait for each other, and the event loop for them.
+_THREADS = 1
 # Seconds that a request waits for its check to begin.
 _PATIENCE = 30.0
 

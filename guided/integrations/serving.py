@@ -77,6 +77,8 @@ FRONT_END_LIMITS = Limits(
     file_bytes=1 << 20,
 )  # fmt: skip
 
+# The part of its steps that a check gets at first: most real constraints need less, and nothing waits long for those that need more.
+_FIRST_SHARE = 8
 # How many times the steps of a check a grammar may take: Lark needs 40 million for SQL, which is half a second.
 _GRAMMAR_SHARE = 5
 # MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
@@ -392,6 +394,14 @@ class FrontEnd:
         self.options, self.limits = options or Options(), limits
         self._vocabulary = vocabulary
         self._refusals = Shared[str](_KEPT_REFUSALS)
+        self._first_limits = replace(
+            self.limits,
+            steps=self.limits.steps // _FIRST_SHARE,
+            call_steps=self.limits.call_steps // _FIRST_SHARE,
+            dead_end_steps=self.limits.dead_end_steps // _FIRST_SHARE,
+        )
+        # What a check within these limits found; None where they do not decide.
+        self._first_refusals = Shared[str | None](_KEPT_REFUSALS)
 
     def refusal(
         self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
@@ -401,21 +411,36 @@ class FrontEnd:
         ``options``: those of the request, if they are not the engine's. ``allowed``: mask of the only tokens that the request allows.
         """
         options = options or self.options
-        try:
-            self.check_size(kind, text, options)
-            key = _key(kind, text, options, allowed)
-            return self._refusals.get(key, lambda: self._checked(kind, text, options, allowed))
-        except LimitError as error:
-            return f"LimitError: {error}", False
-        except Exception as error:  # Why all: whatever is wrong with one request, the others are served
-            _logger.exception("a check of a request failed")
-            return f"the constraint cannot be checked ({type(error).__name__}: {error})"[:_LONGEST_REFUSAL], False
+
+        def check() -> str:
+            try:
+                return self._checked(kind, text, options, allowed, self.limits)
+            except LimitError as error:
+                return _shortened(f"LimitError: {error}")
+
+        return self._outcome(self._refusals, check, kind, text, options, allowed)
+
+    def first_refusal(
+        self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
+    ) -> tuple[str | None, bool]:
+        """Return what `refusal` would if an eighth of the steps decides that, and None if it does not."""
+        options = options or self.options
+
+        def check() -> str | None:
+            try:
+                return self._checked(kind, text, options, allowed, self._first_limits)
+            except LimitError:
+                return None
+
+        return self._outcome(self._first_refusals, check, kind, text, options, allowed)
 
     def known(
         self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
     ) -> str | None:
         """Return what `refusal` would, if that is known; None if it is not."""
-        return self._refusals.known(_key(kind, text, options or self.options, allowed))
+        key = _key(kind, text, options or self.options, allowed)
+        found = self._refusals.known(key)
+        return self._first_refusals.known(key) if found is None else found
 
     def check_size(self, kind: str, text: str, options: Options) -> None:
         """Check the size of a request without parsing it.
@@ -434,21 +459,47 @@ class FrontEnd:
                 "schema_parts", n_values, limits.schema_parts, "the constraint of a request has too many values"
             )
 
-    def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None) -> str:
-        limits = self.limits
+    def _outcome(
+        self,
+        refusals: Shared[_Value],
+        check: Callable[[], _Value],
+        kind: str,
+        text: str,
+        options: Options,
+        allowed: Int32Array | None,
+    ) -> tuple[_Value | str, bool]:
+        """Return the outcome of a check of a request, and whether that was known."""
+        try:
+            self.check_size(kind, text, options)
+            return refusals.get(_key(kind, text, options, allowed), check)
+        except LimitError as error:
+            return f"LimitError: {error}", False
+        except Exception as error:  # Why all: whatever is wrong with one request, the others are served
+            _logger.exception("a check of a request failed")
+            return _shortened(f"the constraint cannot be checked ({type(error).__name__}: {error})"), False
+
+    def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None, limits: Limits) -> str:
+        """Return why a request cannot be served; raise LimitError if that is unknown within the limits."""
         reading = replace(limits, steps=_GRAMMAR_SHARE * limits.steps)
         try:
             spec = spec_of(kind, text, options, reading)
             index = compile_index(spec, self._vocabulary, reading if kind == "GRAMMAR" else limits)
             mask = index.mask(index.initial)
-        except (GuidedError, ValueError, TypeError) as error:
-            refusal = f"{type(error).__name__}: {error}" if isinstance(error, GuidedError) else str(error)
-            return refusal if len(refusal) <= _LONGEST_REFUSAL else f"{refusal[: _LONGEST_REFUSAL - 3]}..."
+        except LimitError:
+            raise
+        except GuidedError as error:
+            return _shortened(f"{type(error).__name__}: {error}")
+        except (ValueError, TypeError) as error:
+            return _shortened(str(error))
         except RecursionError:
             return "LimitError: it nests too deeply"
         if allowed is not None and not (mask & allowed).any():
             return "allowed_token_ids leaves no token with which a text of the constraint can begin"
         return ""
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REFUSAL else f"{reason[: _LONGEST_REFUSAL - 3]}..."
 
 
 def vocabulary_of(tokenizer: Any, size: int, eos: Sequence[int] | None) -> Vocabulary:

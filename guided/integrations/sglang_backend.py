@@ -22,6 +22,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from guided.engine.index import Index
 from guided.errors import TokenRejected
+from guided.generate.warming import load_kernels
 from guided.guide.batch import fill_masks
 from guided.integrations.masking import mask_store
 from guided.integrations.serving import FrontEnd, Indices, Options, vocabulary_of
@@ -162,6 +163,7 @@ class GuidedGrammarBackend(BaseGrammarBackend):
 
     def __init__(self, vocabulary: Vocabulary, options: Options | None = None) -> None:
         super().__init__()
+        load_kernels()
         self._indices = Indices(vocabulary, options)
         # Checks have stricter budgets than the engine's.
         self._front_end = FrontEnd(vocabulary, options)

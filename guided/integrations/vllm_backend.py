@@ -17,17 +17,18 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from guided.arrays import Int32Array
 from guided.engine.index import Index
 from guided.errors import GuidedError, LimitError
+from guided.generate.warming import load_kernels
 from guided.integrations.check_queue import CheckQueue
 from guided.integrations.serving import JSON_KINDS, WHITESPACE_NAMES, FrontEnd, Indices, Options, Shared, vocabulary_of
 from guided.vocabulary.vocabulary import Vocabulary
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Backend", "Grammar", "RequestChecks"]
 
+_Outcome = TypeVar("_Outcome")
 _logger = logging.getLogger("vllm.guided")
 # Rows of masks that are counted together: Prometheus' counters cost as much as a mask.
 _COUNTED_TOGETHER = 64
@@ -89,8 +91,10 @@ class RequestChecks:
         self._front_end = FrontEnd(self._vocabulary, _options(config))
         # By this the process recognizes constraints into which it has put options itself.
         self._seal = secrets.token_hex(16)
-        self.queue = CheckQueue()
-        # What all schemas share, and the kernels.
+        # Checks with a part of their budgets, and those for which this is not enough.
+        self.first, self.rest = CheckQueue(), CheckQueue()
+        load_kernels()
+        # What all schemas share.
         self._front_end.refusal("JSON_OBJECT", "")
 
     @classmethod
@@ -115,7 +119,7 @@ class RequestChecks:
                 else:
                     constraint, refusal = self._read(params)
                     if constraint is not None:
-                        refusal = self._refusal(constraint)
+                        refusal = self._timed(self._front_end.refusal, constraint)
                 if constraint is not None and not refusal:
                     self._put(outputs, constraint)
         except Exception as error:  # Why all: it must end this request only, and with a reason
@@ -140,8 +144,12 @@ class RequestChecks:
             constraint, refusal = self._read(params)
         if constraint is not None:
             one = constraint
-            known = self._front_end.known(one.kind, one.text, one.options, one.allowed)
-            refusal = await self.queue.run(len(one.text), lambda: self._refusal(one)) if known is None else known
+            found = self._front_end.known(one.kind, one.text, one.options, one.allowed)
+            if found is None:
+                found = await self.first.run(len(one.text), lambda: self._timed(self._front_end.first_refusal, one))
+            if found is None:
+                found = await self.rest.run(len(one.text), lambda: self._timed(self._front_end.refusal, one))
+            refusal = found
         _ahead.set((params.structured_outputs, constraint, refusal))
 
     def _read(self, params: Any) -> tuple[_Constraint | None, str]:
@@ -155,14 +163,14 @@ class RequestChecks:
         except Exception as error:  # Why all: it must end this request only, and with a reason
             return None, _unexpected(error)
 
-    def _refusal(self, constraint: _Constraint) -> str:
+    @staticmethod
+    def _timed(check: Callable[..., tuple[_Outcome, bool]], one: _Constraint) -> _Outcome:
+        """Return the outcome of a check, and note how long it took if it was not known."""
         begin = time.perf_counter()
-        refusal, known = self._front_end.refusal(
-            constraint.kind, constraint.text, constraint.options, constraint.allowed
-        )
+        outcome, known = check(one.kind, one.text, one.options, one.allowed)
         if not known:
             metrics().check_seconds.observe(time.perf_counter() - begin)
-        return refusal
+        return outcome
 
     def _constraint_of(self, params: Any) -> _Constraint:
         """Return what a request asks for. Params that were checked before may carry their options in their text.
@@ -446,7 +454,8 @@ class Backend:
         self.vllm_config, self.tokenizer, self.vocab_size = vllm_config, tokenizer, vocab_size
         self._vocabulary = _vocabulary(tokenizer, vocab_size)
         self._indices = Indices(self._vocabulary, _options(vllm_config.structured_outputs_config))
-        # What all schemas share, and the kernels.
+        load_kernels()
+        # What all schemas share.
         self._indices.index("JSON_OBJECT", "")
         _logger.info("guided: %d tokens, ready in %.1f s", vocab_size, time.perf_counter() - begin)
 

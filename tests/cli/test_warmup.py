@@ -17,7 +17,8 @@ NO_KERNELS = {"__init__", "build", "compiler", "extension", "jit"}
 # Real inputs after the warmup; prints what was compiled by each.
 PROGRAM = """
 import sys
-from guided.cli.warmup import kernels, warm
+from guided.cli.warmup import kernels
+from guided.generate.warming import warm
 warm(lambda what: None)
 before = {name: set(kernel.signatures) for name, kernel in kernels().items()}
 print("never compiled:", sorted(name for name, found in before.items() if not found))

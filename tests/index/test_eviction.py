@@ -180,7 +180,7 @@ def test_an_automaton_that_an_index_drops_is_freed_at_once(name: str) -> None:
 GROWTH = """
 import json
 from benchmarks.soak_history import soak
-from guided.cli.warmup import warm
+from guided.generate.warming import warm
 from tests.schema.engine import BYTES
 
 warm(lambda _: None)

@@ -276,16 +276,39 @@ def cycle(n: int) -> str:
     })  # fmt: skip
 
 
+# A token of the model may read far beyond the first byte, which is all that single bytes need.
+WITH_NAMES = guided.Vocabulary([*(bytes([value]) for value in range(256)), b'{"k0":1,"k1":1', None], eos=[257])
+
+
 @pytest.mark.parametrize("n", [20, 300])
 def test_what_passes_the_check_compiles_in_the_engine(n: int) -> None:
-    """A token of the model may read far beyond the first byte, which is all that single bytes need."""
-    vocabulary = guided.Vocabulary([*(bytes([value]) for value in range(256)), b'{"k0":1,"k1":1', None], eos=[257])
-    refusal, _ = FrontEnd(vocabulary).refusal("JSON", cycle(n))
+    refusal, _ = FrontEnd(WITH_NAMES).refusal("JSON", cycle(n))
     if n == 20:
         assert refusal == ""
-        Indices(vocabulary).index("JSON", cycle(n))
+        Indices(WITH_NAMES).index("JSON", cycle(n))
     else:
         assert "call_steps" in refusal
+
+
+def test_a_first_check_decides_within_an_eighth_of_the_steps() -> None:
+    front = FrontEnd(WITH_NAMES)
+    for kind, text, reason in [
+        ("JSON", '{"type": "integer"}', ""), ("REGEX", "a(", "PatternError"), ("JSON", "{" * 200, "SchemaError"),
+    ]:  # fmt: skip
+        refusal, known = front.first_refusal(kind, text)
+        assert refusal == front.refusal(kind, text)[0]
+        assert refusal is not None
+        assert refusal.startswith(reason)
+        assert not known
+        assert front.known(kind, text) == refusal
+    assert "schema_parts" in str(front.first_refusal("CHOICE", "[" * 200_001)[0])
+    # The whole budget decides what a part of it does not: one is served, the other is not.
+    for n, reason in [(60, ""), (300, "LimitError: call_steps")]:
+        for is_known in (False, True):
+            assert front.first_refusal("JSON", cycle(n)) == (None, is_known)
+        assert front.known("JSON", cycle(n)) is None
+        assert front.refusal("JSON", cycle(n))[0].startswith(reason)
+        assert front.known("JSON", cycle(n)) is not None
 
 
 def test_the_only_tokens_that_a_request_allows_must_be_able_to_begin_a_text() -> None:

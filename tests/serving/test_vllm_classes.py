@@ -32,6 +32,7 @@ from vllm.v1.structured_output.backend_types import (
 )
 from vllm.v1.structured_output.request import StructuredOutputRequest
 
+from guided.generate.warming import load_kernels
 from guided.integrations import serving
 from guided.integrations.check_queue import CheckQueue
 from guided.integrations.serving import Options
@@ -363,7 +364,7 @@ def test_the_loop_waits_for_no_thread(tokenizer: Any) -> None:
 
     async def main() -> str:
         await checks.ahead(params)
-        refusals = checks._front_end._refusals
+        refusals = checks._front_end._first_refusals
         (key,) = [key for key in refusals._values if key[0] == "REGEX"]
         refusals.clear()
         thread = threading.Thread(target=refusals.get, args=(key, compute))
@@ -391,8 +392,8 @@ def test_a_request_whose_check_does_not_begin_is_answered_with_503(tokenizer: An
     end = threading.Event()
 
     async def main() -> None:
-        checks.queue = CheckQueue(n_threads=1, patience=0.1)
-        costly = asyncio.create_task(checks.queue.run(1, lambda: end.wait(20)))
+        checks.first = CheckQueue(patience=0.1)
+        costly = asyncio.create_task(checks.first.run(1, lambda: end.wait(20)))
         await asyncio.sleep(0.01)
         params = SamplingParams(structured_outputs=StructuredOutputsParams(choice=["busy"]))
         with pytest.raises(GracefulHTTPError, match="try again later") as caught:
@@ -404,7 +405,37 @@ def test_a_request_whose_check_does_not_begin_is_answered_with_503(tokenizer: An
     try:
         asyncio.run(main())
     finally:
-        checks.queue = CheckQueue()
+        checks.first = CheckQueue()
+
+
+def test_a_costly_check_delays_no_other(tokenizer: Any) -> None:
+    """While one takes as long as it likes, those that need a part of their budgets are decided."""
+    checks = RequestChecks.of(tokenizer, StructuredOutputsConfig(backend="guided"), MODEL)
+    begun, end = threading.Event(), threading.Event()
+
+    def costly() -> None:
+        begun.set()
+        assert end.wait(20)
+
+    async def main() -> None:
+        other = asyncio.create_task(checks.rest.run(1, costly))
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        await checks.ahead(SamplingParams(structured_outputs=StructuredOutputsParams(regex="beside a costly one")))
+        assert not other.done()
+        end.set()
+        await other
+
+    asyncio.run(main())
+
+
+def test_kernels_are_loaded_before_the_first_request(tokenizer: Any) -> None:
+    settings = StructuredOutputsConfig(backend="guided")
+    config = SimpleNamespace(structured_outputs_config=settings)
+    for make in (lambda: RequestChecks(tokenizer, settings, MODEL), lambda: Backend(config, tokenizer, 49152)):
+        load_kernels.cache_clear()
+        make()
+        assert load_kernels.cache_info().currsize == 1
 
 
 def test_checks_of_a_tokenizer_are_made_once(tokenizer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
