@@ -10,7 +10,7 @@ import typer
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.manifest import COMPILED, FAILED, MANIFEST, UP_TO_DATE, Outcome, read_manifest, write_manifest
 from guided.cli.output import COMPILING, aligned, console, print_json
-from guided.cli.sources import check_names, given_sources, read_sources
+from guided.cli.sources import check_names, given_sources, read_sources, with_options
 from guided.cli.specs import (
     AsciiOption,
     EosOption,
@@ -126,16 +126,8 @@ def compile_specs(
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
-    sources += given_sources(
-        regex,
-        choice,
-        tools,
-        json_schema,
-        grammar,
-        spec,
-        options,
-        KindOptions(None, max_ignored, ascii_only, strict_keywords),
-    )
+    sources += given_sources(regex, choice, tools, json_schema, grammar, spec, options)
+    sources = with_options(sources, KindOptions(None, max_ignored, ascii_only, strict_keywords))
     if not sources:
         raise UsageError(
             "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema, --grammar or --spec"

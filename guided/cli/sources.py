@@ -19,7 +19,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ from guided.files import read_text
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
 
-__all__ = ["ENDINGS", "Source", "check_names", "given_sources", "read_sources"]
+__all__ = ["ENDINGS", "Source", "check_names", "given_sources", "read_sources", "with_options"]
 
 _NAME = re.compile(r"\w[\w.-]{0,99}")
 
@@ -77,20 +77,31 @@ def given_sources(
     grammar: Sequence[str] | None,
     spec: Sequence[str] | None,
     tool_options: Mapping[str, Any],
-    kind_options: KindOptions,
 ) -> list[Source]:
     """Return the specs of the options: one for each pattern, source of tools, schema, grammar and spec, and one of all choices."""
-    options = kind_options.by_kind(regex=bool(regex), json_schema=bool(json_schema), grammar=bool(grammar))
     found = [
-        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, options["regex"], ".", "--regex")
+        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, {}, ".", "--regex")
         for number, pattern in enumerate(regex or (), start=1)
     ]
     if choice:
         found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
-    found += [_schema(given, options["json_schema"]) for given in json_schema or ()]
-    found += [_grammar(given, "--grammar", options["grammar"]) for given in grammar or ()]
+    found += [_schema(given) for given in json_schema or ()]
+    found += [_grammar(given, "--grammar") for given in grammar or ()]
     return [*found, *(Source(_name_of(given), "spec", given, {}, ".", "--spec") for given in spec or ())]
+
+
+def with_options(sources: Iterable[Source], kind_options: KindOptions) -> list[Source]:
+    """Return the sources with the options that apply to their kinds, unless a source has its own.
+
+    Raises
+    ------
+    UsageError
+        No source is of the kind of an option.
+    """
+    found = list(sources)
+    options = kind_options.by_kind({source.kind for source in found})
+    return [replace(source, options={**options.get(source.kind, {}), **source.options}) for source in found]
 
 
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
@@ -188,7 +199,7 @@ def _from_json(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
         # The error is reported with the spec, so that the others are compiled.
         document = None
     is_schema = isinstance(document, bool) or (isinstance(document, dict) and "tools" not in document)
-    yield _schema(given, {}, given) if is_schema else _tools(given, options, given)
+    yield _schema(given, given) if is_schema else _tools(given, options, given)
 
 
 def _from_tools(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
@@ -202,8 +213,8 @@ def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
     return Source(name, "tools", given, options, ".", place)
 
 
-def _schema(given: str, options: Mapping[str, Any], place: str = "--json-schema") -> Source:
-    return Source(_name_of(given), "json_schema", given, options, ".", place)
+def _schema(given: str, place: str = "--json-schema") -> Source:
+    return Source(_name_of(given), "json_schema", given, {}, ".", place)
 
 
 def _name_of(given: str) -> str:
@@ -216,10 +227,10 @@ def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
     yield _grammar(given, given)
 
 
-def _grammar(given: str, place: str, options: Mapping[str, Any] | None = None) -> Source:
+def _grammar(given: str, place: str) -> Source:
     """A grammar file gives the spec its name, and so does a bundled grammar; a grammar text has no name."""
     name = "grammar" if "\n" in given or ":" in given else Path(given).stem
-    return Source(name, "grammar", given, options or {}, ".", place)
+    return Source(name, "grammar", given, {}, ".", place)
 
 
 ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {

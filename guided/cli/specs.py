@@ -5,7 +5,7 @@ and one more entry of `guided.cli.kinds.KINDS`.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -261,13 +261,13 @@ class KindOptions:
     ascii_only: bool = False
     strict_keywords: bool = False
 
-    def by_kind(self, *, regex: bool, json_schema: bool, grammar: bool) -> dict[str, dict[str, Any]]:
+    def by_kind(self, kinds: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the options of the specs of each kind, by the names that `build_spec` takes.
 
         Parameters
         ----------
-        regex, json_schema, grammar : bool
-            Which kinds of constraints are given.
+        kinds : collection of str
+            Which kinds of constraints are given (`guided.cli.kinds.KINDS`).
 
         Raises
         ------
@@ -275,7 +275,6 @@ class KindOptions:
             An option is given without a constraint of its kind.
         """
         found: dict[str, dict[str, Any]] = {"regex": {}, "json_schema": {}, "grammar": {}}
-        present = {"regex": regex, "json_schema": json_schema, "grammar": grammar}
         for option, kind, name, value in (
             ("--start", "grammar", "start", self.start),
             ("--max-ignored", "grammar", "max_ignored", self.max_ignored),
@@ -284,7 +283,7 @@ class KindOptions:
         ):
             if value is None:
                 continue
-            if not present[kind]:
+            if kind not in kinds:
                 raise UsageError(f"{option} needs --{kind.replace('_', '-')}")
             found[kind][name] = value
         return found
@@ -314,7 +313,8 @@ def constraint_of(
     SchemaError
         The list of choices is empty or has duplicates, a tool cannot be lowered, or a type has no schema.
     """
-    options = kind_options.by_kind(regex=regex is not None, json_schema=bool(json_schema), grammar=bool(grammar))
+    given = {"regex": regex is not None, "json_schema": bool(json_schema), "grammar": bool(grammar)}
+    options = kind_options.by_kind([kind for kind, is_given in given.items() if is_given])
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar or spec_source)
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:
