@@ -109,11 +109,14 @@ class PatternError(GuidedError):
         The whole pattern.
     position : int
         Offset into ``pattern``, in code points.
+    pointer : str
+        For an argument of a tool, its place: ``/tool/parameter``. Otherwise empty.
     """
 
-    def __init__(self, reason: str, pattern: str, position: int) -> None:
-        self.reason, self.pattern, self.position = reason, pattern, position
-        super().__init__(f"{_cut(reason)} at position {position}\n{_excerpt(pattern, position)}")
+    def __init__(self, reason: str, pattern: str, position: int, pointer: str = "") -> None:
+        self.reason, self.pattern, self.position, self.pointer = reason, pattern, position, pointer
+        place = f" (at {_cut(pointer)})" if pointer else ""
+        super().__init__(f"{_cut(reason)} at position {position}{place}\n{_excerpt(pattern, position)}")
 
 
 class SchemaError(GuidedError):
@@ -218,13 +221,17 @@ class LimitError(GuidedError):
 
 @contextlib.contextmanager
 def placed(pointer: str) -> Iterator[None]:
-    """Give a LimitError of the block this place, unless it has one."""
+    """Give a LimitError or PatternError of the block this place, unless it has one."""
     try:
         yield
     except LimitError as error:
-        if error.pointer:
+        if error.pointer or not pointer:
             raise
         raise LimitError(error.what, error.given, error.limit, error.advice, pointer) from error.__cause__
+    except PatternError as error:
+        if error.pointer or not pointer:
+            raise
+        raise PatternError(error.reason, error.pattern, error.position, pointer) from error.__cause__
 
 
 class TokenRejected(GuidedError):

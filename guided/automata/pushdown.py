@@ -274,6 +274,8 @@ class PushdownTables:
         Whether any reaction is `DEFERRED`.
     steps : Steps
         Steps of the current call.
+    place : str
+        Place of the embedded value that the current call has reached, for errors; may be empty.
     """
 
     __slots__ = (
@@ -298,6 +300,7 @@ class PushdownTables:
         "n_guards",
         "n_reactions",
         "n_results",
+        "place",
         "plan_keys",
         "reactions",
         "records",
@@ -323,6 +326,7 @@ class PushdownTables:
         self.n_controls = self.n_actions = self.n_results = self.n_cells = self.n_reactions = 0
         self.n_guards = self.n_allows = 0
         self.defers = False
+        self.place = ""
         self.direct: dict[int, Reaction] = {}
         self.plan_keys: dict[int, Hashable] = {}
         self.records: set[int] = set()

@@ -18,24 +18,35 @@ class EmbeddedValues:
     ----------
     has_texts : bool
         Whether values in a notation are part of the tree instead of calls.
+    tool : str
+        The tool whose arguments come next.
     """
 
-    def __init__(self, has_texts: bool = False) -> None:
+    def __init__(self, has_texts: bool = False, tool: str = "") -> None:
         self._has_texts = has_texts
+        self.tool = tool
+        self._places: dict[tuple[SchemaType, bytes], str] = {}
         self._numbers: dict[tuple[SchemaType, bytes], int] = {}
 
-    def call(self, kind: SchemaType, begins: bytes = b"") -> Node:
-        """Return the node of a value of a type that begins with one of the given bytes; without bytes, of any value."""
+    def call(self, kind: SchemaType, begins: bytes = b"", label: str = "") -> Node:
+        """Return the node of a value of a type that begins with one of the given bytes; without bytes, of any value.
+
+        ``label``: the argument, if the value is not all of them.
+        """
         if self._has_texts and kind.notation is not None and kind.notation.part != "others":
             return kind.texts()
         if self._has_texts and kind.is_python:
             raise SchemaError("no grammar is made of nested Python literals", kind.pointer, "engine")
+        self._places.setdefault((kind, begins), f"/{self.tool}/{label}" if label else f"/{self.tool}")
         return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
 
     @property
     def values(self) -> tuple[Value, ...]:
         """The values in order of their numbers."""
-        return tuple(replace(kind.value, begins=begins or kind.value.begins) for kind, begins in self._numbers)
+        return tuple(
+            replace(kind.value, begins=begins or kind.value.begins, place=self._places[kind, begins])
+            for kind, begins in self._numbers
+        )
 
     def frame(self, automaton: CallAutomaton) -> Frame:
         """Return an automaton that calls these values as a frame around them."""

@@ -399,7 +399,7 @@ def rest_frame(argument_list: ArgumentList, form: Format, limits: Limits, tool: 
     """
 
     def made(arguments: ArgumentList) -> Frame:
-        embedded = EmbeddedValues()
+        embedded = EmbeddedValues(tool=tool)
         return embedded.frame(CallAutomaton.from_tree(rest_tree(arguments, form, embedded), limits))
 
     try:

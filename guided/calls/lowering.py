@@ -146,6 +146,7 @@ def call_tree(inventory: Sequence[tuple[str, ArgumentList]], form: Format, embed
         names.setdefault(argument_list, []).append(name)
     calls: list[Node] = []
     for argument_list, found in names.items():
+        embedded.tool = found[0]
         calls.append(concat([names_node(tuple(found)), rest_tree(argument_list, form, embedded)]))
     return concat([any_of(form.texts("before_name"), form.id), alternate(calls)])
 
@@ -235,7 +236,7 @@ def key_end(slot: Slot, form: Format) -> Node:
 
 def _value(slot: Slot, form: Format, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
     """A value and the text after it."""
-    value = _spelled(slot.type, form.has_plus, embedded, is_beside_keys)
+    value = _spelled(slot, form.has_plus, embedded, is_beside_keys)
     after = after_value(slot, form)
     return concat([value, part(after)]) if after else value
 
@@ -246,19 +247,20 @@ def after_value(slot: Slot, form: Format) -> str:
     return ending(text)[1] if isinstance(slot.type, SchemaType) and slot.type.closing else text
 
 
-def _spelled(kind: ValueType | SchemaType, has_plus: bool, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
+def _spelled(slot: Slot, has_plus: bool, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
     """A value. If a key may occur in its place, the words of JSON become literals, since a key may begin like one."""
+    kind = slot.type
     if isinstance(kind, ValueType):
         return value_node(kind, has_plus)
     begins = kind.begins if has_plus or is_beside_keys else b""
-    nodes: list[Node] = [embedded.call(kind)]
+    nodes: list[Node] = [embedded.call(kind, label=slot.label)]
     if is_beside_keys and kind.words:
         rest = bytes(byte for byte in begins if byte not in _LETTERS)
-        nodes = [embedded.call(kind, rest)] if rest else []
+        nodes = [embedded.call(kind, rest, slot.label)] if rest else []
         nodes += map(Literal, kind.words)
     digits = bytes(byte for byte in begins if byte in b"0123456789")
     if has_plus and digits:
-        nodes.append(concat([Literal("+"), embedded.call(kind, digits)]))
+        nodes.append(concat([Literal("+"), embedded.call(kind, digits, slot.label)]))
     return alternate(nodes)
 
 

@@ -1,6 +1,6 @@
 """`Template`: the spec of texts with embedded values of schemas, given as a frame with holes (used by `guided.calls`)."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,6 +60,7 @@ class Template:
             "options": asdict(self.options),
             "fingerprint": self.fingerprint,
             "markers": self.markers,
+            "places": [value.place for value in values],
             **({"notes": self.notes} if self.notes else {}),
         }
         return text_of(content)
@@ -81,6 +82,9 @@ class Template:
             }
             documents = content["documents"]
             values = tuple(_value(documents[number], *rest) for number, *rest in content["values"])
+            places = content.get("places", [])
+            if len(places) == len(values):
+                values = tuple(replace(value, place=str(place)) for value, place in zip(values, places, strict=True))
             holes = arrays.pop("holes")
             _check(holes, values, **arrays)
             frame = Frame(Automaton(**arrays), holes, values)
@@ -105,7 +109,7 @@ class Template:
 
 
 def value_data(value: Value) -> list[Any]:
-    """Return what a value is besides its document."""
+    """Return what a value is besides its document and its place."""
     notation = [] if value.notation is None else [asdict(value.notation)]
     return [value.pointer, value.begins.decode(), *notation]
 

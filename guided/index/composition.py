@@ -37,7 +37,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.steps import Steps
 from guided.caching import cached_property
 from guided.encoding import as_bytes
-from guided.errors import GuidedError, LimitError, StateEvicted, no_completion_found
+from guided.errors import GuidedError, LimitError, StateEvicted, no_completion_found, placed
 from guided.index.pushdown import PushdownIndex
 from guided.index.reader import Reader
 from guided.index.regular import RegularIndex
@@ -316,7 +316,11 @@ class CompositionIndex:
         try:
             return ask(*arguments)
         finally:
-            self.steps.spend(_steps_of(part), _ADVICE)
+            try:
+                self.steps.spend(_steps_of(part), _ADVICE)
+            except LimitError:
+                with placed(_place_of(part)):
+                    raise
 
     def _number(self, items: tuple[Item, ...]) -> int:
         """Return the number of a state."""
@@ -815,7 +819,11 @@ def _reading_parts(parts: Sequence[PartIndex], steps: Steps) -> Iterator["_Reade
             yield readers
         finally:
             steps.spent += readers.spent
-    steps.spend(0, _ADVICE)
+    try:
+        steps.spend(0, _ADVICE)
+    except LimitError:
+        with placed(readers.place):
+            raise
 
 
 class _Readers:
@@ -835,6 +843,12 @@ class _Readers:
     def spent(self) -> int:
         """Steps of the parts so far."""
         return sum(max(_steps_of(self._parts[part]) - before, 0) for part, before in self._before.items())
+
+    @property
+    def place(self) -> str:
+        """The place within the part that has taken most steps, for errors."""
+        most = max(self._before, key=lambda part: _steps_of(self._parts[part]) - self._before[part], default=None)
+        return "" if most is None else _place_of(self._parts[most])
 
     def of(self, part: int) -> Reader[Any]:
         """Return a reader of a part that is being read."""
@@ -870,6 +884,11 @@ class _Readers:
 def _steps_of(part: PartIndex) -> int:
     """Return the steps of a part's current or last call."""
     return part.automaton.tables.steps.spent if isinstance(part, PushdownIndex) else 0
+
+
+def _place_of(part: PartIndex) -> str:
+    """Return the place of the embedded value that a part's current or last call has reached; may be empty."""
+    return part.automaton.tables.place if isinstance(part, PushdownIndex) else ""
 
 
 def _bits(tokens: Iterable[int], size: int) -> Int32Array:

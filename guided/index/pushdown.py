@@ -31,7 +31,7 @@ from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
 from guided.encoding import as_bytes
-from guided.errors import GuidedError, LimitError, StateEvicted
+from guided.errors import GuidedError, LimitError, StateEvicted, placed
 from guided.index.pushdown_budget import Budgets
 from guided.index.pushdown_masks import MaskMaker, Masks, VocabularyData
 from guided.index.reader import Reader
@@ -165,7 +165,8 @@ class PushdownIndex:
                 yield self.configuration(state)
             except (GuidedError, ValueError):
                 self._is_whole = True
-                raise
+                with placed(self.automaton.tables.place):
+                    raise
             self._is_whole = True
 
     def _filled(self, state: int, compute: Callable[..., _Result], *arguments: int) -> _Result:
@@ -182,7 +183,8 @@ class PushdownIndex:
                 found = compute(state, self.configuration(state), *arguments)
             except (GuidedError, ValueError):
                 self._is_whole = True
-                raise
+                with placed(self.automaton.tables.place):
+                    raise
             self._is_whole = True
             return found
 
@@ -193,6 +195,7 @@ class PushdownIndex:
             self._begin_anew(state)
         self._is_whole = False
         self.automaton.tables.steps.begin()
+        self.automaton.tables.place = ""
         if self._n_unchecked > 0:
             self._n_unchecked -= 1
         elif self._anew is not None:

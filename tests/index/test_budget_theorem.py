@@ -5,7 +5,6 @@ observed of values, recursion, long strings. Grammars: `tests/lalr/test_completi
 """
 
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from guided.engine.specs import Regex
 from guided.errors import GuidedError, LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.executed import executed_calls
 from tests.masks import bits
 from tests.profiles import examples
 from tests.schema.engine import compiled
@@ -138,8 +138,8 @@ HARD = st.recursive(
     lambda inner: st.one_of(hard(inner), arrays(inner), objects(inner)),
     max_leaves=8,
 )
-# Of CPU time: for each step of `call_steps`, and for what is not counted.
-STEP_SECONDS, BASE_SECONDS = 20e-6, 2.0
+# Calls of Python and C functions: for each step of `call_steps`, and for what is not counted.
+CALLS_PER_STEP, UNCOUNTED_CALLS = 60, 400_000
 COUNTED = st.recursive(
     st.sampled_from(LEAVES), lambda inner: st.one_of(arrays(inner), objects(inner), combined(inner)), max_leaves=6
 )
@@ -225,17 +225,18 @@ def test_texts_of_random_patterns_end_within_their_budget(
 
 
 def outcome(work: Callable[[], Any], steps: int) -> Any:
-    """The result of a call or its typed error, in words; a call that takes longer than its steps allow is made again."""
-    for _ in range(3):
-        before = time.process_time()
+    """The result of a call or the name of its typed error; the work that it does is bounded by its steps."""
+    found: list[Any] = []
+
+    def run() -> None:
         try:
-            result = work()
+            found.append(work())
         except GuidedError as error:
-            result = f"{type(error).__name__}"
-        spent = time.process_time() - before
-        if spent < BASE_SECONDS + STEP_SECONDS * steps:
-            return result
-    raise AssertionError(f"{spent:.1f} s of CPU time for {steps} steps")
+            found.append(type(error).__name__)
+
+    calls = executed_calls(run)
+    assert calls <= UNCOUNTED_CALLS + CALLS_PER_STEP * steps, f"{calls:,} calls for {steps:,} steps"
+    return found[0]
 
 
 @pytest.mark.slow

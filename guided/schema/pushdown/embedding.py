@@ -97,6 +97,7 @@ class Embedding:
         self._control_owners: list[SchemaMachine | None] = [None]
         self._below: dict[tuple[int, int], int] = {}
         self._machines: dict[tuple[int, str, Notation | None], SchemaMachine] = {}
+        self._places: dict[int, str] = {}
         # Why not a method: it would be a reference cycle, and keep the memory of a dropped automaton until it is collected.
         self._host = around(self._letters, lambda value: value_machine(value, options, limits, alphabet).is_empty)
         self.structure: Structure = structure_of(options, alphabet, self._host.following, limits)
@@ -174,10 +175,19 @@ class Embedding:
         key = (id(value.schema), value.pointer, value.notation)
         found = self._machines.get(key)
         if found is None:
+            self.tables.place = value.place
             found = value_machine(value, self._options, self._limits, self._alphabet, self._surroundings)
             self._machines[key] = found
+            self._places[id(found)] = value.place
             self._note(found)
         return found
+
+    def _owner(self, cell: int) -> SchemaMachine:
+        """Return the machine of a cell of a value, whose place errors of the call name from now on."""
+        machine = self._cell_owners[cell]
+        assert machine is not None, "the cell is of a value"
+        self.tables.place = self._places[id(machine)]
+        return machine
 
     def _note(self, machine: SchemaMachine) -> None:
         self._note_cells(machine)
@@ -201,6 +211,7 @@ class Embedding:
         if state is None:
             machine = self._control_owners[bisect_right(self._control_starts, control) - 1]
             assert machine is not None, "only value starts are filled later"
+            self.tables.place = self._places[id(machine)]
             machine.fill(control, byte)
             self._note(machine)
             return
@@ -222,56 +233,50 @@ class Embedding:
 
     def compute_reaction(self, action: int, cell: int) -> None:
         """Compute the reaction of a cell to an action."""
-        machine = self._cell_owners[cell]
-        if machine is None:
+        if self._cell_owners[cell] is None:
             self.tables.set_reaction(action, cell, None)
             return
+        machine = self._owner(cell)
         machine.compute_reaction(action, cell)
         self._note(machine)
 
     def compute_allowed(self, cell: int) -> None:
         """Compute the key labels that a cell allows."""
-        machine = self._cell_owners[cell]
-        assert machine is not None, "keys are of values"
+        machine = self._owner(cell)
         machine.compute_allowed(cell)
         self._note(machine)
 
     def is_open(self, control: int, cell: int) -> bool:
         """Return whether a key control can still lead to a label that the cell allows."""
-        machine = self._cell_owners[cell]
-        assert machine is not None, "keys are of values"
+        machine = self._owner(cell)
         found = machine.is_open(control, cell)
         self._note(machine)
         return found
 
     def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """Return the reaction of a recording cell, given the bytes read on top of it."""
-        machine = self._cell_owners[cell]
-        assert machine is not None, "cells that record are of values"
+        machine = self._owner(cell)
         found = machine.recorded_reaction(action, cell, data)
         self._note(machine)
         return found
 
     def distinctness_key(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
         """Return the keys by which a differing cell distinguishes these bytes of a key from others."""
-        machine = self._cell_owners[cell]
-        assert machine is not None, "cells that differ are of values"
+        machine = self._owner(cell)
         return machine.distinctness_key(cell, data)
 
     # Completions
 
     def completion_target(self, cell: int, own: Hashable) -> Hashable:
         """Return the target valuations for the value on top of a cell; None for a whole value."""
-        machine = self._cell_owners[cell]
-        return None if machine is None else machine.completion_target(cell, own)
+        return None if self._cell_owners[cell] is None else self._owner(cell).completion_target(cell, own)
 
     def completion_step(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
         """Return the next bytes of a short completion."""
         state = self._state_of.get(control)
         if state is not None:
             return self._next_bytes(state)
-        machine = self._cell_owners[cell]
-        assert machine is not None, "values stand on cells"
+        machine = self._owner(cell)
         found = machine.completion_step(control, cell, own, needed)
         self._note(machine)
         if found:
@@ -280,9 +285,11 @@ class Embedding:
 
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the members that the completion adds next, if they are counted."""
-        machine = self._cell_owners[cell]
-        found = None if machine is None else machine.counted_members(control, cell)
-        if machine is None or found is None:
+        if self._cell_owners[cell] is None:
+            return None
+        machine = self._owner(cell)
+        found = machine.counted_members(control, cell)
+        if found is None:
             return None
         begin, after = found.begin, found.after
         return found._replace(

@@ -45,12 +45,15 @@ class Value:
         Bytes that the value may begin with; empty: any.
     notation : Notation or None
         How the value is written, if not as JSON. Its closing text then belongs to the value.
+    place : str
+        Where it stands, for errors: ``/tool/parameter``, the first of several; may be empty.
     """
 
     schema: Any = field(hash=False)
     pointer: str = ""
     begins: bytes = b""
     notation: Notation | None = None
+    place: str = field(default="", compare=False)
 
     @property
     def letters(self) -> bytes:

@@ -1,0 +1,93 @@
+"""Errors of one of several tools name it and its argument, whenever they are raised."""
+
+import pickle
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.engine.algebra import Text
+from guided.engine.compile import compile as compile_spec
+from guided.engine.specs import Regex
+from guided.errors import LimitError, PatternError
+from guided.limits import Limits
+from tests.schema.engine import BYTES
+
+ITEMS = {"type": "array", "prefixItems": [{"type": "integer", "minimum": 7 * i} for i in range(80)], "minItems": 80}
+
+
+def definition(name: str, **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "parameters": schema}
+
+
+def easy(a: int) -> None: ...
+
+
+BEGINNINGS = {
+    "json": '{"name": "hard", "arguments": {"p": [',
+    "qwen-coder": "<tool_call>\n<function=hard>\n<parameter=p>\n[",
+}
+SETS: list[list[Any]] = [
+    [definition("easy", a={"type": "integer"}), definition("hard", p=ITEMS)],
+    [easy, definition("hard", p=ITEMS)],
+]
+
+
+def read(guide: Any, text: str) -> None:
+    for byte in text.encode():
+        guide.advance(byte)
+        guide.mask()
+        _ = guide.remaining
+
+
+def first_error(guide: Any, text: str) -> LimitError:
+    with pytest.raises(LimitError) as caught:
+        read(guide, text)
+    return caught.value
+
+
+@pytest.mark.parametrize("form", BEGINNINGS)
+@pytest.mark.parametrize("tools", SETS, ids=["definitions", "a function"])
+@pytest.mark.parametrize("steps", [1_000, 2_000, 5_000])
+def test_a_limit_within_an_argument_names_it(form: str, tools: list[Any], steps: int) -> None:
+    spec, limits = Tools(tools, format=form, tool_choice="required"), Limits(call_steps=steps)
+    index = compile_spec(spec, BYTES, limits)
+    for each in (index, pickle.loads(pickle.dumps(index))):
+        error = first_error(each.guide(), BEGINNINGS[form])
+        assert (error.what, error.pointer) == ("call_steps", "/hard/p")
+    composed = compile_spec(Text(stop=":") + spec, BYTES, limits)
+    assert first_error(composed.guide(), f":{BEGINNINGS[form]}").pointer == "/hard/p"
+
+
+def test_what_is_around_a_value_has_no_place() -> None:
+    """After an error within a value, one outside of values does not name it."""
+    spec = Tools([definition("hard", p=ITEMS)], tool_choice="required")
+    index = compile_spec(spec, BYTES, Limits(call_steps=2_000))
+    first_error(index.guide(), BEGINNINGS["json"])
+    assert not isinstance(index.tables.mask(0), LimitError)
+    assert index.tables.automaton.tables.place == ""  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "annotation", [Annotated[str, Regex("(a")], Annotated[str, Field(pattern="(a")], Annotated[str, Regex("[b-a]")]]
+)
+def test_a_pattern_of_an_annotation_names_the_argument(annotation: Any) -> None:
+    def wrong(fine: int, query: str) -> None: ...
+
+    wrong.__annotations__["query"] = annotation
+    with pytest.raises(PatternError, match=r"at /wrong/query\)") as caught:
+        compile_spec(Tools([easy, wrong]), BYTES)
+    assert caught.value.pointer == "/wrong/query"
+    assert pickle.loads(pickle.dumps(caught.value)).pointer == "/wrong/query"
+    with pytest.raises(PatternError) as caught:
+        Tools([Tool(easy, types={"a": Regex("(a")})])
+    assert caught.value.pointer == "/easy/a"
+
+
+def test_a_pattern_alone_has_no_place() -> None:
+    with pytest.raises(PatternError) as caught:
+        compile_spec(Regex("(a"), BYTES)
+    assert (caught.value.pointer, str(caught.value).count("(at ")) == ("", 0)
