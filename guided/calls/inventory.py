@@ -33,6 +33,7 @@ from guided.calls.tool import Entry, Tool
 from guided.calls.values import ValueType
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Lowered
+from guided.engine.templates import impossible_in
 from guided.errors import LimitError, PatternError, SchemaError, placed
 from guided.files import pack, unpack
 from guided.limits import Limits
@@ -134,6 +135,11 @@ class ArgumentLists(Mapping[str, ArgumentList]):
                     self._make(name)
 
     @property
+    def lowered(self) -> tuple[str, ...]:
+        """The tools whose argument lists are created."""
+        return tuple(self._made)
+
+    @property
     def are_few(self) -> bool:
         """Whether there are so few that all are created in advance."""
         return len(self.tools) <= CHECKED_AT_ONCE
@@ -149,7 +155,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
         notes = [one.note for one in self.left_out[:_LISTED]]
         if len(self.left_out) > _LISTED:
             notes.append(f"left out {len(self.left_out) - _LISTED:,} more tools")
-        made = (self.tools[name] for name in tuple(self._made))
+        made = (self.tools[name] for name in self.lowered)
         never = [place for tool in made for place in tool.never_written(self._caps, self._strict)]
         if never:
             listed = ", ".join([*never[:_LISTED], *(["..."] if len(never) > _LISTED else [])])
@@ -314,6 +320,16 @@ class Inventory:
             notes=self.argument_lists.notes,
             masks=NameMasks,
         )
+
+    def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
+        """Return notes on parts of the arguments that no text ever has, of the tools that are lowered so far."""
+        return impossible_in(self._values(), options_of(self.texts.form), limits)
+
+    def _values(self) -> Iterator[Value]:
+        for name in self.argument_lists.lowered:
+            embedded = EmbeddedValues(tool=name)
+            rest_tree(self.argument_lists[name], self.texts.form, embedded)
+            yield from embedded.values
 
     def _parts(self, limits: Limits) -> Parts:
         top, before, firsts, following = _around(self.texts, limits)

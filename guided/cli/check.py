@@ -233,12 +233,19 @@ def _is_json(data: bytes) -> bool:
     return True
 
 
-def _impossible_parts(spec: "Spec | StackSpec | None") -> tuple[str, ...]:
-    """Notes on the parts of a schema that no text ever has."""
-    from guided.engine.json_schema import JsonSchema
+def _impossible_parts(spec: Any) -> tuple[str, ...]:
+    """Notes on the parts of schemas that no text ever has."""
+    from guided.engine.algebra import Composition
+    from guided.engine.composed import Composed
     from guided.limits import Limits
 
-    return spec.impossible_parts(Limits()) if isinstance(spec, JsonSchema) else ()
+    limits, found = Limits(), spec
+    if isinstance(spec, Composition):
+        found = Composed(spec, spec.fingerprint, limits)
+    elif spec is not None and not hasattr(spec, "impossible_parts") and hasattr(spec, "lower"):
+        found = spec.lower(limits)
+    find = getattr(found, "impossible_parts", None)
+    return () if find is None else tuple(find(limits))
 
 
 def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "PrefixPosition | None") -> None:

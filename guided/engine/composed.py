@@ -75,6 +75,13 @@ class Composed:
         """Classes of the leaves with a stack."""
         return tuple({type(leaf): None for leaf in _leaves(self.tree, self.limits)})
 
+    def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
+        """Return notes on parts of schemas in the tree that no text ever has."""
+        found = dict[str, None]()
+        for leaf in _leaves(self.tree, limits):
+            found.update(dict.fromkeys(getattr(leaf, "impossible_parts", _none)(limits)))
+        return tuple(found)
+
     @property
     def data(self) -> str:
         """The tree as JSON."""
@@ -98,6 +105,10 @@ class Composed:
             return cls(tree, str(content["fingerprint"]))
         except (KeyError, TypeError, AttributeError, RecursionError, GuidedError) as error:
             raise ValueError(f"not a valid composition: {error}") from error
+
+
+def _none(_: Limits) -> tuple[str, ...]:
+    return ()
 
 
 def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:

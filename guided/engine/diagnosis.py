@@ -1,12 +1,12 @@
-"""Why a schema rejects a text: another order or spelling of a valid value, or a value that the schema refuses, with its place.
+"""Why a schema rejects a text: another order or spelling of a valid value, or a value or name that the schema refuses, with its place.
 
 The text may be cut anywhere. What it ends with is then a whole value (``"ab"``, ``}``), which the schema judges, or the beginning of one
-(``30``, ``"a``), for which the error names the keywords of its place.
+(``30``, ``"a``), for which the error names the keywords of its place, or the name of a member or its beginning.
 
 Complexity: a compile and a walk of the text for each option that is tried; the search of `guided.schema.report.contradictions`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.frontend.json_values import exact_decimal, parse_json
-from guided.schema.report.contradictions import refusal
+from guided.schema.report.contradictions import refusal, refused_name
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["diagnosis"]
@@ -27,6 +27,7 @@ _CLOSES = {"{": "}", "[": "]"}
 _LITERALS = ("true", "false", "null")
 _BEGINNINGS = frozenset("-+.eE")
 _LONGEST_ESCAPE = 6
+_BLANKS = " \t\n\r"
 
 
 def diagnosis(
@@ -68,9 +69,12 @@ def diagnosis(
             return f"the value is valid, but in another order or spelling: {listed} allows it"
         if end is None:
             return "the value is valid, but no option allows the text"
-        refused = (
-            None if end.path is None else refusal(value, schema, options, limits, registry, end.path, end.is_whole)
-        )
+        if end.path is None:
+            return ""
+        if end.name is not None:
+            refused = refused_name(value, end.name, schema, options, limits, registry, end.path, end.is_whole)
+        else:
+            refused = refusal(value, schema, options, limits, registry, end.path, end.is_whole)
         return "" if refused is None else str(refused)
     except (GuidedError, ValueError, RecursionError):
         return ""
@@ -115,14 +119,18 @@ class _End(NamedTuple):
     value : object
         The text with everything closed that is open.
     path : tuple of str and int, or None
-        Names and positions that lead to the part that the text ends with; None if it ends before a value.
+        Names and positions that lead to the part that the text ends with, or to the object of the name that it ends with; None if it
+        ends before a value or name.
     is_whole : bool
-        Whether that part has ended.
+        Whether that part or name has ended.
+    name : str or None
+        The name of a member, or its beginning, that the text ends with.
     """
 
     value: Any
     path: tuple[str | int, ...] | None
     is_whole: bool
+    name: str | None = None
 
 
 def _end_of(text: str, limits: Limits) -> _End:
@@ -133,7 +141,7 @@ def _end_of(text: str, limits: Limits) -> _End:
     ValueError
         It does not begin a JSON text.
     """
-    text = text.rstrip(" \t\n\r")
+    given, text = text, text.rstrip(_BLANKS)
     stack: list[str] = []
     # Where the current member or item begins, at each level, and whether a name comes next.
     begins: list[int] = []
@@ -164,25 +172,44 @@ def _end_of(text: str, limits: Limits) -> _End:
     closing = "".join(_CLOSES[each] for each in reversed(stack))
     last = text[-1:]
     if expects_name or is_name or last in ("", ",", ":", "["):
+        name = "" if last == "," and expects_name else None
+        if is_name and last != ":":
+            # Blanks belong to a name, too.
+            spelled = given[begins[-1] + (given[begins[-1]] == ",") :].lstrip(_BLANKS)
+            name = _first_value(_closed(spelled) if in_string else [spelled.rstrip(_BLANKS)], "", limits)
         if (stack and stack[-1] == "{") or last == ",":
             text = text[: begins[-1]]
-        return _End(parse_json(text + ("null" if not text else "") + closing, exact_decimal, None, limits), None, False)
+        value = parse_json(text + ("null" if not text else "") + closing, exact_decimal, None, limits)
+        path = None if name is None else tuple(_steps_to(value, len(stack) - 1))
+        return _End(value, path, not in_string, name)
     if in_string:
-        ends = [text[: len(text) - cut] + '"' for cut in range(_LONGEST_ESCAPE)]
+        ends = _closed(text)
     elif last.isalpha() and last not in "eE":
         word = text[len(text.rstrip("abcdefghijklmnopqrstuvwxyz")) :]
         ends = [text[: len(text) - len(word)] + literal for literal in _LITERALS if literal.startswith(word)]
     else:
         ends = [text + "0"] if last in _BEGINNINGS else [text]
+    value = _first_value(ends, closing, limits)
+    return _End(value, tuple(_steps_to(value, len(stack))), not in_string and last in '"}]el')
+
+
+def _closed(text: str) -> list[str]:
+    """Return texts that end a string whose last escape may be cut."""
+    return [text[: len(text) - cut] + '"' for cut in range(min(_LONGEST_ESCAPE, len(text)))]
+
+
+def _first_value(ends: list[str], closing: str, limits: Limits) -> Any:
     for end in ends:
         try:
-            value = parse_json(end + closing, exact_decimal, None, limits)
+            return parse_json(end + closing, exact_decimal, None, limits)
         except ValueError:
             continue
-        path: list[str | int] = []
-        part = value
-        for _ in stack:
-            path.append(next(reversed(part)) if isinstance(part, dict) else len(part) - 1)
-            part = part[path[-1]]
-        return _End(value, tuple(path), not in_string and last in '"}]el')
     raise ValueError("it does not begin a JSON text")
+
+
+def _steps_to(value: Any, levels: int) -> Iterator[str | int]:
+    """Yield the names and positions that lead to the last part of a value some levels down."""
+    for _ in range(levels):
+        step = next(reversed(value)) if isinstance(value, dict) else len(value) - 1
+        yield step
+        value = value[step]

@@ -95,6 +95,11 @@ class LocatedStack(Composable):
         with at_place(self.place, self.inner):
             return self.spec.pushdown(limits, alphabet)  # type: ignore[no-any-return]
 
+    def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
+        """Return the spec's notes on parts that no text ever has, with the place."""
+        find = getattr(self.spec, "impossible_parts", None)
+        return () if find is None else tuple(f"{self.place}: {note}" for note in find(limits))
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TreeSpec(Composable):

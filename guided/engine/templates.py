@@ -1,11 +1,13 @@
 """`Template`: the spec of texts with embedded values of schemas, given as a frame with holes (used by `guided.calls`)."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from guided.automata.automaton import Automaton
+from guided.automata.steps import Steps
 from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
@@ -14,10 +16,12 @@ from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding, around_of
 from guided.schema.pushdown.frames import Frame, Value
+from guided.schema.report.contradictions import impossible
 
-__all__ = ["Template", "value_data"]
+__all__ = ["Template", "impossible_in", "value_data"]
 
 _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "labels": np.int32, "holes": np.int32}
+_NOTES = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +110,22 @@ class Template:
         """
         automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, notes=self.notes)
+
+    def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
+        """Return notes on parts of the values that no text ever has."""
+        return impossible_in(self.frame.values, self.options, limits)
+
+
+def impossible_in(values: Iterable[Value], options: JsonOptions, limits: Limits) -> tuple[str, ...]:
+    """Return a note on each part of embedded values that no text ever has, with the value's place; ten at most."""
+    steps, found = Steps(limits.call_steps, "call_steps"), dict[str, None]()
+    different = {(id(value.schema), value.pointer): value for value in values}
+    for value in different.values():
+        notes = impossible(value.schema, options, limits, pointer=value.pointer, steps=steps)
+        found.update(dict.fromkeys(f"{value.place}: {note}" if value.place else note for note in notes))
+        if steps.left < 0 or len(found) >= _NOTES:
+            break
+    return tuple(found)[:_NOTES]
 
 
 def value_data(value: Value) -> list[Any]:

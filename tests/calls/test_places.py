@@ -1,18 +1,25 @@
 """Errors of one of several tools name it and its argument, whenever they are raised."""
 
+import json
 import pickle
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
 
+from guided.calls.files import load_index
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.algebra import Text
 from guided.engine.compile import compile as compile_spec
+from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
+from guided.engine.structural_tags import StructuralTag
 from guided.errors import LimitError, PatternError
 from guided.limits import Limits
+from tests.cli.programs import call
+from tests.executed import executed_lines
 from tests.schema.engine import BYTES
 
 ITEMS = {"type": "array", "prefixItems": [{"type": "integer", "minimum": 7 * i} for i in range(80)], "minItems": 80}
@@ -91,3 +98,58 @@ def test_a_pattern_alone_has_no_place() -> None:
     with pytest.raises(PatternError) as caught:
         compile_spec(Regex("(a"), BYTES)
     assert (caught.value.pointer, str(caught.value).count("(at ")) == ("", 0)
+
+
+ADDRESS = {"type": "object", "properties": {"zip": {"type": "string", "minLength": 5, "maxLength": 3}, "city": {}}}
+ZIP = "/properties/zip, so texts never have it (at {}/properties/zip, minLength, maxLength)"
+
+
+def tagged(schema: Any) -> StructuralTag:
+    content = {"type": "json_schema", "json_schema": schema}
+    return StructuralTag(
+        {"type": "structural_tag", "format": {"type": "tag", "begin": "<a>", "content": content, "end": "</a>"}}
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        (JsonSchema(ADDRESS), ""),
+        ("x" + JsonSchema(ADDRESS).named("a"), ""),
+        (Tools([definition("mail", to=ADDRESS)]), "/mail/to: "),
+        (Tools([easy, definition("mail", to=ADDRESS)]), "/mail/to: "),
+        (Tools([definition("mail", to=ADDRESS)], format="qwen-coder", tool_choice="required"), "/mail/to: "),
+        (":" + Tools([definition("mail", to=ADDRESS)], tool_choice="required"), "/mail/to: "),
+        (tagged(ADDRESS), "/format/content/json_schema: "),
+    ],
+)
+def test_parts_that_no_text_has_are_notes_wherever_the_schema_stands(spec: Any, place: str, tmp_path: Path) -> None:
+    index = compile_spec(spec, BYTES)
+    assert index.notes == (f"{place}no value satisfies {ZIP.format('')}",)
+    index.save(tmp_path / "x.index")
+    # Files hold the schemas of a tag without their places in it.
+    loaded = load_index(tmp_path / "x.index", BYTES).notes
+    assert loaded == tuple(note.removeprefix("/format/content/json_schema: ") for note in index.notes)
+    assert compile_spec(JsonSchema({"type": "object"}), BYTES).notes == ()
+
+
+def test_notes_of_many_values_share_the_steps_of_a_call() -> None:
+    """Each value alone takes steps; what is searched is bounded for any number of tools."""
+
+    def lines(n: int) -> int:
+        parts = [
+            {"type": "object", "properties": {"x": {**ADDRESS, "title": f"{i}", "maxProperties": i + 3}}}
+            for i in range(n)
+        ]
+        index = compile_spec(
+            Tools([definition(f"tool{i}", p=part) for i, part in enumerate(parts)]), BYTES, Limits(call_steps=2_000)
+        )
+        return executed_lines(lambda: index.notes)
+
+    assert lines(80) < 2 * lines(40)
+
+
+def test_the_command_line_notes_parts_that_no_text_has(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text(json.dumps([definition("mail", to=ADDRESS)]))
+    done = call("check", "--tools", str(tmp_path / "tools.json"), "hello")
+    assert f"note: /mail/to: no value satisfies {ZIP.format('')}" in done.stdout

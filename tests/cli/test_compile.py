@@ -422,8 +422,17 @@ def test_options_of_a_kind_apply_to_files_of_that_kind(folder: Path) -> None:
     (folder / "person.json").write_text(json.dumps({**PERSON, "maxLenght": 3}))
     (folder / "digit.regex").write_text(r"\d")
     (folder / "word.lark").write_text('start: "a" "b"\n%ignore " "')
-    (folder / "own.toml").write_text('[own]\njson_schema = {maxLenght = 3}\nstrict_keywords = false\n')
-    given = ["person.json", "digit.regex", "word.lark", "own.toml", "--strict-keywords", "--ascii", "--max-ignored", "1"]
+    (folder / "own.toml").write_text("[own]\njson_schema = {maxLenght = 3}\nstrict_keywords = false\n")
+    given = [
+        "person.json",
+        "digit.regex",
+        "word.lark",
+        "own.toml",
+        "--strict-keywords",
+        "--ascii",
+        "--max-ignored",
+        "1",
+    ]
     entries = {entry["name"]: entry for entry in compile_all(*given, code=1)}
     assert {name: entry["status"] for name, entry in entries.items()} == {
         "person": "failed", "digit": "compiled", "word": "compiled", "own": "compiled",
@@ -433,7 +442,9 @@ def test_options_of_a_kind_apply_to_files_of_that_kind(folder: Path) -> None:
     assert [call("check", "indices/word.index", text).exit_code for text in ("a b", "a  b")] == [0, 1]
     for option, kind in (("--strict-keywords", "json-schema"), ("--ascii", "regex"), ("--max-ignored=1", "grammar")):
         (folder / "colour.choice").write_text("red")
-        assert f"{option.partition('=')[0]} needs --{kind}" in errors_of("compile", "colour.choice", option, *VOCABULARY)
+        assert f"{option.partition('=')[0]} needs --{kind}" in errors_of(
+            "compile", "colour.choice", option, *VOCABULARY
+        )
 
 
 def test_an_index_that_grows_with_its_texts_does_not_look_empty(folder: Path) -> None:

@@ -14,7 +14,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, TokenRejected
 from guided.limits import Limits
 from guided.schema.frontend.json_values import exact_decimal, parse_json
-from guided.schema.report.contradictions import refusal
+from guided.schema.report.contradictions import refusal, refused_name
 from tests.cli.programs import call
 from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
@@ -50,7 +50,9 @@ REASONS = [
     ('{"name":"A","age":3,"tags":["ab","x', "/tags/1: 'x' begins no value of enum ['ab', 'cd'] (at /properties/tags/items, enum)"),
     ('{"name":"A","age":3,"inner":{}', "/inner: 'q' is missing (at /properties/inner, required)"),
     ('{"name":"A"}', "'age' is missing (at /, required)"),
-    ('{"name":"A","agx', ""),
+    ('{"name":"A","agx', "'agx' begins no declared name that is left (at /, additionalProperties)"),
+    ('{"nam"', "'nam' is not declared (at /, additionalProperties)"),
+    ('{"name":"A","age":3,"n', "'n' begins no declared name that is left (at /, additionalProperties)"),
     ("[", ""),
     ("n", "null is not of type object (at /, type)"),
     ("x", ""),
@@ -75,6 +77,49 @@ def test_a_rejected_token_says_what_is_wrong_with_the_text(text: str, reason: st
         f"; {reason}" if reason else ""
     )
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+# A schema, a text that is cut after the first byte that is rejected, and the reason.
+NAMES: list[tuple[dict[str, Any], str, str]] = [
+    ({"maxProperties": 2}, '{"a":1,"b":2,', "a further member is more than maxProperties allows (at /, maxProperties)"),
+    ({"propertyNames": {"pattern": "^[a-z]+$"}}, '{"aB', "'aB' begins only names that propertyNames refuses (at /, propertyNames)"),
+    ({"propertyNames": {"minLength": 3}}, '{"ab"', "the name 'ab' is refused by propertyNames (at /, propertyNames)"),
+    ({"patternProperties": {"^x": False}}, '{"x', "'x' begins only names that patternProperties refuses (at /, patternProperties)"),
+    ({"properties": {"a": {}}, "if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"b": False}}}, '{"a":1,"b"',
+     "the name 'b' is refused by properties (at /then, properties)"),
+    ({"properties": {"k": {"type": "object", "properties": {"a b": {}}, "unevaluatedProperties": False}}}, '{"k":{"a c',
+     "/k: 'a c' begins no declared name that is left (at /properties/k, unevaluatedProperties)"),
+    ({"properties": {'a"b': {}}, "additionalProperties": False}, '{"a\\"c',
+     "'a\"c' begins no declared name that is left (at /, additionalProperties)"),
+    ({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"ab": {}}, "additionalProperties": False}, '{"ac',
+     "'ac' begins no declared name that is left (at /, additionalProperties)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "text", "reason"), NAMES)
+def test_a_rejected_name_says_which_keyword_refuses_it(schema: dict[str, Any], text: str, reason: str) -> None:
+    assert error_of(compiled({"type": "object", **schema}, whitespace="compact"), text).reason == reason
+
+
+def test_a_name_that_occurs_twice() -> None:
+    found = refused_name({"a": 1}, "a", {"properties": {"b": {}}}, JsonSchema(True).options, Limits())
+    assert str(found) == "'a' occurs twice (at /, schema)"
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.data())
+def test_no_name_of_a_valid_value_is_refused(data: st.DataObject) -> None:
+    schema = data.draw(plain_schemas())
+    value = parse_json(json.dumps(data.draw(instances_near(schema))), exact_decimal)
+    assume(isinstance(value, dict) and refusal(value, schema, JsonSchema(True).options, Limits()) is None)
+    members = list(value.items())
+    for n, (name, _) in enumerate(members):
+        for text, is_whole in (*((name[:end], False) for end in range(len(name) + 1)), (name, True)):
+            written = dict(members[:n])
+            assert refused_name(written, text, schema, JsonSchema(True).options, Limits(), is_whole=is_whole) is None, (
+                written,
+                text,
+            )
 
 
 def test_an_end_that_comes_too_early_has_no_other_reason() -> None:

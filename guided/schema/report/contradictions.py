@@ -16,19 +16,21 @@ from urllib.parse import quote
 
 import numpy as np
 
+from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.dialect import Dialect
+from guided.schema.frontend.dialects import DEFAULT
 from guided.schema.frontend.keywords.enumerations import ITEM, constant
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.resources import Context, Target
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["Refusal", "contradiction", "impossible", "refusal"]
+__all__ = ["Refusal", "contradiction", "impossible", "refusal", "refused_name"]
 
 # Keywords, and names or positions below them, in turn.
 Path: TypeAlias = tuple[str | int, ...]
@@ -78,6 +80,8 @@ _OF_SCALARS = frozenset({
 })  # fmt: skip
 # Keywords that refuse each value that begins with a value which they refuse.
 _OF_BEGINNINGS = frozenset({"type", "maximum", "exclusiveMaximum", "maxLength"})
+# Keywords of members that are not declared.
+_CLOSING = frozenset({"additionalProperties", "unevaluatedProperties"})
 _COUNTED = {
     "maxLength": "characters are more than maxLength",
     "minLength": "characters are fewer than minLength",
@@ -114,12 +118,8 @@ def contradiction(
         In the order of the text, separated by commas; those below ``allOf`` with their place in it. ``"schema"`` if none are known.
     """
     search = _Search(schema, options, limits, registry)
-    place = search.root
     try:
-        if pointer:
-            references = search.lowering.references
-            place = references.resolve("$ref", f"#{quote(pointer)}", place.context, place.location)
-        found = search.smallest(_Site(place))
+        found = search.smallest(_Site(search.below(pointer)))
         return found.pointer, found.keywords
     finally:
         search.containers.release()
@@ -182,18 +182,83 @@ def refusal(
     return None
 
 
+def refused_name(
+    members: dict[str, Any],
+    name: str,
+    schema: Any,
+    options: JsonOptions,
+    limits: Limits,
+    registry: Mapping[str, Any] | None = None,
+    path: tuple[str | int, ...] = (),
+    is_whole: bool = True,
+) -> Refusal | None:
+    """Return why a schema refuses a further member of an object; None if it does not, or if that takes too many steps.
+
+    Parameters
+    ----------
+    members : dict
+        The whole value, whose part at the path is the object with its members so far.
+    name : str
+        The name of the further member, or its beginning.
+    schema, options, limits, registry
+        As for `contradiction`.
+    path : tuple of str and int
+        Names and positions that lead to the object.
+    is_whole : bool
+        Whether the name has ended.
+    """
+    search = _Search(schema, options, limits, registry)
+    try:
+        written = _at(members, path)
+        further = _Name(name, is_whole, search.condition(_further(written, name, is_whole=is_whole)))
+        root = _Site(search.root, members)
+        for place in search.at(root, path) if path else [root]:
+            if name in written and is_whole:
+                return Refusal(path, pointer_of(place.target.location), "schema", f"{name!r} occurs twice")
+            named = place._replace(value=further)
+            if not search.has_value(named):
+                return search.smallest(named)
+    except (LimitError, SchemaError):
+        pass
+    finally:
+        search.containers.release()
+    return None
+
+
+def _further(written: dict[str, Any], name: str, *, is_whole: bool) -> dict[str, Any]:
+    """Return the schema of the objects with the written members and one more, whose name is or begins with the given one."""
+    is_other: dict[str, Any] = {"not": {"const": name}}
+    if not is_whole:
+        pattern = "".join(f"\\u{{{ord(character):x}}}" for character in name)
+        is_other = {"anyOf": [{"not": {"pattern": f"^{pattern}"}}, {"enum": [*written]}]}
+    return {
+        "type": "object",
+        "required": [*written],
+        "properties": {each: {"const": value} for each, value in written.items()},
+        "not": {"propertyNames": is_other},
+    }
+
+
 def impossible(
-    schema: Any, options: JsonOptions, limits: Limits, registry: Mapping[str, Any] | None = None
+    schema: Any,
+    options: JsonOptions,
+    limits: Limits,
+    registry: Mapping[str, Any] | None = None,
+    pointer: str = "",
+    steps: Steps | None = None,
 ) -> tuple[str, ...]:
-    """Return a note on each part that no value ever has, although the schema has values.
+    """Return a note on each part that no value ever has, although the schema at a place of a document has values.
 
     These are schemas of members and items that have no value by themselves, and branches of ``anyOf`` and ``oneOf`` that contradict the
     keywords beside them. ``false`` and ``{"not": {}}`` say so themselves, so they are left out, and so are parts of impossible parts.
+    ``steps``: those of several searches together.
     """
     search = _Search(schema, options, limits, registry)
+    if steps is not None:
+        search.lowering.formulas.steps = steps
     found: list[str] = []
     try:
-        for part in search.impossible():
+        for part in search.impossible(search.below(pointer)):
             if len(found) == _NOTES:
                 found.append("more parts of the schema have no value")
                 break
@@ -209,6 +274,23 @@ def impossible(
     finally:
         search.containers.release()
     return tuple(found)
+
+
+class _Name(NamedTuple):
+    """A further member of an object, as a value of a `_Site`.
+
+    Attributes
+    ----------
+    name : str
+        Its name or the beginning of it.
+    is_whole : bool
+    formula : int
+        That of the objects which have such a member.
+    """
+
+    name: str
+    is_whole: bool
+    formula: int
 
 
 class _Site(NamedTuple):
@@ -238,6 +320,13 @@ class _Search:
         """The whole schema."""
         root = self.lowering.references.root
         return Target(root.resource.schema, root, root.resource.location)
+
+    def below(self, pointer: str) -> Target:
+        """The schema at a JSON Pointer."""
+        root = self.root
+        if not pointer:
+            return root
+        return self.lowering.references.resolve("$ref", f"#{quote(pointer)}", root.context, root.location)
 
     def smallest(self, place: _Site) -> Refusal:
         """Return the smallest place within a place without a value, and its keywords."""
@@ -288,15 +377,15 @@ class _Search:
         reason = f"{_shown(place.value)} begins no value of {conditions}"
         return Refusal(place.path, pointer_of(place.target.location), ", ".join(wanted), reason)
 
-    def impossible(self) -> Iterator[Target]:
-        """Yield the parts that no value ever has, in the order of the text.
+    def impossible(self, place: Target) -> Iterator[Target]:
+        """Yield the parts of a schema that no value ever has, in the order of the text.
 
         Raises
         ------
         SchemaError, LimitError
             A part is malformed; the step budget is exceeded.
         """
-        lowering, todo = self.lowering, [self.root]
+        lowering, todo = self.lowering, [place]
         seen: set[int] = set()
         while todo:
             schema, location = todo[-1].schema, todo[-1].location
@@ -322,11 +411,19 @@ class _Search:
         """Return whether some value satisfies the schema of a place by itself, or whether its value does."""
         target, value = place.target, place.value
         formula = self.lowering.below(target.schema, target.context, target.location)
-        if value is not _ANY:
+        if isinstance(value, _Name):
+            formula = self.lowering.formulas.conjunction([formula, value.formula])
+        elif value is not _ANY:
             if id(value) not in self._constants:
                 self._constants[id(value)] = constant(self.lowering, value, ITEM, 0)
             formula = self.lowering.formulas.conjunction([formula, self._constants[id(value)]])
         return self.containers.satisfiability.is_satisfiable(formula)
+
+    def condition(self, schema: Any) -> int:
+        """Return the formula of a schema of the newest draft, beside the document."""
+        self._copies.append(schema)
+        context = replace(self.root.context, dialect=DEFAULT, closes=False)
+        return self.lowering.below(schema, context, self.root.location)
 
     def _within(self, place: _Site, *, is_last: bool) -> tuple[_Site | None, list[Path]]:
         """Return a smaller place without a value; if there is none or this is the last one, the contradictory elements of this one."""
@@ -448,6 +545,8 @@ class _Search:
         """Return what is wrong with a value, given the elements of a schema that refuse it."""
         value, schema = place.value, place.target.schema
         named = _named(kept)
+        if isinstance(value, _Name):
+            return _reason_of_name(value, [str(path[-1]) for path in named])
         if len(named) != 1 or not isinstance(schema, dict):
             return f"{_shown(value)} is refused"
         path = named[0]
@@ -471,6 +570,18 @@ class _Search:
         tested = {"pattern": pattern}
         self._copies.append(tested)
         return self.has_value(_Site(Target(tested, place.target.context, place.target.location), name))
+
+
+def _reason_of_name(further: _Name, keywords: list[str]) -> str:
+    """Return what is wrong with a further member, given the keywords that refuse it."""
+    name, refusing = shown(further.name), " and ".join(keywords) or "the schema"
+    if "maxProperties" in keywords:
+        return "a further member is more than maxProperties allows"
+    if not _CLOSING.isdisjoint(keywords):
+        return f"{name} is not declared" if further.is_whole else f"{name} begins no declared name that is left"
+    if not further.is_whole:
+        return f"{name} begins only names that {refusing} {'refuses' if len(keywords) < 2 else 'refuse'}"
+    return f"the name {name} is refused by {refusing}"
 
 
 def _parts(schema: dict[str, Any] | bool, context: Context, location: Location) -> Iterator[tuple[str, Target]]:
@@ -578,6 +689,8 @@ def _named(kept: list[Path]) -> list[Path]:
 def _type_of(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
+    if isinstance(value, _Name):
+        return "object"
     return next((name for kind, name in _TYPES if isinstance(value, kind)), "number")
 
 
