@@ -22,13 +22,13 @@ MARKED := slow or model or network or exhaustive
 PARALLEL ?= --numprocesses=auto --dist=worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rest test-all coverage test-with test-serving hostile lint bench docs site screenshots wheel clean
+.PHONY: help demo test test-rest test-all coverage test-with test-serving hostile lint bench docs site screenshots wheel release-check clean
 
 # Modules compiled to bytecode make every process that a test starts faster.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
@@ -77,6 +77,9 @@ screenshots: site ## pictures of the built site in Chromium, in build/screenshot
 
 wheel: $(VENV) ## a wheel for this platform with compiled kernels, in dist/
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --no-isolation --wheel
+
+release-check: $(VENV) ## build both distributions, install each in an empty environment outside the checkout, use it there
+	$(BIN)/python .ci/release_check.py $(ARGS)
 
 clean: ## remove the environments and all that tools left behind
 	rm -rf $(VENV) $(BENCH) $(WITH) .venv-serving .cache dist build site .coverage htmlcov .hypothesis .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -322,10 +322,32 @@ def test_make_lists_its_targets_and_knows_them() -> None:
         "docs",
         "screenshots",
         "wheel",
+        "release-check",
         "clean",
     ]
     for target in listed:
         assert run("make", "--dry-run", target, cwd=ROOT)
+
+
+def test_workflows_run_what_exists() -> None:
+    """They run on other machines only: their targets and files exist, and the tests run with each Python that is declared."""
+    targets = re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    folder = ROOT / ".github" / "workflows"
+    workflows = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in folder.iterdir()}
+    assert set(workflows) == {"release", "site", "tests"}
+    for workflow in workflows.values():
+        assert workflow["permissions"] == {"contents": "read"}
+        for job in workflow["jobs"].values():
+            for step in job["steps"]:
+                words = step.get("run", "").split()
+                assert words[:1] != ["make"] or words[1] in {*targets, ".venv"}
+                assert all((ROOT / word).is_file() for word in words if re.match(r"(\.ci|tests)/", word))
+    matrix = workflows["tests"]["jobs"]["tests"]["strategy"]["matrix"]
+    versions = [line.rpartition(" ")[2] for line in PROJECT["classifiers"] if re.search(r"Python :: 3\.\d+$", line)]
+    assert matrix["python"] == versions
+    files = [*matrix["constraints"], *(each["constraints"] for each in matrix["include"])]
+    assert all((ROOT / file).is_file() for file in files)
+    assert workflows["release"]["jobs"]["publish"]["permissions"] == {"id-token": "write"}
 
 
 def test_the_interpreter_that_makes_the_environment_can_be_named(tmp_path: Path) -> None:
