@@ -18,6 +18,7 @@ from guided.engine.index import Index as Index
 from guided.engine.json_schema import JsonSchema as JsonSchema
 from guided.engine.specs import Choice as Choice
 from guided.engine.specs import Regex as Regex
+from guided.engine.specs import Substring as Substring
 from guided.engine.structural_tags import StructuralTag as StructuralTag
 from guided.errors import CallError as CallError
 from guided.errors import CallRefused as CallRefused

@@ -34,6 +34,8 @@ SPECS: dict[str, Callable[[], Any]] = {
     "Regex": lambda: guided.Regex("a{2,9}b"),
     "Repeat": lambda: guided.Repeat(guided.Grammar(GRAMMAR), 1, 3, ";"),
     "StructuralTag": lambda: guided.StructuralTag({"type": "structural_tag", "format": TAG}),
+    "Substring": lambda: guided.Substring("to be, or not", by="words"),
+    "JsonSchema with formats": lambda: guided.JsonSchema({"format": "x"}, formats={"x": guided.Substring(["a", "b"])}),
     "Text": lambda: guided.Text(stop=["</a>"], max_tokens=5),
     "Tools": lambda: guided.Tools([add], tool_choice="required"),
     "Tools of definitions": lambda: guided.Tools([TOOL, {**TOOL, "name": "g"}], "qwen-coder"),

@@ -96,6 +96,7 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
         guided.Limits,
         lambda: guided.Limits(**{one.name: one.metadata.get("most", 10**5_000) for one in fields(guided.Limits)}),
     ],
+    "Substring": [lambda: guided.Substring(LONG), lambda: guided.Substring([LONG] * 99)],
     "Regex": [lambda: guided.Regex(LONG), lambda: guided.Regex("a", builder="interegular")],
     "Result": [
         lambda: Result(LONG, Opaque(), tuple(range(9_999)), "stop", 1),

@@ -27,7 +27,7 @@ from guided.engine.algebra import (
     Text,
 )
 from guided.engine.network import leaf_of
-from guided.engine.specs import STORED_SPECS, Choice, Regex, StackSpec, StoredSpec
+from guided.engine.specs import FINITE_SPECS, STORED_SPECS, StackSpec, StoredSpec, finite_data, finite_spec
 from guided.errors import GuidedError
 from guided.files import pack, unpack
 from guided.limits import Limits
@@ -116,7 +116,7 @@ def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:
     if isinstance(part, Composition):
         for each in part.parts:
             yield from _leaves(each, limits)
-    elif not isinstance(part, str | Regex | Choice) and (lowered := leaf_of(part, limits).lowered) is not None:
+    elif not isinstance(part, (str, *FINITE_SPECS)) and (lowered := leaf_of(part, limits).lowered) is not None:
         yield lowered
 
 
@@ -139,10 +139,8 @@ def _stored(part: Part, limits: Limits) -> Any:
             return ["named", part.name, _stored(part.parts[0], limits)]
         case Text():
             return ["text", part.stop, part.excludes, part.max_tokens]
-        case Regex():
-            return ["regex", part.pattern, part.builder, part.ascii]
-        case Choice():
-            return ["choice", *part.options]
+    if isinstance(part, FINITE_SPECS):
+        return finite_data(part)
     leaf = leaf_of(part, limits)
     if leaf.lowered is not None:
         return ["spec", leaf.lowered.kind, leaf.lowered.data, getattr(part, "markers", ())]
@@ -154,6 +152,8 @@ def _stored(part: Part, limits: Limits) -> Any:
 def _loaded(stored: Any, limits: Limits) -> Part:
     if isinstance(stored, str):
         return stored
+    if (spec := finite_spec(stored)) is not None:
+        return spec
     kind, *rest = stored
     return _LOADERS[kind](rest, limits)
 
@@ -192,8 +192,6 @@ _LOADERS: Mapping[str, Callable[[list[Any], Limits], Part | Composable]] = {
     "repeat": lambda rest, limits: Repeat(_loaded(rest[2], limits), rest[0], rest[1], *_parts(rest[3:], limits)),
     "named": lambda rest, limits: Named((_loaded(rest[1], limits),), rest[0]),
     "text": lambda rest, _limits: Text(*rest),
-    "regex": lambda rest, _limits: Regex(*rest),
-    "choice": lambda rest, _limits: Choice(rest),
     "spec": _spec,
     "automaton": _automaton,
 }

@@ -16,8 +16,19 @@ from guided.automata.pushdown import Pushdown
 from guided.engine.algebra import Composable
 from guided.engine.diagnosis import diagnosis
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.specs import NO_VALUE, Lowered, options_of
+from guided.engine.specs import (
+    FINITE_SPECS,
+    NO_VALUE,
+    Choice,
+    Lowered,
+    Regex,
+    Substring,
+    finite_data,
+    finite_spec,
+    options_of,
+)
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
+from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
@@ -30,6 +41,7 @@ from guided.schema.frontend.references import reachable
 from guided.schema.pushdown.layout import whitespace_pattern
 from guided.schema.pushdown.machine import SchemaMachine
 from guided.schema.report.contradictions import contradiction, impossible
+from guided.schema.strings.notation import Texts
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -63,6 +75,8 @@ _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format"
 
 # Options that only values in calls have.
 _OF_CALLS = ("notation", "words")
+# Options that `data` holds elsewhere.
+_APART = (*_OF_CALLS, "formats")
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -81,6 +95,7 @@ class SchemaOptions(TypedDict, total=False):
     strict_keywords: bool
     additional_properties: bool
     eager: bool | Literal["auto"]
+    formats: Mapping[str, Regex | Choice[Any] | Substring] | None
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -105,6 +120,8 @@ class JsonSchema(Composable, Generic[T_co]):
         Each character in its shortest spelling; in any spelling; or as ``json.dumps`` writes it, with ``ensure_ascii`` or without.
     format : {"assert", "annotate", "strict"}
         Enforce known formats; enforce none; or enforce known and refuse unknown ones.
+    formats : mapping of str to Regex, Choice or Substring, optional
+        Formats of your own: strings with ``"format": name`` are texts of the spec. A name of a known format replaces it.
     unsupported : {"refuse", "record"}
         Refuse keywords that cannot be enforced, or drop them and list them in ``index.unenforced`` with their JSON Pointers.
     registry : mapping of str to schema, optional
@@ -190,6 +207,7 @@ class JsonSchema(Composable, Generic[T_co]):
         strict_keywords: bool = False,
         additional_properties: bool = True,
         eager: bool | Literal["auto"] = False,
+        formats: Mapping[str, Regex | Choice[Any] | Substring] | None = None,
     ) -> None:
         if not isinstance(eager, bool) and eager != "auto":
             raise ValueError(f"eager must be True, False or 'auto', not {shown(eager)}")
@@ -198,7 +216,15 @@ class JsonSchema(Composable, Generic[T_co]):
         if source not in ("auto", "schema"):
             raise ValueError(f"source must be 'auto' or 'schema', not {shown(source)}")
         options = JsonOptions(
-            whitespace, property_order, numbers, escapes, format, unsupported, strict_keywords, additional_properties
+            whitespace,
+            property_order,
+            numbers,
+            escapes,
+            format,
+            unsupported,
+            strict_keywords,
+            additional_properties,
+            _own_formats(formats or {}),
         )
         if whitespace not in ("compact", "flexible") and options.indent is None:
             whitespace_pattern(whitespace)
@@ -241,10 +267,19 @@ class JsonSchema(Composable, Generic[T_co]):
             {
                 "schema": self.schema,
                 "registry": self.registry,
-                "options": {name: value for name, value in asdict(self.options).items() if name not in _OF_CALLS},
+                "options": {
+                    name: value
+                    for name, value in asdict(replace(self.options, formats=())).items()
+                    if name not in _APART
+                },
                 "unenforced": self._unenforced,
                 "engine": self.engine,
                 **({"eager": self.eager} if self.eager else {}),
+                **(
+                    {"formats": {name: texts.key for name, texts in self.options.formats}}
+                    if self.options.formats
+                    else {}
+                ),
             }
         )
 
@@ -260,7 +295,10 @@ class JsonSchema(Composable, Generic[T_co]):
         try:
             content = value_of(data, limits)
             chosen = {"engine": content["engine"], "eager": content.get("eager", False)}
-            spec = cls(True, **content["options"], **chosen)
+            formats: dict[str, Any] = {
+                name: finite_spec(value_of(key, limits)) for name, key in content.get("formats", {}).items()
+            }
+            spec = cls(True, **content["options"], **chosen, formats=formats)
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "registry", dict(content["registry"]))
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
@@ -399,6 +437,21 @@ class JsonSchema(Composable, Generic[T_co]):
             The type rejects it.
         """
         return parsed if self._reader is None else self._reader.read_part(path, text, parsed)
+
+
+def _own_formats(given: Mapping[str, Any]) -> tuple[tuple[str, Texts], ...]:
+    """Return `JsonOptions.formats`; the key of each is the spec as text."""
+    found = []
+    for name, spec in given.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a format must be a str, not {type(name).__name__}")
+        if not isinstance(spec, FINITE_SPECS):
+            raise TypeError(f"format {shown(name)} must be a Regex, Choice or Substring, not {type(spec).__name__}")
+        automaton = spec.lower(Limits())
+        if automaton.is_empty():
+            raise SchemaError("a format must have at least one text", f"/{name}", "formats")
+        found.append((name, Texts(text_of(finite_data(spec)), f"of format {name!r}", operand_of(automaton))))
+    return tuple(found)
 
 
 def _text_of(schema: Any, registry: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ from guided.engine.located import Located, at_place
 from guided.engine.scanning import SEVERAL, scan
 from guided.engine.specs import Choice, Regex, StackSpec
 from guided.errors import LimitError
-from guided.export.characters import Characters
+from guided.export.characters import operand_of
 from guided.index.composition import Call
 from guided.limits import Limits
 from guided.patterns import tree
@@ -51,7 +51,7 @@ from guided.patterns.charset import Charset
 from guided.patterns.fold import parts_of
 from guided.patterns.parse import parse
 
-__all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "operand_of", "trimmed"]
+__all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
 
 # States that a node of an `Nfa` counts as, since it takes as much time and memory.
 _PER_NODE = 2
@@ -522,18 +522,3 @@ def _has_assertions(node: tree.Node) -> bool:
             seen.add(id(at))
             todo += parts_of(at)
     return False
-
-
-def operand_of(automaton: Automaton) -> Operand:
-    """Return the tree of an automaton's texts."""
-    characters = Characters(automaton)
-    edges: list[tuple[int, Charset, int]] = []
-    # States within a character have no edges.
-    todo, seen = [0], {0}
-    for state in todo:
-        for target, charset in characters.edges(state).items():
-            edges.append((state, charset, target))
-            if target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return Operand(tuple(edges), tuple(np.flatnonzero(automaton.accepting).tolist()), automaton.n_states)

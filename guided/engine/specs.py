@@ -26,10 +26,11 @@ from typing import (
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.automata.pushdown import Pushdown
+from guided.automata.substrings import runs
 from guided.engine import interegular
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.errors import SchemaError, listed, shown
+from guided.errors import LimitError, SchemaError, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
@@ -39,7 +40,21 @@ from guided.schema.frontend.type_patterns import narrowed, pattern_schema
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
-__all__ = ["NO_TEXT", "NO_VALUE", "STORED_SPECS", "Choice", "Lowered", "Regex", "Spec", "StackSpec", "StoredSpec"]
+__all__ = [
+    "FINITE_SPECS",
+    "NO_TEXT",
+    "NO_VALUE",
+    "STORED_SPECS",
+    "Choice",
+    "Lowered",
+    "Regex",
+    "Spec",
+    "StackSpec",
+    "StoredSpec",
+    "Substring",
+    "finite_data",
+    "finite_spec",
+]
 
 # Reasons of errors about languages without texts.
 NO_VALUE, NO_TEXT = "no value satisfies the schema", "the grammar accepts no text"
@@ -300,8 +315,121 @@ class Choice(Composable, Generic[T_co]):
         return from_strings((option.encode() for option in self.options), limits)
 
 
+@suggest_keywords_of_class
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Substring(Composable):
+    """A part of a text, letter for letter, such as a quotation from a source. Not empty.
+
+    Parameters
+    ----------
+    text : str or sequence of str
+        The source; or the source in pieces, of which a quotation takes one or more after each other.
+    by : {"characters", "words", "lines"}
+        Where a quotation of a str may begin and end: at any character; at a word or a punctuation mark; or at a whole line, without the
+        line break after its last one. Pieces have no ``by``.
+
+    Raises
+    ------
+    SchemaError
+        The source has nothing to quote, or contains a lone surrogate.
+    TypeError, ValueError
+        An argument has the wrong type, or ``by`` is unknown.
+
+    Examples
+    --------
+    >>> Substring("To be, or not to be", by="words")
+    <Substring of 'To be, or not to be' by words>
+
+    Notes
+    -----
+    The automaton has O(n) states for n units, as the suffix automaton of the source (`guided.automata.substrings`).
+    """
+
+    # Its value is its text.
+    is_plain: ClassVar[bool] = True
+
+    units: tuple[str, ...]
+    between: tuple[str, ...]
+    by: str
+
+    def __init__(self, text: str | Iterable[str], by: Literal["characters", "words", "lines"] | None = None) -> None:
+        if isinstance(text, str):
+            by = by or "characters"
+            if by not in _UNITS:
+                raise ValueError(f"by must be {' or '.join(map(repr, _UNITS))}, not {shown(by)}")
+            units = tuple(re.findall(_UNITS[by], text, re.DOTALL))
+        elif by is not None:
+            raise ValueError("by is for a str: a quotation of pieces begins and ends with a piece")
+        else:
+            units = tuple(text)
+            for position, unit in enumerate(units):
+                if not isinstance(unit, str):
+                    raise TypeError(f"piece {position} must be a str, not {type(unit).__name__}")
+            units = tuple(filter(None, units))
+        between = {unit for unit in units if by in ("words", "lines") and unit.isspace()}
+        if len(between) == len(set(units)):
+            raise SchemaError("the source has nothing to quote", "", "substring")
+        try:
+            "".join(units).encode()
+        except UnicodeEncodeError as error:
+            raise SchemaError("a lone surrogate cannot be encoded as UTF-8", "", "substring") from error
+        for name, value in (("units", units), ("between", tuple(sorted(between))), ("by", by or "pieces")):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<Substring of {shown(''.join(self.units), 60)} by {self.by}>"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 in hex of the source's units."""
+        return fingerprint_of("substring", self.by, *self.units)
+
+    def lower(self, limits: Limits) -> Automaton:
+        """Return the automaton of the parts.
+
+        Raises
+        ------
+        LimitError
+            ``nfa_states`` (by the characters of the source) or another budget was exceeded.
+        """
+        size = sum(map(len, self.units))
+        if size > limits.nfa_states:
+            raise LimitError("nfa_states", size, limits.nfa_states, "quote from a shorter source")
+        return from_tree(runs(self.units, self.between), limits)
+
+
+# The units of a source, as patterns.
+_UNITS = {"characters": ".", "words": r"\w+|\s+|[^\w\s]", "lines": r"[^\n]+|\n+"}
+
 # Specs that index files may hold, by their kind.
 STORED_SPECS: dict[str, type[StoredSpec]] = {}
+
+# Specs that are finite automata of their own.
+FINITE_SPECS = (Regex, Choice, Substring)
+
+
+def finite_data(spec: "Regex | Choice[Any] | Substring") -> list[Any]:
+    """Return a spec of `FINITE_SPECS` as JSON values: its kind and its content."""
+    match spec:
+        case Regex():
+            return ["regex", spec.pattern, spec.builder, spec.ascii]
+        case Choice():
+            return ["choice", *spec.options]
+    return ["substring", spec.by, *(spec.units if spec.by == "pieces" else ["".join(spec.units)])]
+
+
+def finite_spec(data: list[Any]) -> "Regex | Choice[Any] | Substring | None":
+    """Return the spec of `finite_data`; None if it is of another kind. Raises as the spec."""
+    match data:
+        case ["regex", *content]:
+            return Regex(*content)
+        case ["choice", *content]:
+            return Choice(content)
+        case ["substring", "pieces", *content]:
+            return Substring(content)
+        case ["substring", by, text]:
+            return Substring(text, by)
+    return None
 
 
 def options_of(spec: Any, *names: str) -> str:

@@ -24,9 +24,10 @@ from guided.engine.algebra import (
     Text,
     is_part,
 )
-from guided.engine.network import leaf_of, operand_of
+from guided.engine.network import leaf_of
 from guided.engine.specs import Choice, Regex
 from guided.errors import GrammarError
+from guided.export.characters import operand_of
 from guided.export.elimination import expression
 from guided.lalr.sources import lark_pattern, lark_string
 from guided.limits import Limits

@@ -5,10 +5,13 @@ Invalid UTF-8 leads nowhere. States between characters are states of the automat
 Complexity: per state, O(64 states that read a character's last bytes); successors of a lead byte are computed once.
 """
 
+import numpy as np
+
 from guided.automata.automaton import Automaton
+from guided.automata.nfa import Operand
 from guided.patterns.charset import Charset
 
-__all__ = ["Characters"]
+__all__ = ["Characters", "operand_of"]
 
 # Range of lead bytes with the first and last code point they spell, by the number of continuation bytes.
 _LEADS = ((0xC0, 0xE0, 0x80, 0x7FF), (0xE0, 0xF0, 0x800, 0xFFFF), (0xF0, 0xF8, 0x10000, 0x10FFFF))
@@ -66,3 +69,18 @@ class Characters:
                         else:
                             merged.append((digit * size + low, digit * size + high))
         return found
+
+
+def operand_of(automaton: Automaton) -> Operand:
+    """Return the tree of an automaton's texts."""
+    characters = Characters(automaton)
+    edges: list[tuple[int, Charset, int]] = []
+    # States within a character have no edges.
+    todo, seen = [0], {0}
+    for state in todo:
+        for target, charset in characters.edges(state).items():
+            edges.append((state, charset, target))
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return Operand(tuple(edges), tuple(np.flatnonzero(automaton.accepting).tolist()), automaton.n_states)

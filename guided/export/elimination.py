@@ -12,6 +12,7 @@ Ref: Brzozowski and McCluskey 1963.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from guided.patterns.charset import Charset
@@ -22,10 +23,14 @@ __all__ = ["expression"]
 _Expression: TypeAlias = tuple[Any, ...]
 # Id of the empty text; there is no expression for the empty set.
 _EMPTY = 0
+# All expressions together may have this many times as many sets of characters as one.
+_WORK = 50
 
 
 def expression(edges: Iterable[tuple[int, Charset, int]], accepting: Sequence[int], most: int) -> Node | None:
-    """Return the tree of an automaton's texts; None if it would have more than ``most`` sets of characters.
+    """Return the tree of an automaton's texts; None if an expression on the way would have more than ``most`` sets of characters.
+
+    None, too, if all of them together would have more than `_WORK` times as many.
 
     Parameters
     ----------
@@ -50,10 +55,14 @@ def expression(edges: Iterable[tuple[int, Charset, int]], accepting: Sequence[in
         put(source, target, table.chars(charset))
     for state in accepting:
         put(state, end, _EMPTY)
-    left = {state for state in {*before, *after} if state >= 0}
-    while left:
-        state = min(left, key=lambda one: (_cost(one, before, after, table), one))
-        left.remove(state)
+    costs = {state: _cost(state, before, after, table) for state in {*before, *after} if state >= 0}
+    cheapest = sorted((cost, state) for state, cost in costs.items())
+    work = 0
+    while cheapest:
+        cost, state = heappop(cheapest)
+        if costs.get(state) != cost:  # it has changed, or the state is gone
+            continue
+        del costs[state]
         out, into = after.pop(state, {}), before.pop(state, {})
         loop = out.pop(state, None)
         into.pop(state, None)
@@ -65,8 +74,13 @@ def expression(edges: Iterable[tuple[int, Charset, int]], accepting: Sequence[in
         for source, first in into.items():
             for target, last in out.items():
                 put(source, target, table.sequence([first, around, last]))
-                if table.sizes[after[source][target]] > most:
+                size = table.sizes[after[source][target]]
+                work += size
+                if size > most or work > _WORK * most:
                     return None
+        for neighbour in (into.keys() | out.keys()) & costs.keys():
+            costs[neighbour] = _cost(neighbour, before, after, table)
+            heappush(cheapest, (costs[neighbour], neighbour))
     return table.tree(after[start][end])
 
 

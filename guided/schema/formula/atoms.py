@@ -16,9 +16,9 @@ Of a string (lengths in code points; -1: no maximum):
 
     ("length", least, most) ("pattern", source) ("format", name) ("strings", values)
                               source: ECMA-262 regex, unanchored; values: a sorted tuple of str
-    ("without", texts) ("beside", texts) ("texts", set)
-                              of raw strings (`guided.schema.strings.notation`): contains none of the texts; begins with none of them;
-                              is one of the set
+    ("texts", set)            is one of a set (`guided.schema.strings.notation.Texts`): of a format of the user's own, or of raw strings
+    ("without", texts) ("beside", texts)
+                              of raw strings (`guided.schema.strings.notation`): contains none of the texts; begins with none of them
 
 Of an object:
 
@@ -135,6 +135,8 @@ class JsonOptions:
         Unknown keywords are refused, except annotations and private names (`guided.schema.frontend.misspellings`).
     additional_properties : bool
         False: an object that declares names and does not mention additional ones allows no others (`guided.schema.frontend.resources`).
+    formats : tuple of (str, hashable)
+        Formats of the user's own by name; each set of texts is an atom ``("texts", texts)``. They come before known formats.
     notation : Notation or None
         If given, strings at any depth are between its texts, and names of members have no quotes. Of values in calls only.
     words : {"json", "python"}
@@ -156,6 +158,7 @@ class JsonOptions:
     unsupported: Literal["refuse", "record"] = "refuse"
     strict_keywords: bool = False
     additional_properties: bool = True
+    formats: tuple[tuple[str, Any], ...] = ()
     notation: Notation | None = field(default=None, repr=False)
     words: Literal["json", "python"] = field(default="json", repr=False)
 
@@ -177,6 +180,8 @@ class JsonOptions:
             value = getattr(self, name)
             if value not in allowed:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {shown(value)}")
+        if self.formats and self.format == "annotate":
+            raise ValueError("format='annotate' asserts no format: leave out formats or that option")
         for name in ("strict_keywords", "additional_properties"):
             value = getattr(self, name)
             if not isinstance(value, bool):

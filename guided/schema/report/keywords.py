@@ -99,13 +99,17 @@ def _known(dialect: Dialect, schema: dict[str, Any], keyword: str, value: Any, o
         return ANNOTATION, "" if intended is None else f"is {intended!r} meant?"
     if dialect.reference_stands_alone and "$ref" in schema and keyword != "$ref":
         return ANNOTATION, "this draft ignores keywords beside a $ref"
-    if keyword == "format" and (options.format == "annotate" or not _is_format(dialect, value)):
+    if keyword == "format" and (options.format == "annotate" or not _is_format(dialect, value, options)):
         return ANNOTATION, "formats are not asserted" if options.format == "annotate" else "this format is unknown"
     return ENFORCED, ""
 
 
-def _is_format(dialect: Dialect, name: Any) -> bool:
-    return name in FORMATS or (dialect.year == 3 and (name in draft3.NAMES or name in draft3.PATTERNS))
+def _is_format(dialect: Dialect, name: Any, options: JsonOptions) -> bool:
+    return (
+        name in FORMATS
+        or name in dict(options.formats)
+        or (dialect.year == 3 and (name in draft3.NAMES or name in draft3.PATTERNS))
+    )
 
 
 def _parts(dialect: Dialect, schema: dict[str, Any]) -> list[tuple[Any, tuple[str, ...]]]:

@@ -18,7 +18,8 @@ array or object. So
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,19 +42,25 @@ from guided.schema.strings.combination import Language
 __all__ = ["Texts", "followed", "in_json", "in_notation", "is_name", "operand_of", "spelled_raw", "texts_of"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Texts:
     """A set of texts, as an atom of strings: ``("texts", texts)``.
 
     Attributes
     ----------
+    key : hashable
+        Equal sets have equal keys.
+    name : str
+        For messages.
     tree : Node
     """
 
-    tree: Node
+    key: Hashable
+    name: str = field(compare=False)
+    tree: Node = field(compare=False)
 
     def __repr__(self) -> str:
-        return "of numbers"
+        return self.name
 
 
 _PYTHON = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|(None|True|False)', re.DOTALL)
@@ -76,7 +83,7 @@ def texts_of(automaton: Automaton) -> Texts:
             if automaton.table[state, automaton.classes[byte]] >= 0
         ]
         accepting = tuple(np.flatnonzero(automaton.accepting).tolist())
-        found = _texts.put(key, Texts(Operand(tuple(edges), accepting, automaton.n_states, 0)))
+        found = _texts.put(key, Texts(key, "of numbers", Operand(tuple(edges), accepting, automaton.n_states, 0)))
     return found
 
 

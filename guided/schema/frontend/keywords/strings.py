@@ -138,7 +138,10 @@ def format_of_string(site: Site, value: Any) -> None:
     mode = site.lowering.options.format
     if mode == "annotate":
         return
-    if value in REFUSED:
+    own = dict(site.lowering.options.formats)
+    if value in own:
+        site.strings.append(site.atom("texts", own[value]))
+    elif value in REFUSED:
         site.unenforced("format", f"the format {value!r} cannot be enforced: {REFUSED[value]}")
     elif value in FORMATS:
         site.strings.append(site.atom("format", value))
