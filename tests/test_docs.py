@@ -108,6 +108,12 @@ def test_commands_exist(path: Path) -> None:
         assert done.returncode == 0, f"guided {command}"
 
 
+def test_every_page_begins_with_what_the_reader_can_do() -> None:
+    pages = set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "index.md"}
+    second = {page: page.read_text(encoding="utf-8").split("\n\n")[1] for page in pages}
+    assert [named(page) for page, text in second.items() if not text.startswith("After this page ")] == []
+
+
 def test_every_mark_is_explained() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
     explained = re.findall(
