@@ -28,11 +28,13 @@ def _target(page: str, link: str) -> PurePosixPath | None:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add a page for each example, and the list of the decisions."""
-    records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
-    titles = [record.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for record in records]
-    listed = "".join(f"- [{title}]({record.name})\n" for title, record in zip(titles, records, strict=True))
-    intro = "# Decisions\n\nEach record gives a problem, the decision, and what was measured.\n\n"
-    files.append(File.generated(config, "adr/index.md", content=intro + listed))
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "adr").glob("0*.md"))}
+    lines = {name: f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})\n" for name, text in texts.items()}
+    gone = {name for name, text in texts.items() if "**Status.** Superseded" in text}
+    content = "# Decisions\n\nEach record gives a problem, the decision, and what was measured.\n\n"
+    content += "".join(line for name, line in lines.items() if name not in gone)
+    content += "\n## Superseded\n\n" + "".join(lines[name] for name in sorted(gone))
+    files.append(File.generated(config, "adr/index.md", content=content))
     for path in sorted((ROOT / "docs" / "examples").glob("*.py")):
         source = path.read_text(encoding="utf-8")
         first, *others = (WORDS.get(word, word) for word in path.stem.split("_"))
