@@ -95,9 +95,15 @@ class CallScanner(Scanner):
             # The text is still a call.
             self._refused = CallError(f"invalid arguments of {tool}: {error}", "argument", begin)
             return {}
-        for name, first, last in members(spelling):
-            place = begin + len(spelling[:first].encode())
-            self._reads.append(ArgumentRead(name, found[name], (place, place + len(spelling[first:last].encode()))))
+        if kind.arguments is not None:
+            spans = [(name, first, last) for name, _, first, last in kind.members(spelling)]
+        else:
+            spans = [
+                (name, len(spelling[:first].encode()), len(spelling[:last].encode()))
+                for name, first, last in members(spelling)
+            ]
+        for name, first, last in spans:
+            self._reads.append(ArgumentRead(name, found[name], (begin + first, begin + last)))
         return found
 
     def _arguments(self, tool: str, argument_list: ArgumentList) -> Step[tuple[dict[str, Any], str]]:

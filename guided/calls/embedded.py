@@ -33,6 +33,8 @@ class EmbeddedValues:
 
         ``label``: the argument, if the value is not all of them.
         """
+        if self._has_texts and kind.arguments is not None:
+            raise SchemaError("no grammar is made of keywords about several arguments", kind.pointer, "engine")
         if self._has_texts and kind.notation is not None and kind.notation.part != "others":
             return kind.texts()
         if self._has_texts and kind.is_python:

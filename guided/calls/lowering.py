@@ -6,15 +6,17 @@ after the name: ``(add|multiply)(...)``.
 """
 
 import json
+import re
 import types
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
 from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import BLANKS, any_of, ending, least, part
+from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source
 from guided.calls.numbers import DIGIT
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.pythonic import is_read_by_schema, pythonic
@@ -25,7 +27,7 @@ from guided.calls.strings import any_text, spell_text
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, placed
 from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 
 __all__ = [
     "after_value",
@@ -40,11 +42,16 @@ __all__ = [
     "options_of",
     "read_label",
     "rest_tree",
+    "skipped",
     "value_node",
 ]
 
 _LETTERS = frozenset(b"tfn")
 _NOTHING = Literal("")
+# Names of arguments that are not declared one by one, as ECMA-262 patterns: in formats without tags, in those with quotes, and what no name
+# in a tag contains.
+_LABELS, _NO_NAME = r"^[A-Za-z_][\w.\-]*$", r'\x00-\x20\x7f=<>"\\'
+_QUOTED_NAMES = rf"^[^{_NO_NAME}':,{{}}\[\]]+$"
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 
 
@@ -67,9 +74,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
         pointer = f"/{tool}/{parameter.label}"
         if parameter.kind == "whole":
             assert isinstance(parameter.type, SchemaType)
-            if not form.is_json:
-                raise _inseparable(parameter.type, form, f"/{tool}")
-            return ArgumentList((), None, (), parameter.type)
+            return ArgumentList((), None, (), _whole(parameter.type, form, f"/{tool}"))
         with placed(pointer):
             kind, text = _written_types(_lowered(parameter, form), parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
@@ -95,6 +100,59 @@ def check_name(tool: str, form: Format) -> None:
             f"/{tool}",
             "name",
         )
+
+
+def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
+    """Return the type of all arguments as a format writes them."""
+    if form.is_json:
+        return kind
+    if form.is_quoted or "{name}" in form.after_value or form.after_key[:1] in f"{BLANKS}{{":
+        raise _inseparable(kind, form, pointer)
+    found = _as_arguments(kind, form)
+    declared = kind.document.get("properties", {}) if isinstance(kind.document, dict) else {}
+    for label in declared:
+        if not form.can_name(label) or not re.search(arguments_of(form).names, label):
+            raise SchemaError(
+                f"format {form.name!r} cannot write this name: it needs quotes", f"{pointer}/{label}", "name"
+            )
+    if found.scanner().is_empty:
+        raise SchemaError(f"format {form.name!r} cannot write any value of this type", pointer, "types")
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _as_arguments(kind: SchemaType, form: Format) -> SchemaType:
+    is_python = form.values == "python"
+    return replace(kind, arguments=arguments_of(form), notation=form.quotes, is_python=is_python)
+
+
+@lru_cache(maxsize=64)
+def arguments_of(form: Format) -> Arguments:
+    """Return how a format writes the members of the outermost object.
+
+    If nothing separates a tool's name from the arguments, their first character, and that of the close, is before them.
+    """
+    skip = skipped(form)
+    after, before = ending(form.after_value) if form.values == "raw" and not form.quote else ("", form.after_value)
+    closes = tuple(text.rstrip(BLANKS) for text in form.texts("close"))
+    end = form.after_key[0]
+    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else f"^[^{_NO_NAME}{end}]+$"
+    return Arguments(
+        first=source((form.before_key[len(skip) :],), form.id),
+        following=source((before + form.separator + form.before_key,), form.id),
+        close_first=source(tuple(text[len(skip) :] for text in closes), form.id),
+        close=source(tuple(before + text for text in closes), form.id),
+        end=end,
+        between=source((form.after_key[1:],), form.id),
+        between_text=source((form.after_text_key[1:],), form.id),
+        names=names,
+        notation=Notation("", after, form.reserved, "strings" if form.text_key else "all") if after else None,
+    )
+
+
+def skipped(form: Format) -> str:
+    """Return the character before all arguments that belongs to the text after a tool's name."""
+    return form.before_key[:1] if any(not least(text) for text in form.texts("after_name")) else ""
 
 
 def _inseparable(whole: SchemaType, form: Format, pointer: str) -> SchemaError:
@@ -157,7 +215,7 @@ def rest_tree(argument_list: ArgumentList, form: Format, embedded: EmbeddedValue
     arguments = (
         _arguments(argument_list, form, embedded)
         if argument_list.whole is None
-        else embedded.call(argument_list.whole, b"{")
+        else embedded.call(argument_list.whole, b"" if argument_list.whole.arguments else b"{")
     )
     return concat([before, arguments, after])
 
@@ -167,6 +225,9 @@ def around(argument_list: ArgumentList, form: Format) -> tuple[tuple[str, ...], 
     before, after = form.texts("after_name"), form.texts("close")
     if argument_list.whole is None:
         return before, after
+    if argument_list.whole.arguments is not None:
+        skip = skipped(form)
+        return tuple(text + skip for text in before), tuple(text[len(text.rstrip(BLANKS)) :] for text in after)
     return tuple(text[:-1] for text in before), tuple(text[1:] for text in after)
 
 
@@ -174,7 +235,8 @@ def least_length(argument_list: ArgumentList, form: Format) -> int:
     """Length in bytes of the shortest text after a tool's name, where each value counts one."""
     before, after = (min(len(least(text).encode()) for text in texts) for texts in around(argument_list, form))
     if argument_list.whole is not None:
-        return before + 1 + after
+        is_written = argument_list.whole.arguments is not None
+        return before + (min(len(least(text)) for text in form.texts("close")) if is_written else 1) + after
     lengths = []
     for number, slot in enumerate(argument_list.slots):
         if slot.required:

@@ -17,13 +17,14 @@ from typing import Any
 
 from guided.calls.argument_list import ArgumentList, Slot
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import written
-from guided.calls.lowering import around
+from guided.calls.formats.texts import BLANKS, written
+from guided.calls.lowering import around, skipped
 from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
+from guided.schema.formula.atoms import Notation
 from guided.schema.frontend.json_values import parse_json
 from guided.schema.strings.notation import in_notation
 
@@ -108,6 +109,8 @@ def render_call(
     given_id = form.id_example if call_id is None else call_id
     before, after = (written(texts[0], id=given_id) for texts in around(argument_list, form))
     begun = written(form.before_name, id=given_id) + name + before
+    if argument_list.whole is not None and argument_list.whole.arguments is not None:
+        return begun + _arguments(name, argument_list.whole, arguments, form) + after
     if argument_list.whole is not None:
         return begun + _spelled(name, Slot("", "arguments", argument_list.whole, True), arguments, form) + after
     slots = argument_list.slots
@@ -137,6 +140,30 @@ def render_call(
             value = _spelled(name, kind, arguments[slot.label], form) + written(form.after_value, slot.label)
             values.append(written(form.text_key if kind.is_text else form.key, label) + value)
     return begun + written(form.separator).join(values) + after
+
+
+def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: Format) -> str:
+    """Render arguments that one schema describes, and the close, as `guided.calls.lowering.arguments_of` writes them."""
+    values, found = [], json_value(arguments)
+    for label, value in found.items():
+        is_text = isinstance(value, str)
+        if form.quote:
+            text = in_notation(value, Notation(form.quote, form.quote))
+        elif is_text and form.values == "raw":
+            text = value
+        else:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            text = as_python(text) if form.values == "python" else text
+        key = form.text_key or form.key if is_text else form.key
+        values.append(written(key, label) + text + written(form.after_value, label))
+    close = form.close.rstrip(BLANKS)
+    spelled = (written(form.separator).join(values) + written(close))[len(skipped(form)) :]
+    is_spelled = kind.scanner().accepts(spelled.encode())
+    if not is_spelled or parse_json(kind.in_json(spelled)) != found:
+        raise SchemaError(
+            f"{shown(arguments)} is not a value of {kind.name}, or is ambiguous here", f"/{tool}", "example"
+        )
+    return spelled
 
 
 def render_results(calls: Sequence[Call], form: Format) -> list[list[tuple[str, bool]]]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from marshal import dumps
 from typing import Any
 
-from guided.automata.pushdown import KEPT
+from guided.automata.pushdown import GUARD, KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.calls.constraints import Caps, Unsatisfiable
 from guided.calls.schema_names import name_of
@@ -23,13 +23,15 @@ from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.patterns.tree import Literal, Node, alternate, concat
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.atoms import JsonOptions, Notation
+from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
+from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.reader import TypeReader
 from guided.schema.frontend.typed import schema_of
+from guided.schema.pushdown.arguments import begins_arguments
 from guided.schema.pushdown.embedding import value_machine
 from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.structure import structure_of
@@ -102,6 +104,8 @@ class SchemaType:
         The type with values as JSON, if they are written otherwise.
     is_python : bool
         Whether values are written as Python literals with double quotes.
+    arguments : Arguments or None
+        How the members are written, if values are objects whose members are written as arguments.
     """
 
     name: str
@@ -111,6 +115,7 @@ class SchemaType:
     notation: Notation | None = None
     plain: "SchemaType | None" = field(default=None, repr=False)
     is_python: bool = False
+    arguments: Arguments | None = None
 
     @property
     def closing(self) -> str:
@@ -126,6 +131,9 @@ class SchemaType:
     @property
     def value(self) -> Value:
         """What an embedding reads."""
+        if self.arguments is not None:
+            begins = begins_arguments(self.arguments)
+            return Value(self.document, self.pointer, begins, arguments=self.arguments)
         if self.is_python:
             return Value(self.document, self.pointer, _OF_PYTHON)
         if self.notation is None or not self.notation.opening:
@@ -152,12 +160,18 @@ class SchemaType:
 
     def in_json(self, spelling: str) -> str:
         """Return a spelling, without the closing text, as JSON."""
+        if self.arguments is not None:
+            return f"{{{','.join(f'{text_of(name)}:{value}' for name, value, *_ in self.members(spelling))}}}"
         if not self.closing:
             return in_json(spelling.encode(), self.options).decode()
         assert self.notation is not None
         assert self.plain is not None
         is_string = self.notation.part == "strings" or spelling.startswith('"')
         return spelling if not is_string and self.plain.scanner().accepts(spelling.encode()) else text_of(spelling)
+
+    def members(self, spelling: str) -> list[tuple[str, str, int, int]]:
+        """Return the members of an object whose members are written as arguments: names, values as JSON, and their spans in bytes."""
+        return self.scanner().members(spelling.encode())
 
     def texts(self) -> Node:
         """Return the pattern of all spellings in the notation.
@@ -176,7 +190,7 @@ class SchemaType:
         alphabet = structure_of(VALUES, _ALL).alphabet
         context = SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet, self.notation)
         if not self.notation.opening:
-            found = language(formulas, (context.text_formula(lowering.root, ""),), _LIMITS)
+            found = language(formulas, context.text_formulas((lowering.root,), ""), _LIMITS)
             return concat([operand_of(found), Literal(self.notation.closing)])
         strings = operand_of(language(formulas, (context.typed(lowering.root, "string"),), _LIMITS))
         others = operand_of(language(formulas, (context.others_formula(lowering.root),), _LIMITS))
@@ -216,6 +230,7 @@ class ValueScanner:
     def __init__(self, kind: SchemaType) -> None:
         machine = value_machine(kind.value, kind.options, Limits(), _ALL)
         self.is_empty = machine.is_empty
+        self._kind, self._machine = kind, machine
         self._stacks, self._end = Stacks(machine), machine.end
         # Threads that parse calls with the same type share its tables.
         self._lock = new_lock(Rank.INDEX)
@@ -225,6 +240,43 @@ class ValueScanner:
         """Return the place after a byte; None if the byte is rejected."""
         with self._lock:
             return self._stacks.read(place, bytes([byte]), texts)
+
+    def members(self, data: bytes) -> list[tuple[str, str, int, int]]:
+        """Return the members of an object whose members are written as arguments (`SchemaType.members`).
+
+        The controls tell where a name and a value begin and end. A number ends before the byte that has been read behind it.
+        """
+        arguments, tables = self._machine.arguments, self._stacks.automaton.tables
+        assert arguments is not None
+        found: list[tuple[str, str, int, int]] = []
+        place: Configuration | None = self.start
+        texts: list[bytes | None] = []
+        name, begin, query = b"", -1, None
+        for at, byte in enumerate(data):
+            place = None if place is None else self.read(place, byte, texts)
+            assert place is not None, "the spelling is one of the type"
+            control = place[0]
+            if query is None:
+                if tables.info.item(control, GUARD) >= 0:
+                    begin = at if begin < 0 else begin
+                elif begin >= 0 and not name:
+                    name = data[begin:at]
+                if control in arguments.values:
+                    query, begin = arguments.values[control], at + 1
+            elif control == self._end or arguments.is_before_name(control):
+                end = at + 1 if control == arguments.following else at
+                found.append((name.decode(), self._argument_in_json(data[begin:end].decode(), *query), begin, end))
+                name, begin, query = b"", -1, None
+        return found
+
+    def _argument_in_json(self, text: str, query: ValueQuery, kind: str) -> str:
+        assert self._kind.arguments is not None
+        notation = self._kind.arguments.notation
+        if notation is not None:
+            text = text.removesuffix(notation.closing)
+        if kind == "string" or (kind == "text" and self._machine.value_starts.is_string(query, text)):
+            return text_of(text)
+        return in_json(text.encode(), self._kind.options).decode()
 
     def accepts(self, data: bytes) -> bool:
         """Return whether the bytes are a value."""

@@ -12,7 +12,7 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions, Notation
+from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding, around_of
 from guided.schema.pushdown.frames import Frame, Value
@@ -130,13 +130,24 @@ def impossible_in(values: Iterable[Value], options: JsonOptions, limits: Limits)
 
 def value_data(value: Value) -> list[Any]:
     """Return what a value is besides its document and its place."""
-    notation = [] if value.notation is None else [asdict(value.notation)]
-    return [value.pointer, value.begins.decode(), *notation]
+    more = [None if one is None else asdict(one) for one in (value.notation, value.arguments)]
+    while more and more[-1] is None:
+        more.pop()
+    return [value.pointer, value.begins.decode("latin-1"), *more]
 
 
-def _value(document: Any, pointer: Any, begins: Any, notation: Any = None) -> Value:
+def _value(document: Any, pointer: Any, begins: Any, notation: Any = None, arguments: Any = None) -> Value:
     """Return the value of `value_data`."""
-    return Value(document, str(pointer), begins.encode(), _notation(notation))
+    return Value(document, str(pointer), begins.encode("latin-1"), _notation(notation), _arguments(arguments))
+
+
+def _arguments(data: Any) -> Arguments | None:
+    if data is None:
+        return None
+    texts = {name: str(text) for name, text in data.items() if name != "notation"}
+    if len(texts["end"]) != 1 or not texts["end"].isascii():
+        raise ValueError("its texts around arguments are unknown")
+    return Arguments(**texts, notation=_notation(data["notation"]))
 
 
 def _notation(data: Any) -> Notation | None:

@@ -35,29 +35,37 @@ class DistinctKeyBounds:
         # Names of keys whose completion was computed to represent others.
         self._examples: set[Hashable] = set()
 
-    def bounds(self, text_configuration: TextConfiguration, texts: Sequence[bytes], keys: Sequence[bytes]) -> list[int]:
+    def bounds(
+        self,
+        text_configuration: TextConfiguration,
+        level: int,
+        cell: int,
+        texts: Sequence[bytes],
+        keys: Sequence[bytes],
+    ) -> list[int]:
         """Return the bounds after texts that lead to one configuration and differ only in the key they end, on top of a differing cell.
 
         A negative number is an upper bound only: the completions are too long to be searched for keys.
 
-        ``keys``: for each text, all bytes read on top of the cell when the key ends.
+        ``level``: position of the cell among the recording cells. ``keys``: for each text, all bytes read on top of it when the key ends.
         """
-        cell = self._stacks.top(text_configuration[0][1])[0]
         kinds: dict[Hashable, dict[Hashable, list[int]]] = {}
         for i, key in enumerate(keys):
             kind, name = self._automaton.distinctness_key(cell, key)
             kinds.setdefault(kind, {}).setdefault(name, []).append(i)
         found = [0] * len(texts)
         for names in kinds.values():
-            by_name = self._of_kind(text_configuration, {name: texts[at[0]] for name, at in names.items()})
+            by_name = self._of_kind(text_configuration, level, {name: texts[at[0]] for name, at in names.items()})
             for name, at in names.items():
                 for i in at:
                     found[i] = by_name[name]
         return found
 
-    def _of_kind(self, text_configuration: TextConfiguration, texts: dict[Hashable, bytes]) -> dict[Hashable, int]:
+    def _of_kind(
+        self, text_configuration: TextConfiguration, level: int, texts: dict[Hashable, bytes]
+    ) -> dict[Hashable, int]:
         """Return the bounds after keys of one kind, by name."""
-        completions, level = self._completions, len(text_configuration[1]) - 1
+        completions = self._completions
         bounds: dict[Hashable, int] = {}
         left = list(texts)
         # Why twice: the first key may be the one that completions use; its own completion then uses another key in its place.

@@ -318,11 +318,15 @@ class Budgets:
             return NO_COMPLETION
 
     def _bounds_after_keys(
-        self, text_configuration: TextConfiguration, texts: list[bytes], keys: list[bytes]
+        self, text_configuration: TextConfiguration, within: TextConfiguration, texts: list[bytes], keys: list[bytes]
     ) -> list[int]:
-        """Return the bounds after texts that end keys, by `DistinctKeyBounds.bounds`; NO_COMPLETION if none is found."""
+        """Return the bounds after texts that end keys, by `DistinctKeyBounds.bounds`; NO_COMPLETION if none is found.
+
+        ``within``: a configuration in the key, on top of its object.
+        """
+        level, cell = len(within[1]) - 1, self._stacks.top(within[0][1])[0]
         try:
-            return self._key_bounds.bounds(text_configuration, texts, keys)
+            return self._key_bounds.bounds(text_configuration, level, cell, texts, keys)
         except GuidedError:
             return [NO_COMPLETION] * len(texts)
 
@@ -363,17 +367,17 @@ class Budgets:
 
     def _each(self, text_configuration: TextConfiguration, tokens: list[int]) -> Iterator[tuple[int, int]]:
         """Yield each token with the bound after it."""
-        within: dict[Configuration, list[tuple[int, bytes]]] = {}
+        within: dict[Configuration, tuple[TextConfiguration, list[tuple[int, bytes]]]] = {}
         for token in tokens:
             after = self._after(text_configuration, token)
             key = self._key_bounds.key(after)
             if key is None:
                 yield token, self._bound_or_no_completion(after)
             else:
-                within.setdefault(after[0], []).append((token, key))
-        for same in within.values():
+                within.setdefault(after[0], (after, []))[1].append((token, key))
+        for in_key, same in within.values():
             texts = [self._tokens[token] or b"" for token, _ in same]
-            bounds = self._bounds_after_keys(text_configuration, texts, [key for _, key in same])
+            bounds = self._bounds_after_keys(text_configuration, in_key, texts, [key for _, key in same])
             yield from zip([token for token, _ in same], map(abs, bounds), strict=True)
 
     def _bounds_of_deferred(
@@ -401,7 +405,9 @@ class Budgets:
                     groups.setdefault(data[:length], []).append((token, data))
             for same in keys.values():
                 read = [(text_configuration[1][-1] or b"") + data[:length] for _, data, length in same]
-                bounds = self._bounds_after_keys(text_configuration, [data for _, data, _ in same], read)
+                bounds = self._bounds_after_keys(
+                    text_configuration, text_configuration, [data for _, data, _ in same], read
+                )
                 yield from zip([token for token, *_ in same], bounds, strict=True)
             for begin, some in groups.items():
                 if begin and len(some) > _FEW:

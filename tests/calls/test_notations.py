@@ -5,7 +5,7 @@ import json
 import random
 import re
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import jsonschema
 import pydantic
@@ -502,20 +502,6 @@ def test_quote_tokens_may_be_special_tokens_at_any_depth(name: str, value: Any) 
     assert quotes == 2 * (len(value) if isinstance(value, list) else 1)
 
 
-# Keywords of several arguments, which formats with one argument after the other do not have.
-TOGETHER = {
-    "dependentRequired",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "if",
-    "not",
-    "minProperties",
-    "maxProperties",
-    "patternProperties",
-}
-
-
 def test_every_format_takes_the_tools_of_public_servers() -> None:
     folder = official.data_folder("mcp")
     if folder is None:
@@ -524,11 +510,12 @@ def test_every_format_takes_the_tools_of_public_servers() -> None:
         {"name": tool["name"], "parameters": tool["inputSchema"]}
         for path in sorted(folder.glob("*.json"))
         for tool in json.loads(path.read_text(encoding="utf-8"))
-        if not TOGETHER & tool["inputSchema"].keys()
     ]
     assert len(definitions) > 30
     for name in format_names():
-        assert len(Tools(definitions, name, duplicates="rename").tools) == len(definitions)
+        skips: Literal["error", "skip"] = "skip" if name == "anthropic-legacy" else "error"
+        found = Tools(definitions, name, duplicates="rename", unsupported=skips)
+        assert len(found.argument_lists) >= len(definitions) - 2 * (skips == "skip")
 
 
 @pytest.mark.slow
@@ -571,22 +558,3 @@ def test_values_of_real_schemas_are_written_and_read_in_every_notation(name: str
 
 def written_in_json(call: Call, spec: Tools) -> bytes:
     return render_calls([call], spec.argument_lists, spec.format, is_alone=True).encode()
-
-
-@pytest.mark.parametrize("name", ["glm", "pythonic", "gemma"])
-@pytest.mark.parametrize(
-    ("more", "keyword"),
-    [
-        ({"dependentRequired": {"a": ["b"]}}, "dependentRequired"),
-        ({"minProperties": 1}, "minProperties"),
-        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "anyOf"),
-        ({"additionalProperties": {}}, "additionalProperties"),
-    ],
-)
-def test_keywords_of_several_arguments_are_named_where_they_are_refused(
-    name: str, more: dict[str, Any], keyword: str
-) -> None:
-    parameters = {"type": "object", "properties": {"a": {}, "b": {}}, **more}
-    with pytest.raises(SchemaError, match="writes arguments one by one") as caught:
-        Tools([{"name": "f", "parameters": parameters}], name)
-    assert (caught.value.pointer, caught.value.keyword) == ("/f", keyword)

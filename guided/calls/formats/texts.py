@@ -10,7 +10,7 @@ from functools import lru_cache
 from guided.patterns.parse import parse
 from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional
 
-__all__ = ["BLANKS", "any_of", "ending", "id_in", "least", "part", "written"]
+__all__ = ["BLANKS", "any_of", "ending", "id_in", "least", "part", "source", "written"]
 
 BLANKS = " \n"
 _TOKENS = re.compile(r"\{([ \n]|id|name)\}|([ \n])|([^ \n{]+|\{)")
@@ -62,6 +62,18 @@ def part(text: str, id_pattern: str = "") -> Node:
     return concat([*items, Literal(solid)])
 
 
+def source(texts: tuple[str, ...], id_pattern: str = "") -> str:
+    """Return a regular expression of all spellings of several texts."""
+    return "|".join(_source(text, id_pattern, "(?:{})") for text in texts)
+
+
+def _source(text: str, id_pattern: str, group: str) -> str:
+    return "".join(
+        group.format(id_pattern) if placeholder == "id" else f"{blank}?" if blank else re.escape(placeholder or solid)
+        for placeholder, blank, solid in _TOKENS.findall(text)
+    )
+
+
 @lru_cache(maxsize=4096)
 def any_of(texts: tuple[str, ...], id_pattern: str = "") -> Node:
     """Return the pattern of all spellings of several texts."""
@@ -80,8 +92,4 @@ def id_in(texts: tuple[str, ...], id_pattern: str, found: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def _with_id(text: str, id_pattern: str) -> re.Pattern[str]:
-    written = (
-        f"(?P<id>{id_pattern})" if placeholder == "id" else f"{blank}?" if blank else re.escape(placeholder or solid)
-        for placeholder, blank, solid in _TOKENS.findall(text)
-    )
-    return re.compile("".join(written), re.DOTALL)
+    return re.compile(_source(text, id_pattern, "(?P<id>{})"), re.DOTALL)

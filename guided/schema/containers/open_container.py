@@ -23,6 +23,8 @@ class OpenContainer(NamedTuple):
         Whether all past items that the next one must differ from are known. If not, no member or item may end.
     is_named : bool
         Whether all past names that must not count again toward the number of members are known.
+    is_outermost : bool
+        Whether its members are written as arguments (`guided.schema.formula.atoms.Arguments`).
     """
 
     state: Container
@@ -30,3 +32,4 @@ class OpenContainer(NamedTuple):
     empty: int = HAS_BEGUN
     is_known: bool = True
     is_named: bool = True
+    is_outermost: bool = False

@@ -49,7 +49,7 @@ from typing import Any, Literal
 
 from guided.errors import shown
 
-__all__ = ["AFTER_NAME", "BEGINS", "LARGEST_INDENT", "NAMES", "TYPES", "WORDS", "JsonOptions", "Notation"]
+__all__ = ["AFTER_NAME", "BEGINS", "LARGEST_INDENT", "NAMES", "TYPES", "WORDS", "Arguments", "JsonOptions", "Notation"]
 
 # The bytes that can begin a value of each type.
 BEGINS = {
@@ -108,6 +108,44 @@ class Notation:
     def end(self) -> int:
         """The byte that ends a string."""
         return ord(self.closing[-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The texts around the members of the outermost object where these are written one by one: ``<parameter=city>Oslo</parameter>``.
+
+    All are regular expressions, except ``end``.
+
+    Attributes
+    ----------
+    first, following : str
+        Before the first name, and before another one after a value.
+    close_first, close : str
+        The end of an object without members, and after a value. No proper prefix of an end is one.
+    end : str
+        The ASCII character that ends a name; no name contains it.
+    between, between_text : str
+        Behind it, before a value, and before a string. They are equal, or no prefix of one is the other.
+    names : str
+        The names that can be written, in the syntax of ECMA-262; they do not begin with a blank.
+    notation : Notation or None
+        How values are written, if not as at any depth.
+    """
+
+    first: str
+    following: str
+    close_first: str
+    close: str
+    end: str
+    between: str
+    between_text: str
+    names: str
+    notation: Notation | None
+
+    @property
+    def marks_strings(self) -> bool:
+        """Whether the text before a value tells strings from other values."""
+        return self.between != self.between_text
 
 
 @dataclass(frozen=True, slots=True)

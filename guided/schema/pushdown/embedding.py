@@ -22,7 +22,7 @@ from guided.automata.growth import grown
 from guided.automata.pushdown import CountedMembers, PushdownTables, Reaction, action_entry
 from guided.errors import SchemaError, VocabularyError, too_few_values
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions, Notation
+from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
@@ -66,7 +66,7 @@ def value_machine(
     formulas = Formulas()
     lowering = Lowering(value.schema, options, formulas, limits, pointer=value.pointer)
     lowering.check()
-    return SchemaMachine(lowering, formulas, options, limits, alphabet, within, value.notation)
+    return SchemaMachine(lowering, formulas, options, limits, alphabet, within, value.notation, value.arguments)
 
 
 class Embedding:
@@ -96,7 +96,7 @@ class Embedding:
         self._control_starts: list[int] = [0]
         self._control_owners: list[SchemaMachine | None] = [None]
         self._below: dict[tuple[int, int], int] = {}
-        self._machines: dict[tuple[int, str, Notation | None], SchemaMachine] = {}
+        self._machines: dict[tuple[int, str, Notation | None, Arguments | None], SchemaMachine] = {}
         self._places: dict[int, str] = {}
         # Why not a method: it would be a reference cycle, and keep the memory of a dropped automaton until it is collected.
         self._host = around(self._letters, lambda value: value_machine(value, options, limits, alphabet).is_empty)
@@ -172,7 +172,7 @@ class Embedding:
         return machine, found
 
     def _machine(self, value: Value) -> SchemaMachine:
-        key = (id(value.schema), value.pointer, value.notation)
+        key = (id(value.schema), value.pointer, value.notation, value.arguments)
         found = self._machines.get(key)
         if found is None:
             self.tables.place = value.place

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from guided.automata.automaton import Automaton
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH, PushdownTables
 from guided.errors import no_completion_found
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
@@ -20,6 +21,7 @@ from guided.schema.containers.general import ObjectState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.queries import ValueQuery
+from guided.schema.pushdown.arguments import ArgumentFrames
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to
 from guided.schema.pushdown.structure import Structure
@@ -92,6 +94,12 @@ class MachineParts(NamedTuple):
         Valuation of each action that ends a value.
     in_number : callable
         Whether a control is in a frame of numbers except some.
+    passing, closing_text : callable
+        The cell that passes the valuation of a value on, behind a closing text, and the control at that text, by the valuation.
+    arguments : ArgumentFrames or None
+        The texts around arguments, if members of the outermost object are written so.
+    outermost : (int, int)
+        The control at the start of such an object, and its cell.
     """
 
     containers: Containers
@@ -111,6 +119,10 @@ class MachineParts(NamedTuple):
     in_string: Callable[[int], bool]
     valuation_of: Mapping[int, int]
     in_number: Callable[[int], bool]
+    passing: Callable[[], int]
+    closing_text: Callable[[int], int]
+    arguments: ArgumentFrames | None
+    outermost: tuple[int, int]
 
 
 class LeafFrame(NamedTuple):
@@ -306,7 +318,7 @@ class FramePaths:
         return self._near[key]
 
     def _search(self, control: int, entry: int) -> bytes | None:
-        rows, end = self._parts.tables.rows, self._after_name
+        rows, end = self._parts.tables.rows, self._parts.keys.end_at(control)
         # Predecessor and byte of each visited control.
         came = {control: (control, -1)}
         for reached in (queue := [control]):
@@ -337,24 +349,28 @@ class FramePaths:
     def key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with the byte that ends it, that produces a label; None if the label is out of reach."""
         keys, table = self._parts.keys, state.table
-        automaton = self._context.key_automaton(table)
-        first = keys.start(table)
+        first: int
+        automaton: Automaton | None
+        if keys.is_outermost(control):
+            first, automaton = keys.argument_names(table)
+        else:
+            first, automaton = keys.start(table), self._context.key_automaton(table)
         if automaton is None:
             if label == 0:
                 return self.nearest(control, keys.done(label))
             return self._spellings(keys.start(table, state.others), table, label).get(control)
         if keys.is_without(control):
             return self.nearest(control, keys.done(label))
-        paths = self._label_paths.get((table, label))
+        paths = self._label_paths.get((first, label))
         if paths is None:
             self._spend(automaton.table.size // _CELLS)
             targets = automaton.accepting & (automaton.labels == label)
-            paths = self._label_paths[table, label] = PathsDown(automaton, distances_to(automaton, targets))
+            paths = self._label_paths[first, label] = PathsDown(automaton, distances_to(automaton, targets))
         if paths.distance.item(control - first) < 0:
             return None
         path, _ = paths.path(control - first)
         self._spend(len(path) // _BYTES)
-        return path + bytes([self._after_name])
+        return path + bytes([keys.end_at(control)])
 
     def key(self, state: ConjunctiveState, label: int) -> bytes:
         """Return the shortest key of a declared name: `key_rest` from the beginning of a key."""

@@ -18,7 +18,8 @@ from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, UInt8Array, free
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
-from guided.schema.formula.atoms import BEGINS, Notation
+from guided.schema.formula.atoms import BEGINS, Arguments, Notation
+from guided.schema.pushdown.arguments import after_arguments
 from guided.schema.pushdown.nearest import ORDER
 
 __all__ = ["ANY", "Frame", "FrameStates", "Hole", "HostAutomaton", "SubTrie", "Value"]
@@ -45,6 +46,8 @@ class Value:
         Bytes that the value may begin with; empty: any.
     notation : Notation or None
         How the value is written, if not as JSON. Its closing text then belongs to the value.
+    arguments : Arguments or None
+        How the members of an object are written, if as arguments.
     place : str
         Where it stands, for errors: ``/tool/parameter``, the first of several; may be empty.
     """
@@ -53,6 +56,7 @@ class Value:
     pointer: str = ""
     begins: bytes = b""
     notation: Notation | None = None
+    arguments: Arguments | None = None
     place: str = field(default="", compare=False)
 
     @property
@@ -103,9 +107,15 @@ class Frame:
         Other values end by themselves. An object before free text must not make the text's digits end numbers elsewhere.
         """
         automaton = self.automaton
-        is_number = [not value.is_text and not _NUMBER.isdisjoint(value.letters) for value in self.values]
+        is_number = [
+            not value.is_text and value.arguments is None and not _NUMBER.isdisjoint(value.letters)
+            for value in self.values
+        ]
         behind = self.holes[np.array(is_number, np.bool_)[self.holes[:, 1]], 2]
         found: BoolArray = np.any(automaton.table[behind] >= 0, axis=0)[automaton.classes]
+        for value in self.values:
+            if value.arguments is not None:
+                found[list(after_arguments(value.arguments))] = True
         return np.flatnonzero(found).astype(np.uint8).tobytes()
 
 

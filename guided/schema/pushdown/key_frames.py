@@ -16,6 +16,7 @@ from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.kernels import names as kernel
+from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.formulas import FALSE
 from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.structure import Structure
@@ -25,40 +26,90 @@ __all__ = ["KeyFrames"]
 
 
 class KeyFrames:
-    """The frames of one schema's tables of keys."""
+    """The frames of one schema's tables of keys.
 
-    def __init__(self, context: SchemaContext, structure: Structure, tables: PushdownTables) -> None:
+    Parameters
+    ----------
+    context, structure, tables
+        Those of the machine.
+    arguments : Arguments, optional
+        How the members of the outermost object are written, if as arguments.
+    """
+
+    def __init__(
+        self,
+        context: SchemaContext,
+        structure: Structure,
+        tables: PushdownTables,
+        arguments: Arguments | None = None,
+    ) -> None:
         self._context = context
+        self._arguments = arguments
+        # Names of arguments, by table; and first control of each of their frames.
+        self._of_arguments: dict[int, tuple[int, Automaton]] = {}
         self._structure = structure
         self._tables = tables
         self._starts: dict[int, int] = {}
         self._actions: list[int] = [structure.other_key_done]
         self._labels: dict[int, int] = {structure.other_key_done: 0}
-        self._without = Exclusions(tables, is_number=False)
+        self._without, self._without_arguments = (Exclusions(tables, is_number=False) for _ in range(2))
 
     def label(self, action: int) -> int | None:
         """Return the label that a closing quote produces; None for any other action."""
         return self._labels.get(action)
 
-    def start(self, table: int, others: int = FALSE) -> int:
-        """Return the control after the opening quote of a key that is none of ``others`` (`SchemaContext.with_name`)."""
+    def start(self, table: int, others: int = FALSE, *, is_outermost: bool = False) -> int:
+        """Return the control after the opening quote of a key that is none of ``others`` (`SchemaContext.with_name`).
+
+        ``is_outermost``: it is the name of an argument.
+        """
         if others:
-            found = self._without.without_chain(self.start(table), others, self._context.link_of_names)
+            without = self._without_arguments if is_outermost else self._without
+            base = self.start(table, is_outermost=is_outermost)
+            found = without.without_chain(base, others, self._context.link_of_names)
             assert found is not None, "strings have no tails"
             return found
+        if is_outermost:
+            return self.argument_names(table)[0]
         found = self._starts.get(table)
         if found is None:
             automaton = self._context.key_automaton(table)
             if automaton is None:
                 found = self._of_names(self._context.spellings(table))
             else:
-                found = self._of_automaton(automaton, len(self._context.key_table(table).labels))
+                found = self._of_automaton(
+                    automaton, len(self._context.key_table(table).labels), self._structure.after_name
+                )
+                self._tables.info[found : found + automaton.n_states, COMMON] = self._structure.other_key
             self._starts[table] = found
+        return found
+
+    def argument_names(self, table: int) -> tuple[int, Automaton]:
+        """Return the frame of a table's keys as names of arguments: its first control, and its automaton."""
+        found = self._of_arguments.get(table)
+        if found is None:
+            assert self._arguments is not None
+            automaton = self._context.argument_names(table, self._arguments)
+            n_labels = len(self._context.key_table(table).labels)
+            first = self._of_automaton(automaton, n_labels, ord(self._arguments.end))
+            found = self._of_arguments[table] = first, automaton
         return found
 
     def is_without(self, control: int) -> bool:
         """Return whether a control belongs to a frame that excludes names."""
-        return control in self._without
+        return control in self._without or control in self._without_arguments
+
+    def is_outermost(self, control: int) -> bool:
+        """Return whether a control is in the name of an argument."""
+        return control in self._without_arguments or any(
+            first <= control < first + automaton.n_states for first, automaton in self._of_arguments.values()
+        )
+
+    def end_at(self, control: int) -> int:
+        """Return the byte that ends a key."""
+        if self._arguments is not None and self.is_outermost(control):
+            return ord(self._arguments.end)
+        return self._structure.after_name
 
     def done(self, label: int) -> int:
         """Return the entry of the closing quote that produces a label."""
@@ -91,8 +142,8 @@ class KeyFrames:
         tables.guard(first, words[:count])
         return first
 
-    def _of_automaton(self, automaton: Automaton, n_labels: int) -> int:
-        """Add the frame of an automaton whose labels are those of the table."""
+    def _of_automaton(self, automaton: Automaton, n_labels: int, end: int) -> int:
+        """Add the frame of an automaton whose labels are those of the table; the byte ``end`` ends a key."""
         tables = self._tables
         sources, targets = _edges(automaton.table)
         tables.steps.spend(len(sources), "the names and patterns of an object have too large an automaton")
@@ -113,11 +164,10 @@ class KeyFrames:
                     leads_to[source], has_changed = more, True
         rows[alive] += first
         for state in accepting:
-            rows[state, self._structure.after_name] = self.done(int(automaton.labels[state]))
+            rows[state, end] = self.done(int(automaton.labels[state]))
         tables.controls(rows)
         is_broad = (rows != DEAD).sum(axis=1) > MANY
         tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
-        tables.info[first : first + len(rows), COMMON] = self._structure.other_key
         tables.guard(first, _words(leads_to, n_labels))
         return first
 

@@ -27,6 +27,7 @@ from guided.automata.pushdown import (
     PushdownTables,
     Reaction,
     SharedReactions,
+    action_entry,
 )
 from guided.caching import cached_property
 from guided.errors import SchemaError, too_few_values
@@ -36,12 +37,14 @@ from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.atoms import JsonOptions, Notation
+from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.lowering import Lowering
+from guided.schema.pushdown.arguments import ArgumentFrames, after_arguments, begins_arguments
 from guided.schema.pushdown.key_frames import KeyFrames
+from guided.schema.pushdown.layout import dead_row
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.pushdown.value_starts import ValueStarts, bits_of
 from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
@@ -90,6 +93,8 @@ class SchemaMachine:
         Set if values are embedded in another text.
     notation : Notation, optional
         How a whole value is written, if not as JSON. Without an opening text, JSON is within arrays and objects only.
+    arguments : Arguments, optional
+        Set if the members of a whole value, an object, are written as arguments.
 
     Attributes
     ----------
@@ -108,8 +113,10 @@ class SchemaMachine:
         alphabet: bytes,
         within: Surroundings | None = None,
         notation: Notation | None = None,
+        arguments: Arguments | None = None,
     ) -> None:
-        self.structure = structure_of(options, alphabet, limits=limits) if within is None else within.structure
+        following = b"" if arguments is None else after_arguments(arguments)
+        self.structure = structure_of(options, alphabet, following, limits) if within is None else within.structure
         self.tables: PushdownTables = self.structure.tables.copy() if within is None else within.tables
         self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
         self.formulas = formulas
@@ -117,13 +124,15 @@ class SchemaMachine:
         letters = self.structure.alphabet
         self.context = SchemaContext(formulas, lowering, options, limits, letters)
         text, root = None, lowering.root
+        if arguments is not None:
+            root, notation = _of_arguments(formulas, root, arguments), arguments.notation
         if notation is not None and notation.part == "others":
             root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
         elif notation is not None:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
         self.context.check_lists()
         self.containers = Containers(self.context)
-        self.keys = KeyFrames(self.context, self.structure, self.tables)
+        self.keys = KeyFrames(self.context, self.structure, self.tables, arguments)
         self.end = self.structure.end
         # Cells of this schema; the tables may also hold those of others.
         self._cells: dict[int, OpenContainer | None] = {}
@@ -131,6 +140,8 @@ class SchemaMachine:
         self._cell_ids: dict[OpenContainer, int] = {}
         self._ends: dict[int, Reaction] = {}
         self._shared: dict[Hashable, SharedReactions] = {}
+        # The cell below values that a closing text follows; -1 until needed.
+        self._passing = self._outermost = -1
         self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
         self._inexhaustible = Inexhaustible(self.containers)
         # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
@@ -142,20 +153,36 @@ class SchemaMachine:
             self.containers,
             self._open_cell,
             self._inexhaustible.every_prefix_is_inexhaustible,
-            lambda control: machine.below(control),
+            lambda: machine._passing_cell(),
             text,
         )
         weakref.finalize(self, self.containers.release).atexit = False
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
         self.is_empty = not self.containers.satisfiability.is_satisfiable(root)
+        self.arguments: ArgumentFrames | None = None
         if self.is_empty:
             self.start = self.end
+        elif arguments is not None:
+            self.start = self._beginning_of_arguments(root, arguments)
         elif text is None:
             self.start = self.value_starts.beginning((root,))
         else:
-            self.start = self.value_starts.beginning_of_text(root)
+            self.start = self.value_starts.beginning_of_text((root,))
             self.is_empty = bool((self.tables.rows[self.start] == DEAD).all())
+
+    def _beginning_of_arguments(self, root: int, arguments: Arguments) -> int:
+        """Return the control at the start of an object whose members are written as arguments."""
+        tables = self.tables
+        self.arguments = frames = ArgumentFrames(arguments, self.structure, tables, self.value_starts)
+        state = self.containers.open_object((self.context.typed(root, "object"),))
+        self._outermost = self._cell(OpenContainer(state, is_outermost=True))
+        row = dead_row()
+        # Why read again: the cell is pushed first.
+        entry = action_entry(tables.action(again=True, reaction=Reaction(0, self._outermost, frames.first)))
+        row[list(begins_arguments(arguments))] = entry
+        row[tables.rows[frames.first] == DEAD] = DEAD
+        return tables.control(row)
 
     @property
     def n_bytes(self) -> int:
@@ -212,6 +239,10 @@ class SchemaMachine:
                 self.value_starts.is_in_string,
                 self.value_starts.valuation_of,
                 self.value_starts.without_numbers.__contains__,
+                self._passing_cell,
+                self.value_starts.closing_text,
+                self.arguments,
+                (self.start, self._outermost),
             )
         )
 
@@ -224,6 +255,12 @@ class SchemaMachine:
     def after(self, cell: int) -> int:
         """Return the control that follows the value on a cell made by `below`."""
         return self._ends[cell].goes_to
+
+    def _passing_cell(self) -> int:
+        if self._passing < 0:
+            self._passing = self.tables.cell()
+            self._cells[self._passing] = None
+        return self._passing
 
     def _lowest(self, end: Reaction) -> int:
         cell = self.tables.cell()
@@ -260,12 +297,20 @@ class SchemaMachine:
             content.is_named,
             state.table,
             state.others,
+            content.is_outermost,
         )
         found = self._shared.get(position)
         if found is None:
-            reactions = {action: self._reaction(action, cell) for action in self.structure.of_objects}
+            reactions = {action: self._reaction(action, cell) for action in self._actions_of(content)}
             found = self._shared[position] = self.tables.shared(reactions)
         self.tables.set_reactions(cell, found)
+
+    def _actions_of(self, content: OpenContainer) -> tuple[int, ...]:
+        structure = self.structure
+        if not content.is_outermost:
+            return structure.of_objects
+        assert self.arguments is not None
+        return structure.value_done, structure.close_object, self.arguments.key_start, *self.arguments.choices
 
     def compute_allowed(self, cell: int) -> None:
         """Compute the key labels that a cell allows."""
@@ -320,6 +365,8 @@ class SchemaMachine:
         if action == self.value_starts.unsure:
             return DEFERRED
         valuation = self.value_starts.valuation_of.get(action)
+        if content is None and valuation is not None and cell == self._passing:
+            return Reaction(1, -1, self.value_starts.closing_text(valuation))
         if content is None:
             return self._ends[cell] if valuation is not None else None
         if valuation is not None:
@@ -335,6 +382,17 @@ class SchemaMachine:
             if action == structure.close_empty:
                 return None if content.empty < 0 else Reaction(1, -1, self.value_starts.done(content.empty))
             return self._next_item(content, state) if action == structure.comma else None
+        if content.is_outermost:
+            assert self.arguments is not None
+            is_member, control = self.arguments.choices.get(action, (False, -1))
+            if is_member and not content.is_named:
+                return DEFERRED
+            if control >= 0:
+                holds = self._may_continue(cell) if is_member else state.at_close() is not None
+                return Reaction(0, -1, control) if holds else None
+            if action == self.arguments.key_start:
+                start = self.keys.start(state.table, state.others, is_outermost=True)
+                return Reaction(0, -1, start) if self._may_continue(cell) else None
         if action == structure.key_start:
             return Reaction(0, -1, self.keys.start(state.table, state.others)) if self._may_continue(cell) else None
         if action == structure.comma:
@@ -353,8 +411,16 @@ class SchemaMachine:
         query, state = after
         is_other = self.context.key_table(before.table).labels[label][0] == OTHER
         opened = OpenContainer(
-            state, query[1:], HAS_BEGUN, content.is_known, is_named=not (is_other and state.remembers())
+            state,
+            query[1:],
+            HAS_BEGUN,
+            content.is_known,
+            is_named=not (is_other and state.remembers()),
+            is_outermost=content.is_outermost,
         )
+        if content.is_outermost:
+            assert self.arguments is not None
+            return Reaction(1, self._cell(opened), self.arguments.after_name(query))
         return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
 
     def _next_item(self, content: OpenContainer, before: ArrayState) -> Reaction | None:
@@ -375,15 +441,20 @@ class SchemaMachine:
         """Return the reaction of an open object or array to the end of its pending value."""
         is_array = isinstance(content.state, ArrayState)
         goes_to = self.structure.array_done if is_array else self.structure.object_done
+        entered = self.structure.entered
+        if content.is_outermost:
+            assert self.arguments is not None
+            goes_to, entered = self.arguments.following, _entered
         if not content.is_known:
             return DEFERRED
         if not content.observed and not (is_array and content.state.remembers()):
-            return self.structure.entered(goes_to)
+            return entered(goes_to)
         state = content.state.with_valuation(content.observed, valuation)
         if state is None:
             return None
-        cell = self._cell(OpenContainer(state, is_known=not (is_array and state.remembers())))
-        return self.structure.entered(goes_to, 1, cell)
+        is_known = not (is_array and state.remembers())
+        cell = self._cell(OpenContainer(state, is_known=is_known, is_outermost=content.is_outermost))
+        return entered(goes_to, 1, cell)
 
     def _after_name(self, action: int, cell: int, data: bytes) -> Reaction | None:
         """Return the reaction of an object that counts its members, given the bytes of the key."""
@@ -393,7 +464,7 @@ class SchemaMachine:
         after = self._cells[reaction.pushes]
         if after is None or after.is_named:
             return reaction
-        named = after._replace(state=after.state.with_last(self._name(data)), is_named=True)
+        named = after._replace(state=after.state.with_last(self._name(after, data)), is_named=True)
         return reaction._replace(pushes=self._cell(named))
 
     def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
@@ -407,9 +478,11 @@ class SchemaMachine:
         found = self._recorded[key] = self._after_bytes(action, cell, data)
         return found
 
-    def distinctness_key(self, cell: int, data: bytes) -> tuple[bool, str]:  # noqa: ARG002 - the protocol's signature
+    def distinctness_key(self, cell: int, data: bytes) -> tuple[bool, str]:
         """Return whether the key has a single spelling, and its name; later keys are compared by both."""
-        name = self._name(data)
+        content = self._cells[cell]
+        assert content is not None
+        name = self._name(content, data)
         return self.context.has_one_body((name,)), name
 
     def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
@@ -426,10 +499,29 @@ class SchemaMachine:
             return None
         return self.structure.entered(self.structure.array_done, 1, self._cell(OpenContainer(state.with_last(item))))
 
-    def _name(self, data: bytes) -> str:
-        """Return the name that a key spells. ``data`` may begin with what precedes the key."""
+    def _name(self, content: OpenContainer, data: bytes) -> str:
+        """Return the name that a key of an object spells. ``data`` may begin with what precedes the key."""
+        if content.is_outermost:
+            assert self.arguments is not None
+            return self.arguments.name_at_end(data[:-1])
         if not self.structure.has_quoted_names:
             return data.lstrip(b"{,")[:-1].decode()
         name = parse_json(data[data.index(b'"') :])
         assert isinstance(name, str)
         return name
+
+
+def _entered(control: int, pops: int = 0, pushes: int = -1) -> Reaction:
+    """Return the reaction that enters a position without whitespace before it."""
+    return Reaction(pops, pushes, control)
+
+
+def _of_arguments(formulas: Formulas, root: int, arguments: Arguments) -> int:
+    """Return the objects of a formula whose names, and strings of a notation without quotes, can be written."""
+    atom, notation = formulas.atom, arguments.notation
+    names = atom(("string", atom(("pattern", arguments.names))))
+    parts = [root, atom(("type", "object")), atom(("object", atom(("propertyNames", names))))]
+    if notation is not None:
+        texts = atom(("string", atom(("without", (notation.closing, *notation.reserved)))))
+        parts.append(atom(("object", atom(("properties", (), (), texts)))))
+    return formulas.conjunction(parts)

@@ -38,11 +38,24 @@ _SHORT = 32
 
 
 class TextStart(NamedTuple):
-    """A control at which a value in a notation may begin, without being in the frame of its texts."""
+    """A control at which a value in a notation may begin, without being in the frame of its texts.
 
+    Attributes
+    ----------
+    query : ValueQuery
+    registers : (int, int)
+    wanted : tuple of int
+        The formulas of its texts; empty if there are none, so that the value is JSON.
+    counts : CountedStrings or None
+    nested : int
+        The control at which an array or object begins, or any value of which there are no texts; -1 if there is none.
+    """
+
+    query: ValueQuery
     registers: tuple[int, int]
     wanted: tuple[int, ...]
     counts: CountedStrings | None
+    nested: int
 
 
 @dataclass(slots=True, eq=False)
@@ -85,10 +98,10 @@ class ValueStarts:
         Maps an open object or array to its cell.
     every_prefix_is_inexhaustible : callable
         Given a type and a formula over its atoms, whether every prefix has more continuations than any text has items.
-    below : callable
-        Maps the control that follows a value to the cell below it.
+    passing : callable
+        The cell below a value that a closing text follows, to which the valuation is passed on.
     text_context : SchemaContext, optional
-        Context with the notation of a whole value without opening text.
+        Context with the notation of a whole value, or of arguments, without opening text.
 
     Attributes
     ----------
@@ -114,11 +127,11 @@ class ValueStarts:
         containers: Containers,
         open_cell: Callable[[OpenContainer], int],
         every_prefix_is_inexhaustible: Callable[[str, int], bool],
-        below: Callable[[int], int],
+        passing: Callable[[], int],
         text_context: SchemaContext | None = None,
     ) -> None:
         self.structure = structure
-        self.text_context, self._below = text_context, below
+        self.text_context, self._passing = text_context, passing
         self.tables = tables
         self.context: SchemaContext = containers.context
         self.containers = containers
@@ -149,7 +162,9 @@ class ValueStarts:
             ("number", (formula,), None): first for formula, first in numbers if first >= 0
         }
         self.text_starts: dict[int, TextStart] = {}
+        self._texts: dict[tuple[ValueQuery, bool], int] = {}
         self.closings: dict[int, bytes] = {}
+        self._closing_of: dict[int, int] = {}
         # By formula.
         self._entries_without: dict[int, int | None] = {}
         self.without_strings = Exclusions(tables, is_number=False)
@@ -219,11 +234,19 @@ class ValueStarts:
         self.start_of[first] = start
         return first
 
-    def beginning_of_text(self, root: int) -> int:
+    def beginning_of_text(self, query: ValueQuery, *, has_texts: bool = True) -> int:
         """Return the control at the start of a value in the notation of `text_context`; its closing text follows every value.
 
-        A text is read as an array or object if it begins with a bracket of one that the type allows.
+        A text is read as an array or object if it begins with a bracket of one that the type allows. ``has_texts``: whether strings and
+        single other values are texts of the notation; if not, every value is JSON.
         """
+        found = self._texts.get((query, has_texts))
+        if found is None:
+            make = self._beginning_of_text if has_texts else self._beginning_before_closing
+            found = self._texts[query, has_texts] = make(query)
+        return found
+
+    def _beginning_of_text(self, query: ValueQuery) -> int:
         context, tables = self.text_context, self.tables
         assert context is not None
         assert context.notation is not None
@@ -231,34 +254,71 @@ class ValueStarts:
             () if context.notation.part == "strings" else ("array", "object")
         )
         can_be, can_close = self.containers.satisfiability.can_be, context.can_spell(context.notation.closing.encode())
-        nested = [kind for kind in kinds if can_close and can_be(kind, self.context.typed(root, kind))]
+        nested = [kind for kind in kinds if can_close and can_be(kind, self.context.typed(query[0], kind))]
         brackets = "".join(BEGINS[kind].decode() for kind in nested)
-        wanted = (context.text_formula(root, brackets),)
+        wanted = context.text_formulas(query, brackets)
         counted = context.counted(wanted)
-        first = self._frame("text", wanted if counted is None else counted.key, counted)
+        key = wanted if counted is None else counted.key
+        first = self._frame("text", key, counted)
         registers = KEPT if counted is None else counted.registers
         if not nested and registers == KEPT:
             return first
         row = tables.rows[first].copy()
         if registers != KEPT:
             row[row != DEAD] = action_entry(tables.action(again=True, reaction=Reaction(0, -1, first, registers)))
-        if nested:
-            # Why read again: one cell is pushed for the closing text, and one for the array or object.
-            reaction = Reaction(0, self._below(self._closing_text(context.notation.closing)), self.beginning((root,)))
-            row[[BEGINS[kind][0] for kind in nested]] = action_entry(tables.action(again=True, reaction=reaction))
+        inner = self._nested(query, row, b"".join(BEGINS[kind] for kind in nested)) if nested else -1
         control = tables.control(row)
-        self.text_starts[control] = TextStart(registers, wanted if counted is None else counted.key, counted)
+        self.text_starts[control] = TextStart(query, registers, key, counted, inner)
         return control
 
-    def _closing_text(self, closing: str) -> int:
-        """Return the control at which the closing text after an array or object begins; the value ends behind it."""
-        data, entry = closing.encode(), self.done(0)
-        for at in reversed(range(len(data))):
-            row = dead_row()
-            row[data[at]] = entry
-            entry = self.tables.control(row)
-            self.closings[entry] = data[at:]
-        return entry
+    def copy_of(self, control: int, query: ValueQuery) -> int:
+        """Return another control at the start of the texts of a frame."""
+        _, wanted, counts = next(key for key, first in self.frames.items() if first == control)
+        copy = self.tables.control(self.tables.rows[control])
+        self.tables.info[copy] = self.tables.info[control]
+        self.text_starts[copy] = TextStart(query, KEPT, wanted, counts, -1)
+        return copy
+
+    def _beginning_before_closing(self, query: ValueQuery) -> int:
+        row = dead_row()
+        letters = np.flatnonzero(self._start(query).row != DEAD).astype(np.uint8).tobytes()
+        inner = self._nested(query, row, letters)
+        control = self.tables.control(row)
+        self.text_starts[control] = TextStart(query, KEPT, (), None, inner)
+        return control
+
+    def _nested(self, query: ValueQuery, row: Int32Array, letters: bytes) -> int:
+        """Enter a JSON value and its closing text in a row at the bytes that begin it; return the control where it begins."""
+        inner = self.beginning(query)
+        # Why read again: one cell is pushed for the closing text, and one for the array or object.
+        entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, self._passing(), inner)))
+        row[list(letters)] = entry
+        return inner
+
+    def closing_text(self, valuation: int) -> int:
+        """Return the control at which the closing text after a JSON value begins; the value ends behind it."""
+        found = self._closing_of.get(valuation)
+        if found is None:
+            assert self.text_context is not None
+            assert self.text_context.notation is not None
+            data, found = self.text_context.notation.closing.encode(), self.done(valuation)
+            for at in reversed(range(len(data))):
+                row = dead_row()
+                row[data[at]] = found
+                found = self.tables.control(row)
+                self.closings[found] = data[at:]
+            self._closing_of[valuation] = found
+        return found
+
+    def is_string(self, query: ValueQuery, text: str) -> bool:
+        """Return whether a text of a value in the notation of `text_context`, without its closing text, is a string."""
+        if text[:1] in ("[", "{"):
+            kind: Literal["array", "object"] = "array" if text[0] == "[" else "object"
+            return not self.containers.satisfiability.can_be(kind, self.context.typed(query[0], kind))
+        if text in ("true", "false", "null"):
+            return self.context.typed(query[0], text) != TRUE
+        number = self.context.typed(query[0], "number")
+        return number == FALSE or not self.context.leaf("number", (number,)).automaton.accepts(text)
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""

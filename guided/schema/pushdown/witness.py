@@ -84,6 +84,8 @@ class Witness:
     def targets(self, cell: int, own: TargetValuations) -> TargetValuations:
         """Return the targets for the pending value of a cell, given the targets for the cell itself."""
         content = self._parts.contents[cell]
+        if cell == self._parts.passing():
+            return own
         if content is None or not content.observed:
             return _ANY
         found = self._targets.get((cell, own))
@@ -119,7 +121,16 @@ class Witness:
             return self._in_leaf(control, frame, cell, own, needed)
         text = parts.text_starts.get(control)
         if text is not None:
-            return self._of_text(control, text)
+            return self._of_text(control, text, cell, own)
+        if parts.arguments is not None:
+            if control == parts.outermost[0]:
+                return self._before_argument(parts.arguments.first, parts.outermost[1], own)
+            if parts.arguments.is_before_name(control):
+                return self._before_argument(control, cell, own)
+            between = parts.arguments.before_value(control)
+            if between:
+                targets = self.targets(cell, own)
+                return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
         fixed = parts.closings.get(control) or parts.openings.get(control)
         if fixed is not None:
             return fixed
@@ -135,6 +146,20 @@ class Witness:
         if query is not None:
             return self._of_value(control, query, cell, own)
         return self._at_punctuation(control, cell, own) or self._frame_paths.near_end(control, 0)
+
+    def _before_argument(self, control: int, cell: int, own: TargetValuations) -> bytes:
+        """Return bytes before the name of an argument or the end of all, or of the name."""
+        arguments, content = self._parts.arguments, self._parts.contents[cell]
+        assert arguments is not None
+        assert content is not None
+        assert not isinstance(content.state, ArrayState)
+        path, end = (arguments.path(control, is_end=is_end) for is_end in (False, True))
+        if end is not None and (path is None or self._step(cell, own) == CLOSE):
+            return end
+        if path:
+            return path
+        start = self._parts.keys.start(content.state.table, content.state.others, is_outermost=True)
+        return self._in_key(start, content, own)
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
         row = self._parts.tables.rows[control]
@@ -236,7 +261,7 @@ class Witness:
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
         content = self._parts.contents[cell]
-        if content is None or self._parts.tables.rows.item(control, COMMA) > ACTION:
+        if content is None or content.is_outermost or self._parts.tables.rows.item(control, COMMA) > ACTION:
             return None
         state = content.state
         # Why not while the object counts undeclared names: then its stack cell records the current key.
@@ -325,16 +350,22 @@ class Witness:
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
         return self._frame_paths.down(leaf, 0, (target,))[0]
 
-    def _of_text(self, control: int, text: TextStart) -> bytes:
-        """Return the beginning of a whole value in a notation: a text, if there is any."""
+    def _of_text(self, control: int, text: TextStart, cell: int, own: TargetValuations) -> bytes:
+        """Return the beginning of a value in a notation: a text, if there is any that satisfies the targets."""
         parts = self._parts
-        leaf = parts.leaf("text", text.wanted)
-        if leaf.automaton.is_empty():
-            row = parts.tables.rows[control]
-            return next(BEGINS[kind] for kind in ("array", "object") if row[BEGINS[kind][0]] != DEAD)
+        if not text.wanted:
+            return self._of_value(text.nested, text.query, cell, own)
+        leaf, targets, kind, target = parts.leaf("text", text.wanted), self.targets(cell, own), "string", _ANY[0]
+        if len(text.query) > 1:
+            _, formula, target = self._cost_of_value(text.query, targets)
+            kind = self._shortest.kind(formula)
+        row = parts.tables.rows[control]
+        if leaf.automaton.is_empty() or (kind in CLOSING and row[BEGINS[kind][0]] != DEAD):
+            kinds = (kind, "array", "object")
+            return next(BEGINS[one] for one in kinds if one in CLOSING and row[BEGINS[one][0]] != DEAD)
         if text.counts is not None:
-            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], _ANY, parts.end_of("text"))
-        return self._frame_paths.down(leaf, 0, _ANY)[0] + parts.end_of("text")
+            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, parts.end_of("text"))
+        return self._frame_paths.down(leaf, 0, (target,))[0] + parts.end_of("text")
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first
@@ -349,13 +380,20 @@ class Witness:
         """Return the byte that ends a number: the next byte of the surrounding object or array."""
         content = self._parts.contents[cell]
         if content is None:
-            return b""
+            passing = cell == self._parts.passing()
+            return self._parts.closings[self._parts.closing_text(valuation)] if passing else b""
         state = content.state
         if content.observed:
             reported = state.with_valuation(content.observed, valuation)
             if reported is None:
                 raise too_few_values()
             state = reported
+        if content.is_outermost:
+            arguments = self._parts.arguments
+            assert arguments is not None
+            found = arguments.path(arguments.following, is_end=self._step_of(state, own) == CLOSE)
+            assert found, "a text follows a value"
+            return found
         return self._onward(state, self._step_of(state, own))
 
     def _in_key(self, control: int, content: OpenContainer, own: TargetValuations) -> bytes:
@@ -365,7 +403,7 @@ class Witness:
         if step != CLOSE:
             rest = self._frame_paths.key_rest(control, state, step)
             if rest is not None:
-                return rest + self._after_name if self._is_tight else rest
+                return rest + self._after_name if self._is_tight and not content.is_outermost else rest
         found: list[tuple[int, int, bytes]] = []
         for label in self._frame_paths.open_labels(control, state):
             rest = self._frame_paths.key_rest(control, state, label)

@@ -12,7 +12,7 @@ With an opening text, strings at any depth are written so, and names of members 
 Without one, only a whole value is, and JSON is within arrays and objects. A string may then look like another value, and begin like an
 array or object. So
 
-- a text that spells a number, ``true``, ``false`` or ``null`` *of the type* is this value, not a string (`SchemaContext.text_formula`);
+- a text that spells a number, ``true``, ``false`` or ``null`` *of the type* is this value, not a string (`SchemaContext.text_formulas`);
 - a text that begins with ``[`` is an array if the type has arrays, and one that begins with ``{`` is an object if it has objects.
 """
 

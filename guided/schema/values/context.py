@@ -16,7 +16,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.formula.atoms import TYPES, JsonOptions, Notation
+from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
@@ -32,7 +32,7 @@ from guided.schema.strings.measure import measure_of
 from guided.schema.strings.notation import is_name, texts_of
 from guided.schema.strings.overlay import canonical_body, has_one_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
-from guided.schema.values.keys import key_automaton
+from guided.schema.values.keys import KeyLabel, key_automaton, unquoted
 from guided.schema.values.quick_satisfiable import (
     has_common_text,
     listed,
@@ -312,22 +312,34 @@ class SchemaContext:
         texts = without_surrogates(dict.fromkeys(values))
         return [canonical_body(text) for text in texts] if self.has_one_body(texts) else None
 
-    def text_formula(self, root: int, brackets: str) -> int:
-        """Return the texts of a value that is a string or another value without members, as a formula over the atoms of strings.
+    def text_formulas(self, query: Sequence[int], brackets: str) -> tuple[int, ...]:
+        """Return the texts of values that are strings or other values without members, as formulas over the atoms of strings.
 
+        The first formula of the query says what a text may be, and so which texts are read as other values; the others are observed.
         ``brackets``: those that begin arrays and objects instead, where there are such values. See `guided.schema.strings.notation`.
         """
         assert self.notation is not None
-        formulas, strings = self.formulas, self.typed(root, "string")
-        if self.notation.part == "strings" or strings == FALSE:
-            return strings
-        is_any = strings == self.typed(TRUE, "string")
+        formulas = self.formulas
+        must, *observed = (self.typed(formula, "string") for formula in query)
+        if self.notation.part == "strings":
+            return must, *observed
+        is_any = must == self.typed(TRUE, "string")
         if brackets:
-            strings = formulas.conjunction((strings, formulas.atom(("beside", tuple(brackets)))))
-        if is_any:
+            must = formulas.conjunction((must, formulas.atom(("beside", tuple(brackets)))))
+        if is_any and not observed:
             # A text of any other value is that of a string, too.
-            return strings
-        return formulas.disjunction((strings, self.others_formula(root)))
+            return (must,)
+        others = self.others_formula(query[0])
+        strings = formulas.negation(others)
+        return formulas.disjunction((must, others)), *(
+            formulas.disjunction(
+                (
+                    formulas.conjunction((strings, one)),
+                    formulas.conjunction((others, self.others_formula(formula))),
+                )
+            )
+            for one, formula in zip(observed, query[1:], strict=True)
+        )
 
     def others_formula(self, root: int) -> int:
         """Return the texts of numbers, ``true``, ``false`` and ``null`` that a formula of a value allows, as a formula of strings."""
@@ -575,6 +587,20 @@ class SchemaContext:
     def key_automaton(self, number: int) -> Automaton | None:
         """Return the automaton of a table's keys; None if the table has no patterns and `spellings` holds its names instead."""
         return self._automata[number]
+
+    def argument_names(self, number: int, arguments: Arguments) -> Automaton:
+        """Return the automaton of a table's keys where they are names of arguments, with the labels of the table."""
+        table = self._tables[number]
+        written = self.formulas.atom(("pattern", arguments.names))
+        leaf = unquoted(
+            table.names, table.patterns, written, arguments.end, self.formulas, self.options, self.limits
+        )  # fmt: skip
+        found, numbers = leaf.automaton, {KeyLabel(*label): i for i, label in enumerate(table.labels)}
+        label_of = np.array([numbers.get(vector, -1) for vector in leaf.vectors], np.int32)[found.labels]
+        accepting = found.accepting & (label_of >= 0)
+        return Automaton.from_canonical(found.table, found.classes, accepting, np.where(accepting, label_of, 0)).within(
+            self.alphabet
+        )
 
     def spellings(self, number: int) -> tuple[tuple[bytes, ...], ...]:
         """Return the spellings of each name of a table that has no automaton."""

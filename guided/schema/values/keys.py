@@ -27,7 +27,7 @@ from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.overlay import Overlay, has_one_body, overlay
 from guided.schema.strings.spelling import SPELLINGS
 
-__all__ = ["OTHER", "KeyLabel", "KeyLeaf", "key_automaton"]
+__all__ = ["OTHER", "KeyLabel", "KeyLeaf", "key_automaton", "unquoted"]
 
 # The name index of undeclared keys.
 OTHER = -1
@@ -103,7 +103,8 @@ def _made(
     names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
 ) -> KeyLeaf:
     if options.notation is not None:
-        return _without_quotes(names, patterns, formulas, options, limits)
+        written = formulas.conjunction(map(formulas.atom, NAMES))
+        return unquoted(names, patterns, written, AFTER_NAME, formulas, options, limits)
     base = string_automaton(formulas, (TRUE, *patterns), options, limits)
     start, vectors = (base.automaton, [_PLAIN]) if not patterns else _relabelled(base)
     numbers: Sequence[int] = range(len(names))
@@ -122,12 +123,18 @@ def _made(
     return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
 
 
-def _without_quotes(
-    names: Sequence[str], patterns: Sequence[int], formulas: Formulas, options: JsonOptions, limits: Limits
+def unquoted(
+    names: Sequence[str],
+    patterns: Sequence[int],
+    written: int,
+    end: str,
+    formulas: Formulas,
+    options: JsonOptions,
+    limits: Limits,
 ) -> KeyLeaf:
+    """Build the automaton of keys without quotes that satisfy the formula ``written``; the character ``end`` follows them."""
     declared = [formulas.atom(("strings", (name,))) for name in names]
-    written = formulas.conjunction(map(formulas.atom, NAMES))
-    base = string_automaton(formulas, (written, *declared, *patterns), options, limits, Notation("", AFTER_NAME))
+    base = string_automaton(formulas, (written, *declared, *patterns), options, limits, Notation("", end))
     found, numbers = base.automaton, {_PLAIN: 0}
     labels = np.zeros(found.n_states, np.int32)
     for label in np.unique(found.labels[found.accepting]).tolist():

@@ -1,0 +1,245 @@
+"""The texts around the members of the outermost object, where these are written as arguments.
+
+Such an object is a cell like any other: only the texts that lead to its actions differ (`guided.schema.formula.atoms.Arguments`). Before
+each name, the texts before a name and the end of the object are read together, as a product of two automata. Where they part, an action
+asks the cell whether another member may come, or whether the object may end. The byte that begins a name is read again, as the name may
+follow optional blanks. Behind a name, the texts before a string and before another value are read together in the same way.
+
+Complexity: one row per byte of the texts, once for each machine and for each query of a value.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
+from guided.automata.pushdown import PushdownTables, action_entry
+from guided.errors import VocabularyError
+from guided.patterns.parse import parse
+from guided.schema.formula.atoms import Arguments
+from guided.schema.formula.formulas import FALSE
+from guided.schema.formula.queries import ValueQuery
+from guided.schema.pushdown.layout import dead_row
+from guided.schema.pushdown.nearest import path_down
+from guided.schema.pushdown.structure import Structure
+from guided.schema.pushdown.value_starts import ValueStarts
+
+__all__ = ["ArgumentFrames", "after_arguments", "begins_arguments"]
+
+# The states of some automata that read a text together; DEAD where it is none of one.
+_State: TypeAlias = tuple[int, ...]
+_NO_NAME = frozenset(b' \t\n\r"<>\\')
+
+
+@lru_cache(maxsize=256)
+def _automaton(source: str) -> Automaton:
+    return from_tree(parse(source))
+
+
+def begins_arguments(arguments: Arguments) -> bytes:
+    """Return the bytes that an object may begin with."""
+    return _firsts(arguments.first, arguments.close_first)
+
+
+def after_arguments(arguments: Arguments) -> bytes:
+    """Return the bytes that may follow a number."""
+    if arguments.notation is not None:
+        return arguments.notation.closing.encode()[:1]
+    return _firsts(arguments.following, arguments.close)
+
+
+def _firsts(key: str, close: str) -> bytes:
+    before, end = _automaton(key), _automaton(close)
+    is_first = (before.by_byte()[0] >= 0) | (end.by_byte()[0] >= 0)
+    if before.accepting[0]:
+        is_first |= _begins_name()
+    return np.flatnonzero(is_first).astype(np.uint8).tobytes()
+
+
+def _begins_name() -> BoolArray:
+    found: BoolArray = np.ones(256, np.bool_)
+    found[[*range(0x21), *_NO_NAME, 0x7F]] = False
+    return found
+
+
+class ArgumentFrames:
+    """The controls of one machine around the arguments and between their names and values.
+
+    Parameters
+    ----------
+    arguments : Arguments
+    structure, tables, value_starts
+        Those of the machine.
+
+    Attributes
+    ----------
+    first, following : int
+        Controls before the first argument and after a value.
+    key_start : int
+        Action at the byte that begins a name.
+    choices : dict of int to (bool, int)
+        Each action where texts part: whether a member comes next, instead of the end, and the control that follows.
+    values : dict of int to (ValueQuery, str)
+        Each control at which a value begins: its query, and whether it is a "text", a "string" or "json".
+
+    Raises
+    ------
+    VocabularyError
+        Texts need bytes that the alphabet lacks.
+    """
+
+    def __init__(
+        self, arguments: Arguments, structure: Structure, tables: PushdownTables, value_starts: ValueStarts
+    ) -> None:
+        self._arguments, self._structure, self._tables = arguments, structure, tables
+        self._value_starts = value_starts
+        self.key_start = tables.action(again=True)
+        self.choices: dict[int, tuple[bool, int]] = {}
+        self.values: dict[int, tuple[ValueQuery, str]] = {}
+        # The texts before a name and the end, and their states at each control before a name.
+        self._places: dict[int, tuple[tuple[Automaton, Automaton], _State]] = {}
+        # The rest of the texts behind a name, with the query of the value after each.
+        self._between: dict[int, list[tuple[bytes, ValueQuery]]] = {}
+        self._after_name: dict[ValueQuery, int] = {}
+        self._is_name = _begins_name() & structure.alphabet
+        self._is_name[ord(arguments.end)] = False
+        self.first = self._position(arguments.first, arguments.close_first)
+        self.following = self._position(arguments.following, arguments.close)
+
+    def _spelled(self, source: str) -> Automaton:
+        found = _automaton(source)
+        spelled = found.within(self._structure.alphabet)
+        if spelled.is_empty() and not found.is_empty():
+            raise VocabularyError("the texts around arguments need a byte that the vocabulary cannot encode")
+        return spelled
+
+    def _position(self, key: str, close: str) -> int:
+        """Add the controls before a name or the end; return the first."""
+        automata = self._spelled(key), self._spelled(close)
+        close_object = action_entry(self._structure.close_object)
+        controls, rows = self._product(
+            automata, lambda state: close_object if state[1] >= 0 and automata[1].accepting[state[1]] else None
+        )
+        state_of = {control: state for state, control in controls.items()}
+        for (before, end), row in zip(controls, rows, strict=True):
+            for byte in np.flatnonzero(row >= 0).tolist():
+                after = state_of[row.item(byte)]
+                if min(before, end) >= 0 > min(after):
+                    row[byte] = self._choice(after[0] >= 0, row.item(byte))
+            if before >= 0 and automata[0].accepting[before]:
+                row[self._is_name & (row == DEAD)] = action_entry(self.key_start)
+        self._places.update({control: (automata, state) for state, control in controls.items()})
+        return self._tables.controls(rows)
+
+    def _choice(self, is_member: bool, control: int) -> int:
+        action = self._tables.action()
+        self.choices[action] = is_member, control
+        return action_entry(action)
+
+    def after_name(self, query: ValueQuery) -> int:
+        """Return the control behind the character that ends a name, before a value."""
+        found = self._after_name.get(query)
+        if found is None:
+            found = self._after_name[query] = self._before_value(query)
+        return found
+
+    def _before_value(self, query: ValueQuery) -> int:
+        arguments = self._arguments
+        ways = {"json": arguments.between, "string": arguments.between_text}
+        if not arguments.marks_strings:
+            ways = {"json" if arguments.notation is None else "text": arguments.between}
+        found = [
+            (self._spelled(source), way)
+            for kind, source in ways.items()
+            if (way := self._value(query, kind)) is not None
+        ]
+        automata = tuple(automaton for automaton, _ in found)
+
+        def end_of(state: _State) -> int | None:
+            ends = zip(automata, state, found, strict=True)
+            return next((way[0] for automaton, one, (_, way) in ends if one >= 0 and automaton.accepting[one]), None)
+
+        start = (0,) * len(found)
+        ended = end_of(start)
+        if ended is not None:
+            return ended
+        controls, rows = self._product(automata, end_of)
+        for state, control in controls.items():
+            self._between[control] = [
+                (path_down(automaton, automaton.distances(), one)[0], way[1])
+                for (automaton, way), one in zip(found, state, strict=True)
+                if one >= 0
+            ]
+        return self._tables.controls(rows)
+
+    def _product(
+        self, automata: Sequence[Automaton], end_of: Callable[[_State], int | None]
+    ) -> tuple[dict[_State, int], Int32Array]:
+        """Return the states that texts lead to, with the control that each will have, and the rows of these controls.
+
+        ``end_of``: the entry of a state in which a text ends, None for others.
+        """
+        tables = [automaton.by_byte() for automaton in automata]
+        nothing, first = np.full(256, DEAD, np.int32), self._tables.n_controls
+        controls, rows = {(0,) * len(automata): first}, list[Int32Array]()
+        for state in (todo := list(controls)):
+            onward = np.array(
+                [table[one] if one >= 0 else nothing for table, one in zip(tables, state, strict=True)], np.int32
+            )
+            row = dead_row()
+            for byte in np.flatnonzero((onward >= 0).any(axis=0)).tolist():
+                after = tuple(onward[:, byte].tolist())
+                end = end_of(after)
+                if end is None and after not in controls:
+                    controls[after] = first + len(todo)
+                    todo.append(after)
+                row[byte] = controls[after] if end is None else end
+            rows.append(row)
+        return controls, np.array(rows)
+
+    def _value(self, query: ValueQuery, kind: str) -> tuple[int, ValueQuery] | None:
+        """Return the control at which a value begins, and its query; None if there is no such value."""
+        arguments, starts, formulas = self._arguments, self._value_starts, self._value_starts.formulas
+        if arguments.marks_strings:
+            is_string = formulas.atom(("type", "string"))
+            must = formulas.conjunction((query[0], is_string if kind == "string" else formulas.negation(is_string)))
+            query = must, *query[1:]
+            if must == FALSE or not starts.containers.satisfiability.is_satisfiable(must):
+                return None
+        if arguments.notation is None:
+            control = starts.beginning(query)
+            kind = "json"
+        else:
+            control = starts.beginning_of_text(query, has_texts=kind != "json")
+            if control in self.values:
+                # Other values have the same texts.
+                control = starts.copy_of(control, query)
+        self.values[control] = query, kind
+        return control, query
+
+    def name_at_end(self, data: bytes) -> str:
+        """Return the name at the end of some bytes, an undeclared one."""
+        found = re.search(self._arguments.names.removeprefix("^"), data.decode(errors="ignore"))
+        assert found is not None, "the key is a name that can be written"
+        return found[0]
+
+    # Completions
+
+    def is_before_name(self, control: int) -> bool:
+        """Return whether a control is before a name or the end."""
+        return control in self._places
+
+    def path(self, control: int, *, is_end: bool) -> bytes | None:
+        """Return the shortest bytes from a control before a name to the name, or to the end; None if there are none."""
+        automata, states = self._places[control]
+        automaton, state = automata[is_end], states[is_end]
+        return None if state < 0 else path_down(automaton, automaton.distances(), state)[0]
+
+    def before_value(self, control: int) -> list[tuple[bytes, ValueQuery]]:
+        """Return the texts from a control behind a name to a value, each with the value's query; empty for other controls."""
+        return self._between.get(control, [])

@@ -1,0 +1,188 @@
+"""Keywords about several arguments, and undeclared ones, where a format writes arguments one by one: against JSON and each byte alone."""
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from guided.calls.formats.files import format_named, format_names
+from guided.calls.formats.format import Format
+from guided.calls.parse import CallParser, parse_text
+from guided.calls.reads import ArgumentRead, Call
+from guided.calls.rendering import render_calls
+from guided.calls.spec import Tools
+from guided.engine.templates import Template
+from guided.errors import SchemaError, StateEvicted
+from guided.limits import Limits
+from tests.calls.languages import Language
+from tests.calls.test_notations import check_walk
+from tests.profiles import examples
+
+FORMATS = [name for name in format_names() if not format_named(name).is_json and name != "anthropic-legacy"]
+NAMES = ["a", "b", "c", "z", "zz"]
+VALUES: list[Any] = ["x", "5", 5, 1.5, None, True, [], ["q"], [1], {"k": "v"}, "", "[1]", "é\n"]
+LEAVES: st.SearchStrategy[Any] = st.sampled_from([
+    {}, {"type": "string"}, {"type": "integer"}, {"type": ["string", "integer"]}, {"enum": ["x", 5, None]}, {"const": "5"},
+    {"type": "array", "items": {"type": "string"}}, {"type": ["array", "string"]}, {"type": "boolean"}, {"type": "object"},
+    {"minLength": 1},
+    {"type": "string", "maxLength": 1}, {"minimum": 2}, {"type": ["null", "string"], "pattern": "^x?$"}, False,
+])  # fmt: skip
+PROPERTIES = st.dictionaries(st.sampled_from(NAMES[:3]), LEAVES, min_size=1, max_size=3)
+PARTS = st.recursive(
+    st.one_of(
+        st.sampled_from(NAMES[:2]).map(lambda name: {"required": [name]}),
+        PROPERTIES.map(lambda found: {"properties": found}),
+        st.tuples(PROPERTIES, st.sampled_from(NAMES[:2])).map(
+            lambda found: {"properties": found[0], "required": [found[1]]}
+        ),
+        st.integers(0, 2).map(lambda n: {"minProperties": n}),
+        st.integers(1, 2).map(lambda n: {"maxProperties": n}),
+        st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).map(
+            lambda found: {"dependentRequired": {found[0]: [found[1]]}}
+        ),
+        st.sampled_from(["^[a-c]$", "^.$"]).map(lambda source: {"propertyNames": {"pattern": source}}),
+        LEAVES.map(lambda leaf: {"additionalProperties": leaf}),
+        LEAVES.map(lambda leaf: {"patternProperties": {"^z": leaf}}),
+    ),
+    lambda inner: st.one_of(
+        inner.map(lambda part: {"not": part}),
+        st.tuples(inner, inner).map(lambda parts: {"if": parts[0], "then": parts[1]}),
+        inner.map(lambda part: {"$ref": "#/$defs/part", "$defs": {"part": part}}),
+        *(
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts, name=name: {name: parts})
+            for name in ("anyOf", "oneOf", "allOf")
+        ),
+    ),
+    max_leaves=4,
+)
+SCHEMAS = st.tuples(PROPERTIES, PARTS).map(lambda parts: {"type": "object", "properties": parts[0], **_flat(parts[1])})
+
+
+def _flat(part: dict[str, Any]) -> dict[str, Any]:
+    """The part as keywords beside ``properties``, with its definitions at the root."""
+    definitions: dict[str, Any] = {}
+
+    def moved(one: Any) -> Any:
+        if isinstance(one, dict):
+            found = {key: moved(value) for key, value in one.items()}
+            if "$ref" in found:
+                name = f"part{len(definitions)}"
+                definitions[name] = found.pop("$defs")["part"]
+                found["$ref"] = f"#/$defs/{name}"
+            return found
+        return list(map(moved, one)) if isinstance(one, list) else one
+
+    found = moved(part)
+    return {**({"allOf": [found]} if "properties" in found else found), "$defs": definitions}
+
+
+def tools(schema: Any, form: str | Format) -> Tools:
+    return Tools([{"name": "f", "parameters": schema}], form, tool_choice="required", strict=False)
+
+
+def written(arguments: dict[str, Any], spec: Tools) -> str:
+    return render_calls([Call("f", arguments, (0, 0))], spec.argument_lists, spec.format, is_alone=True)
+
+
+@settings(max_examples=examples(60))
+@given(schema=SCHEMAS, name=st.sampled_from(FORMATS), chance=st.randoms(use_true_random=False))
+def test_arguments_are_those_of_json_in_every_format(schema: Any, name: str, chance: random.Random) -> None:
+    """Without a string, values are written exactly if JSON allows them; a string may also look like another value or end early."""
+    try:
+        spec = tools(schema, name)
+    except SchemaError:
+        # No value satisfies it, or a required argument is not declared.
+        with pytest.raises(SchemaError, match=r"no value|required but not|cannot write any"):
+            tools(schema, name)
+        return
+    judge, in_json = jsonschema.Draft202012Validator(schema), Language(tools(schema, "json"))
+    language, good = Language(spec), list[bytes]()
+    is_whole = spec.argument_lists["f"].whole is not None
+    for _ in range(30):
+        names = sorted(chance.sample(NAMES, chance.randrange(len(NAMES))))
+        arguments = {label: chance.choice(VALUES) for label in names}
+        is_allowed = in_json.accepts(json.dumps({"name": "f", "arguments": arguments}).encode())
+        assert judge.is_valid(arguments) or not is_allowed
+        try:
+            text = written(arguments, spec)
+        except SchemaError:
+            assert not is_allowed or any(isinstance(value, str) for value in arguments.values())
+            continue
+        if is_whole or is_allowed:
+            assert language.accepts(text.encode()) == is_allowed
+        if is_allowed:
+            (call,) = parse_text(text, spec)
+            assert isinstance(call, Call)
+            assert (call.arguments, call.error) == (arguments, None)
+            good.append(text.encode())
+    if good and is_whole:
+        try:
+            check_walk(spec, chance.choice(good), chance)
+        except StateEvicted:
+            # Each undeclared name that is counted takes states of its own, as in JSON.
+            return
+
+
+WEATHER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "at": {"$ref": "#/$defs/place"}, "days": {"type": "integer"}},
+    "oneOf": [{"required": ["city"]}, {"required": ["at"]}],
+    "dependentRequired": {"days": ["city"]},
+    "additionalProperties": {"type": ["string", "number"]},
+    "$defs": {"place": {"type": "object", "properties": {"lat": {"type": "number"}}, "required": ["lat"]}},
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_arguments_are_read_with_their_spans(name: str) -> None:
+    spec = tools(WEATHER, name)
+    for arguments in ({"city": "São Paulo", "days": 3, "unit": "C"}, {"at": {"lat": 1.5}}, {"city": "x", "limit": 12}):
+        text = written(arguments, spec)
+        parser = CallParser(spec)
+        reads = [read for read in parser.feed(text) if isinstance(read, ArgumentRead)]
+        assert {read.name: read.value for read in reads} == arguments
+        for read in reads:
+            found = text.encode()[slice(*read.span)].decode()
+            assert found.strip().strip('"') == str(read.value) or not isinstance(read.value, str | int) or found
+            assert str(arguments[read.name])[-1] in found
+    for arguments in ({"days": 3}, {"city": "x", "at": {"lat": 1.5}}, {"city": "x", "unit": True}, {}):
+        with pytest.raises(SchemaError):
+            written(arguments, spec)
+
+
+@pytest.mark.parametrize("name", ["qwen-coder", "deepseek-v3.2", "pythonic", "gemma"])
+def test_specs_are_restored(name: str) -> None:
+    lowered = Tools(
+        [{"name": "f", "parameters": WEATHER}, {"name": "g", "parameters": {}}], name, tool_choice=["f"], strict=False
+    )
+    found = lowered.lower(Limits())
+    if isinstance(found, Template):
+        again = Template.from_data(found.data)
+        assert [value.arguments for value in again.frame.values] == [value.arguments for value in found.frame.values]
+    else:
+        again = type(found).from_data(found.data)
+    assert again.fingerprint == found.fingerprint
+
+
+def test_formats_that_cannot_write_all_arguments_together_name_the_keyword() -> None:
+    """One writes a name before and after its value, so that no pattern of names will do; another has quotes around names."""
+    quoted = Format(
+        "quoted", trigger="!", before_name="", after_name="[", key='"{name}"=', separator=",", close="]", terminator="",
+        result="{result}", several=None,
+    )  # fmt: skip
+    for form in ("anthropic-legacy", quoted):
+        for more, keyword in (
+            ({"dependentRequired": {"a": ["b"]}}, "dependentRequired"),
+            ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "anyOf"),
+            ({"additionalProperties": {}}, "additionalProperties"),
+        ):
+            with pytest.raises(SchemaError, match="writes arguments one by one") as caught:
+                tools({"type": "object", "properties": {"a": {}, "b": {}}, **more}, form)
+            assert (caught.value.pointer, caught.value.keyword) == ("/f", keyword)
+    with pytest.raises(SchemaError, match="cannot write this name") as caught:
+        tools({"type": "object", "properties": {"a b": {}}, "minProperties": 1}, "pythonic")
+    assert (caught.value.pointer, caught.value.keyword) == ("/f/a b", "name")
