@@ -224,14 +224,13 @@ def guided_draws(model: Any, task: Task) -> dict[str, Draw]:
     """The methods of guided, each from a number of particles and a seed."""
     generator = guided.generator(model, task.spec)
 
-    def draw(method: Any, particles: int, seed: int) -> tuple[dict[tuple[int, ...], float], float | None]:
-        options = {"attempts": 100_000} if method == "rejection" else {}
-        result = generator(task.prompt, max_tokens=40, method=method, particles=particles, seed=seed, **options)
+    def draw(search: Any, seed: int) -> tuple[dict[tuple[int, ...], float], float | None]:
+        result = generator(task.prompt, max_tokens=40, search=search, seed=seed)
         return {sample.tokens: sample.weight for sample in result.samples}, result.log_z
 
     return {
-        "guided smc": lambda particles, seed: draw("smc", particles, seed),
-        "guided rejection": lambda particles, seed: draw("rejection", particles, seed),
+        "guided smc": lambda particles, seed: draw(guided.Smc(particles), seed),
+        "guided rejection": lambda particles, seed: draw(guided.Rejection(particles, 100_000), seed),
     }
 
 

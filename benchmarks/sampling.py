@@ -10,6 +10,7 @@ import argparse
 import math
 import re
 import time
+from typing import Any
 
 import numpy as np
 
@@ -70,15 +71,17 @@ def main() -> None:
         made = guided.regex(model, PATTERN)
         for arm in arms:
             method, particles = arm
-            options = {} if method == "mask" else {"method": method, "particles": particles}
-            if method == "rejection":
-                options["attempts"] = 1_000_000
+            searches: dict[str, Any] = {
+                "smc": guided.Smc(particles),
+                "rejection": guided.Rejection(particles, attempts=1_000_000),
+                "beam": guided.Beam(particles),
+            }
             begun = time.process_time()
             for run in range(arguments.runs):
                 if method == "mask":
                     result = made("", max_tokens=BUDGET, temperature=1.0, seed=run)
                 else:
-                    result = made("", max_tokens=BUDGET, seed=run, **options)
+                    result = made("", max_tokens=BUDGET, seed=run, search=searches[method])
                     found = {sample.tokens: sample.weight for sample in result.samples}
                     distances[arm].append(total_variation(target, found))
                 passes[arm] += result.forward_passes

@@ -42,6 +42,10 @@ from guided.generate.function_model import FunctionModel as FunctionModel
 from guided.generate.generator import Generator as Generator
 from guided.generate.grammars import grammar as grammar
 from guided.generate.model import LanguageModel as LanguageModel
+from guided.generate.options import Beam as Beam
+from guided.generate.options import GenerationOptions as GenerationOptions
+from guided.generate.options import Rejection as Rejection
+from guided.generate.options import Smc as Smc
 from guided.generate.schemas import json as json
 from guided.generate.texts import choice as choice
 from guided.generate.texts import regex as regex

@@ -110,7 +110,7 @@ class Logprob:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One text that a search found (``method="smc"``, ``"rejection"`` or ``"beam"``, or ``probabilities=True``).
+    """One text that a search found (``search=...`` or ``probabilities=True``).
 
     Attributes
     ----------
@@ -161,13 +161,13 @@ class Result(Generic[T_co]):
     captures : Mapping of str to Any
         Values of the named parts of a composition (`guided.captures`); empty for other specs.
     scores : Scores or None
-        Log-probabilities of the text under the model and under the mask; set by ``scores=True`` and by every ``method`` but ``"mask"``.
+        Log-probabilities of the text under the model and under the mask; set by ``scores=True`` and by every search.
     samples : tuple of Sample
-        The distinct texts that a search found, the heaviest first; this result is one of them. Empty for ``method="mask"``, and for a text
+        The distinct texts that a search found, the heaviest first; this result is one of them. Empty without a search, and for a text
         of several segments, each of which was searched for itself.
     log_z : float or None
-        With ``method="smc"`` the logarithm of an unbiased estimate of the probability that the model's own output satisfies the
-        constraint; with ``"beam"`` and ``probabilities=True`` a lower bound of that logarithm.
+        With a `Smc` the logarithm of an unbiased estimate of the probability that the model's own output satisfies the
+        constraint; with a `Beam` and ``probabilities=True`` a lower bound of that logarithm.
     logprobs : tuple of Logprob
         One for each of ``tokens``, with ``logprobs=k``; otherwise empty.
     refused : tuple of Refused

@@ -15,8 +15,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 
+# Names that other libraries use, and what stands for them here.
+_ELSEWHERE = {
+    "do_sample": ("temperature", "temperature=1 samples, 0 does not"),
+    "max_length": ("max_tokens", "max_tokens counts the generated tokens"),
+    "method": ("search", "search='smc', 'rejection' or 'beam'"),
+    "n": ("max_tokens", "generator.sample(prompt, n) draws several texts"),
+    "num_beams": ("search", "search=guided.Beam(width=...)"),
+    "num_return_sequences": ("max_tokens", "generator.sample(prompt, n) draws several texts"),
+    "particles": ("search", "search=guided.Smc(particles=...)"),
+    "stop_strings": ("stop", "stop"),
+    "attempts": ("search", "search=guided.Rejection(attempts=...)"),
+    "resample": ("search", "search=guided.Smc(resample=...)"),
+    "top_logprobs": ("logprobs", "logprobs"),
+}
+
+
 def closest(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` with the most similar known name; empty if none is similar."""
+    """Return ``; did you mean 'x'?`` with the most similar known name, or what stands for a name of other libraries; empty without one."""
+    known = set(known)
+    option, advice = _ELSEWHERE.get(name, ("", ""))
+    if option in known:
+        return f"; here: {advice}"
     found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
     return f"; did you mean {found[0]!r}?" if found else ""
 

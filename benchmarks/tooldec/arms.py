@@ -20,7 +20,7 @@ look for its most probable one, as greedy masks do.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import guided
 from benchmarks.clock import timed
@@ -30,6 +30,7 @@ from benchmarks.tooldec.rows import Job, Journal
 from benchmarks.tooldec.scoring import read_line, scored
 from benchmarks.tooldec.writing import Pen, pen
 from guided.generate.model import LanguageModel
+from guided.generate.options import Beam, Smc
 from guided.generate.sampler import Sampler
 from guided.generate.tools import ToolsGenerator
 
@@ -50,14 +51,13 @@ __all__ = [
 ]
 
 TEMPERATURE, TRIES = 0.7, 5
-_METHODS: tuple[Literal["smc", "beam"], ...] = ("smc", "beam")
 GREEDY = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided", "guided, whole names")
 SAMPLED = ("unconstrained, sampled", "guided, sampled")
-SEARCHED: Mapping[str, tuple[Literal["smc", "beam"], int]] = {
-    f"guided, {method} {particles}": (method, particles) for particles in (8, 32) for method in _METHODS
+SEARCHED: Mapping[str, Smc | Beam] = {
+    f"guided, {name} {size}": search(size) for size in (8, 32) for name, search in (("smc", Smc), ("beam", Beam))
 }
 # Arms that choose among the particles of another one.
-HEAVIEST = {f"{arm}, heaviest": arm for arm, (method, _) in SEARCHED.items() if method == "smc"}
+HEAVIEST = {f"{arm}, heaviest": arm for arm, search in SEARCHED.items() if isinstance(search, Smc)}
 EXACT_NAMES = "guided, exact names"
 GUIDED = ("guided", "guided, whole names", EXACT_NAMES, "guided, sampled", *SEARCHED, *HEAVIEST)
 # How the tool is chosen, if not greedily.
@@ -156,9 +156,9 @@ def _guided(
     generator: ToolsGenerator, problem: Problem, setting: Setting, arm: str, seed: int
 ) -> tuple[str, int] | tuple[str, int, str]:
     if arm in SEARCHED:
-        method, particles = SEARCHED[arm]
-        found = generator(problem.prompt, max_tokens=setting.max_tokens, seed=seed, method=method, particles=particles)
-        if method == "beam":
+        search = SEARCHED[arm]
+        found = generator(problem.prompt, max_tokens=setting.max_tokens, seed=seed, search=search)
+        if isinstance(search, Beam):
             return found.text, found.forward_passes
         return found.text, found.forward_passes, heaviest(found, lambda text: text.partition("(")[0])
     temperature = TEMPERATURE if arm in SAMPLED else 0.0

@@ -68,10 +68,7 @@ _Chain = tuple[str, list[Call], str, int]
 
 def _guided(bench: Bench, setting: Setting, problem: Problem, arm: str) -> _Chain:
     generator = bench.generator(setting, SELECTED.get(arm, "greedy"), "auto")
-    method, particles = SEARCHED.get(arm, ("mask", None))
-    result = generator(
-        problem.prompt, max_tokens=setting.max_tokens, stop=_STOPS, seed=0, method=method, particles=particles
-    )
+    result = generator(problem.prompt, max_tokens=setting.max_tokens, stop=_STOPS, seed=0, search=SEARCHED.get(arm))
     return result.text, list(result.value), _error_of(result.text, setting), result.forward_passes
 
 

@@ -22,6 +22,7 @@ from benchmarks.tooldec.fuzzy import by_ratio
 from benchmarks.tooldec.restbench import Api
 from benchmarks.tooldec.rows import Job, digest
 from benchmarks.tooldec.writing import pen
+from guided.generate.options import Beam
 from guided.generate.sampler import Sampler
 
 __all__ = ["ARMS", "Requests", "contains", "path_jobs", "requests_of"]
@@ -121,9 +122,9 @@ def _guided(bench: Bench, requests: Requests, prompt: str, arm: str) -> tuple[st
     if arm not in SEARCHED:
         result = generator(prompt, max_tokens=_MAX_TOKENS)
         return result.text, result.forward_passes
-    method, particles = SEARCHED[arm]
-    found = generator(prompt, max_tokens=_MAX_TOKENS, seed=0, method=method, particles=particles)
-    if method == "beam":
+    search = SEARCHED[arm]
+    found = generator(prompt, max_tokens=_MAX_TOKENS, seed=0, search=search)
+    if isinstance(search, Beam):
         return found.text, found.forward_passes
     return found.text, found.forward_passes, heaviest(found, str.strip)
 

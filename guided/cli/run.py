@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
     from guided.events import Event, Result
     from guided.generate.decoding import OnBudget
-    from guided.generate.generator import Method, Options, Resampling, Tokenization
+    from guided.generate.options import GenerationOptions, SearchMethod, Tokenization
 
 __all__ = ["run"]
 
@@ -72,7 +72,9 @@ def run(
     ] = False,
     model: ModelOption = None,
     device: DeviceOption = "cpu",
-    max_tokens: Annotated[int, typer.Option("--max-tokens", help="Maximum number of tokens to generate.")] = 200,
+    max_tokens: Annotated[
+        int, typer.Option("--max-tokens", "--max-new-tokens", help="Maximum number of tokens to generate.")
+    ] = 200,
     temperature: Annotated[
         float | None,
         typer.Option(
@@ -92,21 +94,18 @@ def run(
     stop: Annotated[
         list[str] | None, typer.Option("--stop", metavar="TEXT", help="Stop before this text; may be repeated.")
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option("--method", help="How the text is found: mask (token by token), smc, rejection or beam."),
-    ] = "mask",
-    particles: Annotated[
-        int | None, typer.Option("--particles", help="Particles of smc, texts of beam, samples of rejection.")
+    search: Annotated[
+        str | None,
+        typer.Option(
+            "--search",
+            metavar="NAME[,OPTION=VALUE]",
+            help="Search whole texts: smc, rejection or beam, with options such as smc,particles=16,resample=segment, "
+            "rejection,samples=3,attempts=500 or beam,width=4.",
+        ),
     ] = None,
-    attempts: Annotated[
-        int | None, typer.Option("--attempts", help="Maximum number of texts that rejection may draw.")
-    ] = None,
-    resample: Annotated[
-        str, typer.Option("--resample", help="Where smc compares its particles: token or segment.")
-    ] = "token",
     scores: Annotated[
-        bool, typer.Option("--scores", help="Compute the text's log-probabilities (shown with --json) for mask too.")
+        bool,
+        typer.Option("--scores", help="Compute the text's log-probabilities (shown with --json) without a search too."),
     ] = False,
     logprobs: Annotated[
         int | None,
@@ -151,7 +150,7 @@ def run(
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
       guided run --ascii --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
-      guided run --regex '(yes|no), because [^.]*\.' --method smc --particles 8 --json 'Is water wet? '
+      guided run --regex '(yes|no), because [^.]*\.' --search smc,particles=8 --json 'Is water wet? '
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
     """
     what = constraint_of(
@@ -170,7 +169,7 @@ def run(
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]
-    options: Options = {
+    options: GenerationOptions = {
         "max_tokens": max_tokens,
         "temperature": temperature,
         "top_k": top_k,
@@ -178,10 +177,7 @@ def run(
         "min_p": min_p,
         "seed": seed,
         "stop": stop or None,
-        "method": cast("Method", method),
-        "particles": particles,
-        "attempts": attempts,
-        "resample": cast("Resampling", resample),
+        "search": _search(search),
         "scores": scores,
         "tokenization": cast("Tokenization", tokenization),
         "repetition_penalty": repetition_penalty,
@@ -214,14 +210,33 @@ def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> 
     return few_shot(spec, question)
 
 
-def _check_options(options: "Options") -> None:
+def _check_options(options: "GenerationOptions") -> None:
     """Raise an error for generation options that are out of range."""
-    from guided.generate.generator import Settings
+    from guided.generate.options import Settings
 
     try:
-        Settings(**options)
+        Settings.of(options)
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+def _search(given: str | None) -> "SearchMethod | None":
+    """Read the value of ``--search``."""
+    from guided.generate.options import search_named
+
+    if given is None:
+        return None
+    name, *listed = given.split(",")
+    options: dict[str, Any] = {}
+    for item in listed:
+        key, has_value, value = item.partition("=")
+        if not has_value:
+            raise UsageError(f"--search: {item!r} is not of the form OPTION=VALUE")
+        options[key.strip()] = int(value) if value.strip().isdecimal() else value.strip()
+    try:
+        return search_named(name.strip(), options)
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"--search: {error}") from error
 
 
 # Fields of a result that few generations have.

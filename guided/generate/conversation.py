@@ -12,10 +12,12 @@ from typing import Any, Generic, TypeVar, Unpack, cast
 from guided.calls.rendering import argument_json, json_value, render_result
 from guided.errors import shown
 from guided.events import Done, Event, Result, StreamEvent, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
-from guided.generate.generator import Generator, Options
+from guided.generate.generator import Generator
 from guided.generate.messages import check_messages
 from guided.generate.model import Message
+from guided.generate.options import GenerationOptions, Settings
 from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
+from guided.keywords import suggest_keywords
 
 __all__ = ["Conversation", "ConversationStream", "ConversationStreamAsync"]
 
@@ -57,12 +59,13 @@ class Conversation(Generic[T]):
     >>> chat("And in Oslo?").text
     """
 
+    @suggest_keywords(GenerationOptions)
     def __init__(
         self,
         generator: Generator[T],
         system: str | None = None,
         messages: Iterable[Message] = (),
-        **options: Unpack[Options],
+        **options: Unpack[GenerationOptions],
     ) -> None:
         if not isinstance(generator, Generator):
             raise TypeError(
@@ -74,9 +77,11 @@ class Conversation(Generic[T]):
             self.messages.insert(0, {"role": "system", "content": system})
         if self.messages:
             check_messages(self.messages)
+        Settings.of(options)
         self._options = options
 
-    def __call__(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result[T]:
+    @suggest_keywords(GenerationOptions)
+    def __call__(self, content: str | Message | None = None, **options: Unpack[GenerationOptions]) -> Result[T]:
         """Run one turn.
 
         Parameters
@@ -85,7 +90,7 @@ class Conversation(Generic[T]):
             The user message as text, or any message. None: the generator answers the messages as they are, for example after
             `add_result`.
         **options
-            Options of the generator.
+            `GenerationOptions`, which override those of the conversation.
 
         Returns
         -------
@@ -108,12 +113,17 @@ class Conversation(Generic[T]):
         turn.record(Done(result))
         return result
 
-    def stream(self, content: str | Message | None = None, **options: Unpack[Options]) -> "ConversationStream[T]":
+    @suggest_keywords(GenerationOptions)
+    def stream(
+        self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
+    ) -> "ConversationStream[T]":
         """Run one turn as events, like the generator's ``stream``. The last event adds the turn."""
         turn = self._turn(content, options)
         return ConversationStream(self.generator.stream(turn.messages, **turn.options), turn)
 
-    async def generate_async(self, content: str | Message | None = None, **options: Unpack[Options]) -> Result[T]:
+    async def generate_async(
+        self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
+    ) -> Result[T]:
         """Run one turn without blocking the running event loop, like the generator's ``generate_async``."""
         turn = self._turn(content, options)
         if isinstance(self.generator, ToolsGenerator):
@@ -124,8 +134,9 @@ class Conversation(Generic[T]):
         turn.record(Done(result))
         return result
 
+    @suggest_keywords(GenerationOptions)
     def stream_async(
-        self, content: str | Message | None = None, **options: Unpack[Options]
+        self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
     ) -> "ConversationStreamAsync[T]":
         """Run one turn as events without blocking the running event loop, like the generator's ``stream_async``."""
         turn = self._turn(content, options)
@@ -163,7 +174,7 @@ class Conversation(Generic[T]):
     def __repr__(self) -> str:
         return f"<Conversation of {len(self.messages)} messages with {self.generator!r}>"
 
-    def _turn(self, content: str | Message | None, options: Options) -> "_Turn":
+    def _turn(self, content: str | Message | None, options: GenerationOptions) -> "_Turn":
         if waiting := self.pending:
             names = ", ".join(f"{call['function']['name']} ({call.get('id')})" for call in waiting)
             raise ValueError(f"calls are waiting for results; pass them with add_result: {names}")
@@ -173,13 +184,22 @@ class Conversation(Generic[T]):
         elif content is not None:
             check_messages([content])
             new = [dict(content)]
-        return _Turn(self, new, {**self._options, **options})
+        return _Turn(self, new, _joined(self._options, options))
+
+
+def _joined(options: GenerationOptions, of_turn: GenerationOptions) -> GenerationOptions:
+    """Return the options of a turn before those of the conversation."""
+    kept: GenerationOptions = {**options}
+    if not of_turn.keys().isdisjoint(("max_tokens", "max_new_tokens")):
+        kept.pop("max_tokens", None)
+        kept.pop("max_new_tokens", None)
+    return {**kept, **of_turn}
 
 
 class _Turn:
     """One turn: collects the messages of a text from its events and adds them at the end."""
 
-    def __init__(self, conversation: Conversation[Any], new: list[dict[str, Any]], options: Options) -> None:
+    def __init__(self, conversation: Conversation[Any], new: list[dict[str, Any]], options: GenerationOptions) -> None:
         self._conversation, self._new = conversation, new
         self.options = options
         self.messages = [*conversation.messages, *new]

@@ -20,9 +20,10 @@ from guided.engine.specs import Choice
 from guided.errors import LimitError
 from guided.events import Done, Text
 from guided.generate.decoding import Decoding, Feed, TextCoroutine
-from guided.generate.generator import Generator, Settings, T_co
+from guided.generate.generator import Generator, T_co
 from guided.generate.likelihood import log_softmax
 from guided.generate.model import LanguageModel, Logits, Prompt, common_prefix
+from guided.generate.options import Settings
 from guided.generate.sampler import Sampler
 from guided.generate.search import enumeration
 from guided.generate.steering import ENDLESS
@@ -85,8 +86,8 @@ class ScoredChoice(Generator[T_co]):
 
     def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
-        if settings.method != "mask" or settings.scores or settings.is_canonical:
-            raise ValueError("select='score' chooses whole options: leave out method, scores and tokenization")
+        if settings.search is not None or settings.scores or settings.is_canonical:
+            raise ValueError("select='score' chooses whole options: leave out search, scores and tokenization")
         _check_unused(settings, "select='score'")
         if settings.temperature:
             raise ValueError(f"select='score' takes the best option: temperature must be 0, not {settings.temperature}")
@@ -153,8 +154,8 @@ class WeighedChoice(Generator[T_co]):
 
     def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that chooses one option; raises at once if an argument is invalid."""
-        if settings.method != "mask":
-            raise ValueError("probabilities=True is a method of its own: leave out method")
+        if settings.search is not None:
+            raise ValueError("probabilities=True is a search of its own: leave out search")
         _check_unused(settings, "probabilities=True")
         if settings.temperature not in (None, 0, 1):
             raise ValueError(

@@ -375,7 +375,7 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
             "attempts",
             attempts + 1,
             attempts,
-            f"{len(accepted)} of {samples} samples were accepted; method='smc' needs no attempts",
+            f"{len(accepted)} of {samples} samples were accepted; search='smc' needs no attempts",
         )
     counts = Counter(node.tokens for node in accepted)
     distinct = {node.tokens: (node, lost) for node, lost in zip(accepted, losses, strict=True)}
@@ -681,7 +681,7 @@ def _found(
 
 def _no_particle() -> ModelError:
     return ModelError(
-        "the model gives every text of the constraint that was tried a probability of 0: pass more particles, or method='rejection'"
+        "the model gives every text of the constraint that was tried a probability of 0: pass more particles, or search='rejection'"
     )
 
 

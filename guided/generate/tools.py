@@ -29,10 +29,11 @@ from guided.calls.waiting import seconds
 from guided.engine.index import Index
 from guided.errors import LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
-from guided.generate.decoding import OnBudget, TextCoroutine
+from guided.generate.decoding import TextCoroutine
 from guided.generate.drivers import alone, alone_async
-from guided.generate.generator import Generator, Method, Options, Resampling, Settings, Tokenization, no_value
+from guided.generate.generator import Generator, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
+from guided.generate.options import GenerationOptions, Settings
 from guided.generate.sampler import Sampler
 from guided.generate.segments import Segments
 from guided.generate.writing import CallPrompt, ToolConfig, Writing
@@ -151,31 +152,11 @@ class ToolsGenerator(Generator[list[Call]]):
         """Return a prompt with the tools' own examples, ending with `question` (`guided.calls.prompts`)."""
         return few_shot(self.spec, question, plain)
 
-    @suggest_keywords()
-    def __call__(
-        self,
-        prompt: Prompt,
-        max_tokens: int = 200,
-        temperature: float | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        min_p: float | None = None,
-        seed: int | None = None,
-        stop: str | Sequence[str] | None = None,
-        method: Method = "mask",
-        particles: int | None = None,
-        attempts: int | None = None,
-        resample: Resampling = "token",
-        scores: bool = False,
-        tokenization: Tokenization = "any",
-        repetition_penalty: float | None = None,
-        logprobs: int | None = None,
-        retries: int = 0,
-        on_budget: OnBudget = "complete",
-    ) -> ToolsResult:
+    @suggest_keywords(GenerationOptions)
+    def __call__(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> ToolsResult:
         """Generate one text like `Generator.__call__`. The result also has ``calls``.
 
-        With a ``method`` that searches, each segment is searched for itself: the text up to and including a call, whose result the model
+        With a search, each segment is searched for itself: the text up to and including a call, whose result the model
         then reads. Stop strings end the text that was chosen, but not the texts of the search.
 
         ``retries`` must be 0: the model reads the error of a call in its result.
@@ -183,50 +164,32 @@ class ToolsGenerator(Generator[list[Call]]):
         A call that the budget steered does not run (see ``run_steered``). A call that ``on_budget="raise"`` or ``"truncate"`` cuts is in
         ``error.text``, but neither in ``text`` nor in ``calls``.
         """
-        result = super().__call__(
-            prompt,
-            max_tokens=max_tokens,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            min_p=min_p,
-            seed=seed,
-            stop=stop,
-            method=method,
-            particles=particles,
-            attempts=attempts,
-            resample=resample,
-            scores=scores,
-            tokenization=tokenization,
-            repetition_penalty=repetition_penalty,
-            logprobs=logprobs,
-            retries=retries,
-            on_budget=on_budget,
-        )
-        return cast("ToolsResult", result)
+        return cast("ToolsResult", super().__call__(prompt, **options))
 
-    async def generate_async(self, prompt: Prompt, **options: Unpack[Options]) -> ToolsResult:
+    async def generate_async(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> ToolsResult:
         """Like `__call__`, without blocking the running event loop."""
         return cast("ToolsResult", await super().generate_async(prompt, **options))
 
-    @suggest_keywords(Options)
-    def batch(self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
+    @suggest_keywords(GenerationOptions)
+    def batch(  # type: ignore[override]
+        self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[GenerationOptions]
+    ) -> list[ToolsResult]:
         """Like `Generator.batch`."""
         return cast("list[ToolsResult]", super().batch(prompts, width, **options))
 
-    @suggest_keywords(Options)
-    def sample(self, prompt: Prompt, n: int, width: int = 8, **options: Unpack[Options]) -> list[ToolsResult]:  # type: ignore[override]
+    @suggest_keywords(GenerationOptions)
+    def sample(self, prompt: Prompt, n: int, width: int = 8, **options: Unpack[GenerationOptions]) -> list[ToolsResult]:  # type: ignore[override]
         """Like `Generator.sample`."""
         return cast("list[ToolsResult]", super().sample(prompt, n, width, **options))
 
-    @suggest_keywords(Options)
-    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStream":
+    @suggest_keywords(GenerationOptions)
+    def stream(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> "ToolStream":
         """Generate one text as events, like `Generator.stream`; the caller can start a call on the way (`ToolStream.enter`)."""
         writing = self._started(prompt, options)
         return ToolStream(alone(self.model, writing.coroutine()), writing)
 
-    @suggest_keywords(Options)
-    def stream_async(self, prompt: Prompt, **options: Unpack[Options]) -> "ToolStreamAsync":
+    @suggest_keywords(GenerationOptions)
+    def stream_async(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> "ToolStreamAsync":
         """Like `stream`, without blocking the running event loop (see `Generator.stream_async`)."""
         writing = self._started(prompt, options)
         return ToolStreamAsync(alone_async(self.model, writing.coroutine()), writing)
@@ -258,17 +221,17 @@ class ToolsGenerator(Generator[list[Call]]):
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""
         return self._writing(prompt, settings, sampler).coroutine()
 
-    def _started(self, prompt: Prompt, options: Options) -> Writing:
-        settings = Settings(**options)
+    def _started(self, prompt: Prompt, options: GenerationOptions) -> Writing:
+        settings = Settings.of(options)
         return self._writing(prompt, settings, settings.sampler())
 
     def _writing(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Writing:
         select = self._config.select
         if settings.retries:
             raise ValueError("a generator with tools shows errors as results of calls: retries must be 0")
-        if settings.method != "mask" and select != "greedy":
+        if settings.search is not None and select != "greedy":
             raise ValueError(
-                f"select={select!r} chooses names by itself: method={settings.method!r} needs select='greedy'"
+                f"select={select!r} chooses names by itself: search={settings.search} needs select='greedy'"
             )
         if settings.is_canonical and select != "greedy":
             raise ValueError(
@@ -276,7 +239,7 @@ class ToolsGenerator(Generator[list[Call]]):
             )
         # Stop strings apply to free text only, which `Writing` knows.
         tokens = self.prompt_tokens(prompt)
-        decoding = self._decoding(tokens, replace(settings, stop=None), sampler, settings.search(sampler))
+        decoding = self._decoding(tokens, replace(settings, stop=None), sampler, settings.searched(sampler))
         return Writing(self._config, decoding, settings.stops)
 
     def __repr__(self) -> str:

@@ -16,9 +16,11 @@ import guided
 from guided.errors import LimitError, VocabularyError
 from guided.generate.function_model import FunctionModel
 from guided.generate.generator import Generator
+from guided.generate.options import Beam, Rejection, Smc
 from guided.vocabulary.segmentation import Encoding
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import CountingModel
+from tests.generate.searches import searched
 from tests.generate.statistics import chi_square_is_plausible
 from tests.oracles import slow_bpe, total_variation
 from tests.profiles import examples
@@ -70,7 +72,7 @@ class BytesModel(CountingModel):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_forced_word_has_the_tokens_of_the_tokenizer(method: Any, seed: int) -> None:
     generate = guided.choice(BytesModel(WORDS, seed), ["hello", "hell"])
-    result = generate("", method=method, seed=seed, tokenization="canonical")
+    result = generate("", search=searched(method), seed=seed, tokenization="canonical")
     assert is_canonical(WORDS, result.tokens)
     assert len(result.tokens) == 1
 
@@ -99,7 +101,7 @@ def test_every_spec_and_method_gives_encodings(spec: Any, method: Any) -> None:
     generate = guided.generator(BytesModel(WORDS, 3), spec)
     for seed in range(2):
         options = {"temperature": 1} if method == "mask" else {}
-        result = generate("", max_tokens=30, method=method, seed=seed, tokenization="canonical", **options)
+        result = generate("", max_tokens=30, search=searched(method), seed=seed, tokenization="canonical", **options)
         assert result.text == WORDS.decode(result.tokens).decode()
         assert is_canonical(WORDS, result.tokens)
         assert all(is_canonical(WORDS, sample.tokens) for sample in result.samples)
@@ -172,7 +174,7 @@ def test_exactly_the_encodings_are_generated(vocabulary: Vocabulary, pattern: st
             with pytest.raises(LimitError):
                 generate("", max_tokens=budget, tokenization="canonical")
         return
-    found = generate("", max_tokens=budget, method="beam", particles=400, tokenization="canonical")
+    found = generate("", max_tokens=budget, search=Beam(400), tokenization="canonical")
     texts = {sample.tokens for sample in found.samples}
     assert all(is_canonical(vocabulary, tokens) for tokens in texts)
     if longest <= 2:
@@ -201,13 +203,11 @@ def test_samples_have_the_models_distribution_of_encodings() -> None:
     model, budget = BytesModel(vocabulary, 5), 4
     wanted = target(vocabulary, model, encodings(vocabulary, "[abc]{2,4}", budget), budget)
     generate = guided.regex(model, "[abc]{2,4}")
-    exact = generate(
-        "", max_tokens=budget, method="rejection", particles=2_000, attempts=200_000, seed=1, tokenization="canonical"
-    )
+    exact = generate("", max_tokens=budget, search=Rejection(2_000, 200_000), seed=1, tokenization="canonical")
     counts = Counter({sample.tokens: round(sample.weight * 2_000) for sample in exact.samples})
     assert set(counts) <= set(wanted)
     assert chi_square_is_plausible(np.array([counts[tokens] for tokens in wanted]), np.array(list(wanted.values())))
-    approximate = generate("", max_tokens=budget, method="smc", particles=4_096, seed=1, tokenization="canonical")
+    approximate = generate("", max_tokens=budget, search=Smc(4_096), seed=1, tokenization="canonical")
     assert total_variation({sample.tokens: sample.weight for sample in approximate.samples}, wanted) < 0.06
 
 
@@ -215,7 +215,7 @@ def test_samples_have_the_models_distribution_of_encodings() -> None:
 def test_budgets_hold(method: Any) -> None:
     generate = guided.regex(BytesModel(WORDS, 2), "(hello|ab|l)*lo")
     for budget in range(1, 6):
-        result = generate("", max_tokens=budget, method=method, seed=budget, tokenization="canonical")
+        result = generate("", max_tokens=budget, search=searched(method), seed=budget, tokenization="canonical")
         assert re.fullmatch("(hello|ab|l)*lo", result.text)
         assert len(result.tokens) <= budget
         assert is_canonical(WORDS, result.tokens)
@@ -292,7 +292,7 @@ def test_z_is_estimated_when_most_particles_are_at_dead_ends() -> None:
     )
 
     def estimates(particles: int, n_runs: int) -> np.ndarray:
-        options: dict[str, Any] = {"method": "smc", "particles": particles, "tokenization": "canonical"}
+        options: dict[str, Any] = {"search": Smc(particles), "tokenization": "canonical"}
         return np.exp([generate("", seed=seed, **options).log_z for seed in range(n_runs)])
 
     found = estimates(64, 150)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 import guided
 from guided.generate.likelihood import log_softmax
+from guided.generate.options import Rejection
 from guided.generate.sampler import Sampler
 from tests.generate.models import ASCII, CountingModel, ascii_model, default_model
+from tests.generate.searches import searched
 
 
 def add(x: int, y: int) -> int:
@@ -184,8 +186,8 @@ def test_options_of_single_tokens_are_refused_for_whole_texts(option: str) -> No
     model, options = ascii_model(), ["yes", "no"]
     value: Any = {option: 2}
     for method in ("smc", "rejection", "beam"):
-        with pytest.raises(ValueError, match=f"{method}.*(logprob|penalty|log-prob)"):
-            guided.choice(model, options)("x", method=method, **value)
+        with pytest.raises(ValueError, match=f"{method.title()}.*(logprob|penalty|log-prob)"):
+            guided.choice(model, options)("x", search=searched(method), **value)
     with pytest.raises(ValueError, match=option):
         guided.choice(model, options, select="score")("x", **value)
     with pytest.raises(ValueError, match=option):
@@ -219,9 +221,9 @@ def test_equal_prompts_of_a_batch_are_read_once() -> None:
 
 def test_samples_with_a_search_follow_each_other() -> None:
     generate = guided.choice(ascii_model(), ["yes", "no"])
-    results = generate.sample("x", 3, method="rejection", seed=1)
+    results = generate.sample("x", 3, search=Rejection(), seed=1)
     assert [result.text for result in results] == [
-        generate("x", method="rejection", seed=1 + place).text for place in range(3)
+        generate("x", search=Rejection(), seed=1 + place).text for place in range(3)
     ]
 
 
@@ -231,7 +233,7 @@ def test_samples_with_a_search_follow_each_other() -> None:
         (0, {}, "n must be at least 1"),
         (True, {}, "n must be an int"),
         (2, {"temperature": 0}, "same text 2 times"),
-        (2, {"method": "beam"}, "same text 2 times"),
+        (2, {"search": "beam"}, "same text 2 times"),
         (2, {"width": 0}, "width"),
         (2, {"temprature": 1}, "temperature"),
     ],

@@ -15,6 +15,7 @@ import guided
 from guided.events import Done, Refused, Text
 from guided.integrations.openai_chunks import openai_chunks
 from tests.generate.models import ASCII, default_model
+from tests.generate.searches import searched
 
 
 def even(value: int) -> int:
@@ -219,7 +220,7 @@ def test_event_loops_and_batches_retry() -> None:
 @pytest.mark.parametrize("method", ["smc", "rejection", "beam"])
 def test_searches_retry(method: Any) -> None:
     generate = guided.json(completing("3", "42"), Even)
-    result = generate("Even:", max_tokens=2, method=method, particles=2, retries=30, seed=1)
+    result = generate("Even:", max_tokens=2, search=searched(method, 2), retries=30, seed=1)
     assert result.value % 2 == 0
 
 

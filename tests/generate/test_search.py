@@ -18,9 +18,11 @@ from guided.errors import LimitError, ModelError, VocabularyError
 from guided.events import Done, Result, Scores, Text, ToolCall, ToolResult, ValueCompleted
 from guided.generate.function_model import FunctionModel
 from guided.generate.generator import Generator
+from guided.generate.options import Beam, Rejection, Smc
 from guided.generate.texts import choice, regex
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import ASCII, CountingModel, ascii_model
+from tests.generate.searches import searched
 from tests.generate.statistics import chi_square_is_plausible
 from tests.oracles import slow_beam, slow_texts, total_variation
 from tests.profiles import examples
@@ -118,13 +120,13 @@ def test_O21_all_texts_have_the_raw_and_masked_probabilities_of_the_definition(
     texts = enumerated(model, pattern, budget, stops)
     assume(len(texts) < 200)
     options = {"max_tokens": budget, "stop": [stop.decode() for stop in stops]}
-    whole = made("", method="beam", particles=1_000, **options)
+    whole = made("", search=Beam(1_000), **options)
     assert estimate(whole) == pytest.approx(target(texts), abs=1e-6)
     assert whole.log_z == pytest.approx(math.log(math.fsum(raw for raw, _ in texts.values())), abs=1e-6)
     for result in (
         whole,
-        made("", method="smc", particles=5, seed=seed, **options),
-        made("", method="rejection", particles=2, attempts=10_000, seed=seed, **options),
+        made("", search=Smc(5), seed=seed, **options),
+        made("", search=Rejection(2, 10_000), seed=seed, **options),
     ):
         for sample in result.samples:
             check_scores(sample.scores, texts[sample.tokens])
@@ -137,7 +139,7 @@ def test_O21_all_texts_have_the_raw_and_masked_probabilities_of_the_definition(
 def test_beams_are_those_of_the_definition(seed: int, width: int, budget: int) -> None:
     model = NoisyModel(seed=seed)
     texts = enumerated(model, PATTERN, budget)
-    found = regex(model, PATTERN)("", method="beam", particles=width, max_tokens=budget)
+    found = regex(model, PATTERN)("", search=Beam(width), max_tokens=budget)
     assert [sample.tokens for sample in found.samples] == slow_beam(model.probabilities, WORDS, texts, width)
     assert found.tokens == found.samples[0].tokens
     assert found.log_z <= math.log(math.fsum(raw for raw, _ in texts.values())) + 1e-6
@@ -229,7 +231,7 @@ def weighed(name: str, seed: int) -> tuple[Generator[Any], dict[Any, float], flo
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_the_targets_of_schemas_and_grammars_are_those_of_the_definition(name: str) -> None:
     made, expected, _, budget = weighed(name, 1)
-    whole = made("", method="beam", particles=1_000, max_tokens=budget)
+    whole = made("", search=Beam(1_000), max_tokens=budget)
     assert estimate(whole) == pytest.approx(expected, abs=1e-6)
 
 
@@ -246,7 +248,7 @@ def test_the_distance_to_the_target_falls_as_the_root_of_the_particles(name: str
     distances = [
         np.mean(
             [
-                total_variation(expected, estimate(made("", method="smc", particles=n, seed=run, max_tokens=budget)))
+                total_variation(expected, estimate(made("", search=Smc(n), seed=run, max_tokens=budget)))
                 for run in range(24)
             ]
         )
@@ -259,7 +261,7 @@ def test_the_distance_to_the_target_falls_as_the_root_of_the_particles(name: str
 
 def test_the_chosen_particle_is_drawn_by_its_weight_and_near_the_target() -> None:
     made, expected, masked, budget = weighed("regex", 2)
-    runs = [made("", method="smc", particles=64, seed=run, max_tokens=budget) for run in range(600)]
+    runs = [made("", search=Smc(64), seed=run, max_tokens=budget) for run in range(600)]
     keys = list(expected)
     chosen = Counter(run.tokens for run in runs)
     counts = np.array([chosen[key] for key in keys])
@@ -278,7 +280,7 @@ def test_the_estimates_of_z_and_of_each_text_are_unbiased(particles: int, n_runs
     model = TrapModel(seed=5)
     texts = enumerated(model, PATTERN, 3)
     made = regex(model, PATTERN)
-    results = [made("", method="smc", particles=particles, seed=seed, max_tokens=3) for seed in range(n_runs)]
+    results = [made("", search=Smc(particles), seed=seed, max_tokens=3) for seed in range(n_runs)]
     masses = np.array([math.exp(result.log_z) for result in results])
     # Rarer texts may not be drawn at all.
     for key in (None, *(tokens for tokens, (_, share) in texts.items() if share > 0.02)):
@@ -291,7 +293,7 @@ def test_one_particle_samples_as_masking_does() -> None:
     model = TrapModel(seed=1)
     texts = enumerated(model, PATTERN, 3)
     made = regex(model, PATTERN)
-    found = Counter(made("", method="smc", particles=1, seed=seed, max_tokens=3).tokens for seed in range(600))
+    found = Counter(made("", search=Smc(1), seed=seed, max_tokens=3).tokens for seed in range(600))
     keys = list(texts)
     assert chi_square_is_plausible(np.array([found[key] for key in keys]), np.array([texts[key][1] for key in keys]))
 
@@ -300,11 +302,11 @@ def test_one_particle_samples_as_masking_does() -> None:
 def test_rejection_is_exact(model: NoisyModel) -> None:
     expected = target(enumerated(model, PATTERN, 4))
     made, keys = regex(model, PATTERN), list(expected)
-    options: dict[str, Any] = {"method": "rejection", "max_tokens": 4, "attempts": 100_000}
-    together = made("", particles=4_000, seed=0, **options)
+    options: dict[str, Any] = {"max_tokens": 4}
+    together = made("", search=Rejection(4_000, 100_000), seed=0, **options)
     counts = np.array([round(4_000 * estimate(together).get(key, 0.0)) for key in keys])
     assert chi_square_is_plausible(counts, np.array([expected[key] for key in keys]))
-    firsts = Counter(made("", seed=seed, **options).tokens for seed in range(300))
+    firsts = Counter(made("", search=Rejection(attempts=100_000), seed=seed, **options).tokens for seed in range(300))
     assert chi_square_is_plausible(np.array([firsts[key] for key in keys]), np.array([expected[key] for key in keys]))
 
 
@@ -315,10 +317,10 @@ def test_rejection_does_not_repeat_rejected_texts() -> None:
         return np.array([-10.0, 0, 0, 0, 0, -10.0])
 
     model = FunctionModel(logits, WORDS, lambda _: [0])
-    result = regex(model, "a{2}|aaab")("", method="rejection", seed=1, attempts=50)
+    result = regex(model, "a{2}|aaab")("", search=Rejection(attempts=50), seed=1)
     assert result.text in ("aa", "aaab")
-    with pytest.raises(LimitError, match="attempts: 2 needed, 1 allowed; 0 of 1 samples were accepted; method='smc'"):
-        regex(model, "a{2}|aaab")("", method="rejection", seed=1, attempts=1)
+    with pytest.raises(LimitError, match="attempts: 2 needed, 1 allowed; 0 of 1 samples were accepted; search='smc'"):
+        regex(model, "a{2}|aaab")("", search=Rejection(attempts=1), seed=1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -328,9 +330,9 @@ def test_a_constraint_without_mass_is_an_error(method: Any) -> None:
 
     model = FunctionModel(logits, WORDS, lambda _: [0])
     with pytest.raises(ModelError, match=r"every text of the constraint (that was tried )?a probability of 0"):
-        regex(model, "aa+")("", method=method, seed=0)
+        regex(model, "aa+")("", search=searched(method), seed=0)
     # A way with mass is found beside one without.
-    assert regex(model, "aa+|ccc?")("", method=method, particles=20, seed=0).text.startswith("cc")
+    assert regex(model, "aa+|ccc?")("", search=searched(method, 20), seed=0).text.startswith("cc")
 
 
 # ---------------------------------------------------------------------------------------------------------- as others
@@ -392,7 +394,7 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Generator[Any]]]] = {
 def test_every_generator_has_every_method(name: str, method: Any) -> None:
     text, make = MAKERS[name]
     made = make(inclined_model(text))
-    options: dict[str, Any] = {"method": method, "seed": 1, "max_tokens": 60, "particles": 3}
+    options: dict[str, Any] = {"search": searched(method, 3), "seed": 1, "max_tokens": 60}
     result = made("p", **options)
     assert result.error is None
     assert len(result.tokens) <= 60
@@ -423,17 +425,17 @@ def test_every_generator_has_every_method(name: str, method: Any) -> None:
 def test_T28_texts_are_complete_within_their_budget(method: Any) -> None:
     made = guided.json(ascii_model(2), {"type": "array", "items": {"type": "string", "maxLength": 4}})
     for budget in (2, 3, 7, 12):
-        result = made("p", method=method, particles=4, seed=budget, max_tokens=budget)
+        result = made("p", search=searched(method, 4), seed=budget, max_tokens=budget)
         assert all(len(sample.tokens) <= budget for sample in result.samples)
         assert all(made.index.accepts(sample.text) for sample in result.samples)
     with pytest.raises(LimitError, match="max_tokens: 2 needed, 1 allowed"):
-        made("p", method=method, max_tokens=1)
+        made("p", search=searched(method), max_tokens=1)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_stop_strings_end_the_texts_of_a_search(method: Any) -> None:
     made = regex(NoisyModel(seed=4), "[abc]{1,9}")
-    result = made("", method=method, seed=0, stop=["ba", "cc"], particles=6)
+    result = made("", search=searched(method, 6), seed=0, stop=["ba", "cc"])
     assert all("ba" not in sample.text and "cc" not in sample.text for sample in result.samples)
     stopped = [sample for sample in result.samples if sample.finish_reason == "stop_string"]
     assert stopped
@@ -441,25 +443,25 @@ def test_stop_strings_end_the_texts_of_a_search(method: Any) -> None:
         data = WORDS.decode(sample.tokens)
         assert data.startswith(sample.text.encode())
         assert data[len(sample.text) :].startswith((b"ba", b"cc"))
-    free = guided.generator(NoisyModel(seed=4), None)("", method=method, seed=0, stop="b", max_tokens=6)
+    free = guided.generator(NoisyModel(seed=4), None)("", search=searched(method), seed=0, stop="b", max_tokens=6)
     assert "b" not in free.text
     assert free.scores.distortion == pytest.approx(0, abs=1e-9)
 
 
 def test_seeds_make_searches_reproducible() -> None:
     made = regex(ascii_model(), "[a-z]{20}")
-    assert made("p", method="smc", seed=1) == made("p", method="smc", seed=1)
-    assert made("p", method="smc", seed=1) != made("p", method="smc", seed=2)
-    assert made("p", method="smc") != made("p", method="smc")
+    assert made("p", search=Smc(), seed=1) == made("p", search=Smc(), seed=1)
+    assert made("p", search=Smc(), seed=1) != made("p", search=Smc(), seed=2)
+    assert made("p", search=Smc()) != made("p", search=Smc())
     prompts = ["a", "b"]
-    assert made.batch(prompts, method="smc", seed=4) == [
-        made(p, method="smc", seed=4 + i) for i, p in enumerate(prompts)
+    assert made.batch(prompts, search=Smc(), seed=4) == [
+        made(p, search=Smc(), seed=4 + i) for i, p in enumerate(prompts)
     ]
 
 
 def test_equal_prefixes_share_a_row() -> None:
     model = ascii_model()
-    result = regex(model, "abcde[xy]f")("p", method="smc", particles=50, seed=0)
+    result = regex(model, "abcde[xy]f")("p", search=Smc(50), seed=0)
     # The prompt, "a" to "e" once each, and the two that differ; the last token is not read.
     assert len(model.asked) == 1 + 5 + len(result.samples)
     assert result.forward_passes == 7
@@ -485,7 +487,7 @@ def test_tools_run_once_in_the_text_that_was_chosen() -> None:
     made = guided.tools(model, [add], format="json", until="add")
     for method in ("smc", "beam"):
         ran.clear()
-        events = list(made.stream("p", method=method, particles=4, seed=1, max_tokens=70))
+        events = list(made.stream("p", search=searched(method, 4), seed=1, max_tokens=70))
         result = events[-1].result
         assert len(ran) == len(result.calls) == sum(isinstance(event, ToolResult) for event in events) == 1
         assert result.calls[0].result == sum(ran[0])
@@ -514,7 +516,7 @@ def test_each_segment_is_searched_after_the_results_before_it(method: Any) -> No
 
     model = FunctionModel(logits, ASCII, lambda text: list(text.encode()))
     made = guided.tools(model, [add], format="tooldec")
-    options: dict[str, Any] = {"method": method, "particles": 3, "seed": 2, "max_tokens": 60}
+    options: dict[str, Any] = {"search": searched(method, 3), "seed": 2, "max_tokens": 60}
     result = made("p", **options)
     assert [(call.arguments, call.result) for call in result.calls] == [({"a": 1, "b": 2}, 3), ({"a": 3, "b": 4}, 7)]
     assert result.text.startswith("<T>add(a=1, b=2) = 3")
@@ -548,7 +550,7 @@ def test_searches_with_the_cache_of_a_transformer_are_those_of_its_logits() -> N
     spec = guided.Regex("(19|20)[0-9]{2}(, (a|b){1,6}){0,2}")
     for method, seeds in (("smc", range(4)), ("beam", range(1))):
         for seed in seeds:
-            options: dict[str, Any] = {"method": method, "particles": 12, "seed": seed, "max_tokens": 14}
+            options: dict[str, Any] = {"search": searched(method, 12), "seed": seed, "max_tokens": 14}
             found, expected = (guided.generator(model, spec)("In ", **options) for model in (cached, plain))
             assert found.tokens == expected.tokens
             assert {sample.tokens for sample in found.samples} == {sample.tokens for sample in expected.samples}
@@ -560,19 +562,18 @@ def test_searches_with_the_cache_of_a_transformer_are_those_of_its_logits() -> N
 # ------------------------------------------------------------------------------------------------------------- errors
 
 REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"method": "SMC"}, ValueError, "method must be 'mask', 'smc', 'rejection' or 'beam', not 'SMC'"),
-    ({"method": "smc", "temperature": 0.5}, ValueError, "temperature must be 1 or left out, not 0.5"),
+    ({"search": "SMC"}, ValueError, "search must be None, 'smc', 'rejection' or 'beam', not 'SMC'"),
+    ({"search": "smc", "temperature": 0.5}, ValueError, "temperature must be 1 or left out, not 0.5"),
     (
-        {"method": "beam", "top_k": 5},
+        {"search": "beam", "top_k": 5},
         ValueError,
-        "method='beam' is about the model's own distribution: leave out top_k",
+        "search=Beam(width=8) is about the model's own distribution: leave out top_k",
     ),
-    ({"method": "rejection", "top_p": 0.5}, ValueError, "leave out top_p"),
-    ({"particles": 4}, ValueError, "method='mask' has no particles"),
-    ({"method": "smc", "particles": 0}, ValueError, "particles must be at least 1, not 0"),
-    ({"method": "smc", "particles": 2.5}, TypeError, "particles must be an int"),
-    ({"method": "smc", "attempts": 5}, ValueError, "method='smc' makes no attempts"),
-    ({"method": "rejection", "attempts": 0}, ValueError, "attempts must be at least 1, not 0"),
+    ({"search": Rejection(), "top_p": 0.5}, ValueError, "leave out top_p"),
+    ({"search": Smc}, TypeError, "search must be an object, Smc"),
+    ({"search": 8}, TypeError, "search must be a Smc, Rejection or Beam, or its name, not int"),
+    ({"particles": 4}, TypeError, "unexpected keyword argument 'particles'; here: search=guided.Smc"),
+    ({"method": "smc"}, TypeError, "unexpected keyword argument 'method'; here: search='smc'"),
     ({"scores": 1}, TypeError, "scores must be a bool, not int"),
 ]
 
@@ -592,10 +593,10 @@ def test_bad_options_are_refused_before_the_model_is_asked(
 def test_choices_by_score_take_no_method() -> None:
     scored = choice(ascii_model(), ["a", "b"], select="score")
     with pytest.raises(ValueError, match="select='score' chooses whole options"):
-        scored("p", method="smc")
+        scored("p", search=Smc())
     named = guided.tools(ascii_model(), [weather], select="score")
     with pytest.raises(ValueError, match="select='score' chooses names by itself"):
-        named("p", method="beam")
+        named("p", search=Beam())
 
 
 def test_scores_of_parts_add_up() -> None:
@@ -708,9 +709,9 @@ def test_forced_texts_of_any_length_leave_the_probabilities_exact(
         )
         assert result.log_z == pytest.approx(log_z, abs=1e-3 if tolerance else 1e-4)
     plain = choice(model, options)
-    whole = plain("", method="beam", particles=50, max_tokens=200)
+    whole = plain("", search=Beam(50), max_tokens=200)
     assert whole.probabilities == pytest.approx(expected, abs=1e-6)
-    found = plain("", method="rejection", particles=40, attempts=10_000, seed=seed, max_tokens=200)
+    found = plain("", search=Rejection(40, 10_000), seed=seed, max_tokens=200)
     counts = np.array([round(40 * found.probabilities.get(option, 0.0)) for option in options])
     assert len(options) == 1 or chi_square_is_plausible(counts, np.array([expected[option] for option in options]), 5)
 
@@ -726,13 +727,13 @@ def test_texts_below_the_smallest_float_have_probabilities(length: int) -> None:
     assert exact.log_z == pytest.approx(log_z)
     plain = choice(made, options)
     for method in ("smc", "beam"):
-        result = plain("", method=method, particles=4, seed=1, max_tokens=length)
+        result = plain("", search=searched(method, 4), seed=1, max_tokens=length)
         assert result.probabilities == pytest.approx(dict.fromkeys(options, 0.5))
         assert result.log_z == pytest.approx(log_z)
-    drawn = plain("", method="rejection", particles=20, attempts=2_000, seed=1, max_tokens=length)
+    drawn = plain("", search=Rejection(20, 2_000), seed=1, max_tokens=length)
     assert set(drawn.probabilities) == set(options)
     with pytest.raises(LimitError, match="attempts: 6 needed, 5 allowed"):
-        plain("", method="rejection", attempts=5, seed=1, max_tokens=length)
+        plain("", search=Rejection(attempts=5), seed=1, max_tokens=length)
 
 
 def test_equal_probabilities_are_compared_by_number_only() -> None:
@@ -751,8 +752,8 @@ def test_bad_choices_by_probabilities_are_refused() -> None:
     made = choice(ascii_model(), ["a", "b"], probabilities=True)
     with pytest.raises(ValueError, match="temperature 0"):
         made("p", temperature=0.5)
-    with pytest.raises(ValueError, match="leave out method"):
-        made("p", method="smc")
+    with pytest.raises(ValueError, match="leave out search"):
+        made("p", search=Smc())
     for name, number in (("top_k", 1), ("top_p", 0.5), ("min_p", 0.1), ("repetition_penalty", 1.5), ("logprobs", 1)):
         with pytest.raises(ValueError, match=f"leave out {name}"):
             made("p", temperature=1, **{name: number})
@@ -932,9 +933,7 @@ def test_resampling_by_segments_is_unbiased_too() -> None:
     generate = regex(model, pattern)
     estimates = {
         resample: [
-            math.exp(
-                generate("", max_tokens=budget, method="smc", particles=8, seed=seed, resample=resample).log_z or 0.0
-            )
+            math.exp(generate("", max_tokens=budget, search=Smc(8, resample=resample), seed=seed).log_z or 0.0)
             for seed in range(400)
         ]
         for resample in ("token", "segment")
@@ -942,13 +941,23 @@ def test_resampling_by_segments_is_unbiased_too() -> None:
     for values in estimates.values():
         assert abs(np.mean(values) - z) < 4 * np.std(values) / math.sqrt(len(values))
     assert estimates["token"] != estimates["segment"]
-    many = generate("", max_tokens=budget, method="smc", particles=4_096, seed=1, resample="segment")
+    many = generate("", max_tokens=budget, search=Smc(4_096, resample="segment"), seed=1)
     assert total_variation(estimate(many), target(texts)) < 0.05
 
 
-def test_only_smc_resamples() -> None:
-    generate = regex(NoisyModel(), PATTERN)
-    with pytest.raises(ValueError, match="does not resample"):
-        generate("", method="beam", resample="segment")
-    with pytest.raises(ValueError, match="resample must be 'token' or 'segment'"):
-        generate("", method="smc", resample="words")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Smc(0), ValueError, "particles must be at least 1, not 0"),
+        (lambda: Smc(2.5), TypeError, "particles must be an int"),  # type: ignore[arg-type]
+        (lambda: Smc(resample="words"), ValueError, "resample must be 'token' or 'segment'"),  # type: ignore[arg-type]
+        (lambda: Smc(attempts=5), TypeError, "unexpected keyword argument 'attempts'"),  # type: ignore[call-arg]
+        (lambda: Beam(resample="segment"), TypeError, "unexpected keyword argument 'resample'"),  # type: ignore[call-arg]
+        (lambda: Rejection(attempts=0), ValueError, "attempts must be at least 1, not 0"),
+        (lambda: Rejection(-1), ValueError, "samples must be at least 1, not -1"),
+        (lambda: Beam(0), ValueError, "width must be at least 1, not 0"),
+    ],
+)
+def test_a_search_has_only_its_own_options(make: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()

@@ -16,6 +16,7 @@ from guided.calls.rendering import render_results
 from guided.events import Call, Captured, Done, Result, Text, ToolCall, ToolResult, ValueCompleted
 from guided.generate.decoding import Decoding
 from guided.generate.generator import Generator
+from guided.generate.options import Rejection, Smc, search_named
 from guided.generate.sampler import Sampler
 from guided.guide.guide import Guide
 from tests.calls.wanting import VOCABULARY
@@ -219,7 +220,8 @@ def test_a_budget_raises_or_cuts_where_that_is_asked_for(name: str, on_budget: A
 
 @pytest.mark.parametrize("name", ["regex", "open regex", "choice", "json", "grammar", "composition", "call", "plan"])
 @pytest.mark.parametrize(
-    "options", [{"method": "beam"}, {"method": "smc"}, {"method": "rejection"}, {"temperature": 1.0}, {"scores": True}]
+    "options",
+    [{"search": "beam"}, {"search": "smc"}, {"search": Rejection(attempts=5)}, {"temperature": 1.0}, {"scores": True}],
 )
 def test_searches_and_draws_tell_too(name: str, options: Any) -> None:
     text = TEXTS[name][0]
@@ -229,10 +231,10 @@ def test_searches_and_draws_tell_too(name: str, options: Any) -> None:
                 "?",
                 max_tokens=budget,
                 seed=1,
-                **{**options, **({"attempts": 5} if options.get("method") == "rejection" else {})},
+                **options,
             )
         except (guided.LimitError, guided.ModelError):
-            assert options.get("method") in ("rejection", "smc")
+            assert isinstance(search_named(options.get("search")), Rejection | Smc)
             continue
         assert result.text == text or result.steered is not None
         assert (result.finish_reason == "length") == (result.steered is not None)

@@ -1,0 +1,176 @@
+"""Every entry takes the same options: through all entries and all options, by their signatures."""
+
+import asyncio
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import typer.main
+
+import guided
+from guided.cli.app import app
+from guided.generate.conversation import Conversation
+from guided.generate.generator import Generator
+from guided.generate.options import GenerationOptions, Settings
+from guided.generate.tools import ToolsGenerator
+from tests.generate.models import ASCII, CountingModel, ascii_model
+
+# A value of each option that differs from its default.
+VALUES: dict[str, Any] = {
+    "max_tokens": 7,
+    "max_new_tokens": 7,
+    "temperature": 1.0,
+    "top_k": 3,
+    "top_p": 0.9,
+    "min_p": 0.1,
+    "seed": 4,
+    "stop": "b",
+    "search": guided.Smc(2),
+    "scores": True,
+    "tokenization": "any",
+    "repetition_penalty": 1.5,
+    "logprobs": 1,
+    "retries": 1,
+    "on_budget": "truncate",
+}
+ENTRIES: list[Callable[..., Any]] = [
+    *(
+        getattr(kind, name)
+        for kind in (Generator, ToolsGenerator)
+        for name in ("__call__", "stream", "stream_async", "generate_async", "batch", "sample")
+    ),
+    *(getattr(Conversation, name) for name in ("__init__", "__call__", "stream", "stream_async", "generate_async")),
+]
+
+
+class ChatModel(CountingModel):
+    """A model that reads messages as their texts."""
+
+    def prompt_tokens(self, prompt: Any, tools: Any = None) -> list[int]:
+        text = prompt if isinstance(prompt, str) else "".join(message["content"] for message in prompt)
+        return super().prompt_tokens(text, tools)
+
+
+def test_the_options_are_those_of_the_settings() -> None:
+    settings = set(inspect.signature(Settings).parameters)
+    assert settings | {"max_new_tokens"} == GenerationOptions.__annotations__.keys() == VALUES.keys()
+    documented = GenerationOptions.__doc__ or ""
+    for name in VALUES:
+        assert any(
+            name in line.partition(" : ")[0].split(", ")
+            for line in map(str.strip, documented.split("\n"))
+            if " : " in line
+        ), name
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.__qualname__)
+def test_every_entry_unpacks_the_options_and_has_no_other_of_these_names(entry: Callable[..., Any]) -> None:
+    plain = inspect.unwrap(entry)
+    parameters = inspect.signature(plain).parameters
+    assert not parameters.keys() & VALUES.keys()
+    (options,) = (one for one in parameters.values() if one.kind is inspect.Parameter.VAR_KEYWORD)
+    assert typing.get_args(options.annotation) == (GenerationOptions,)
+
+
+def generators() -> dict[str, Generator[Any]]:
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    model = ascii_model()
+    return {
+        "regex": guided.regex(model, "[abc]{2,4}"),
+        "free": guided.generator(model, None),
+        "json": guided.json(model, int),
+        "grammar": guided.grammar(model, 'start: "a" | "b" start'),
+        "composition": guided.generator(model, "a" + guided.Choice(["b", "c"])),
+        "tools": guided.tools(model, [add], tool_choice="required"),
+    }
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("kind", ["regex", "free", "json", "grammar", "composition", "tools"])
+def test_every_entry_takes_every_option_and_reads_it_alike(kind: str, name: str) -> None:
+    made = generators()[kind]
+    given: GenerationOptions = {name: VALUES[name]}  # type: ignore[misc]
+    if name in ("top_k", "top_p", "min_p"):
+        given["temperature"] = 1.0
+    given.setdefault("seed", 1)
+    if "max_new_tokens" not in given:
+        given.setdefault("max_tokens", 40)
+
+    def outcome(run: Callable[[], Any]) -> Any:
+        try:
+            return run()
+        except (guided.GuidedError, ValueError) as error:
+            return type(error), str(error)
+
+    async def streamed() -> Any:
+        return [event async for event in made.stream_async("p", **given)][-1].result
+
+    wanted = outcome(lambda: made("p", **given))
+    ways: dict[str, Callable[[], Any]] = {
+        "stream": lambda: list(made.stream("p", **given))[-1].result,
+        "stream_async": lambda: asyncio.run(streamed()),
+        "generate_async": lambda: asyncio.run(made.generate_async("p", **given)),
+        "batch": lambda: made.batch(["p"], **given)[0],
+    }
+    if name == "temperature":
+        ways["sample"] = lambda: made.sample("p", 1, **given)[0]
+    for way, run in ways.items():
+        found = outcome(run)
+        assert repr(found) == repr(wanted), way
+        if isinstance(wanted, guided.Result):
+            assert (found.tokens, found.logprobs, found.scores) == (wanted.tokens, wanted.logprobs, wanted.scores)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_conversations_take_every_option_at_the_start_and_in_a_turn(name: str) -> None:
+    model = ChatModel(ASCII)
+    value = VALUES[name]
+    more: dict[str, Any] = {"temperature": 1.0} if name in ("top_k", "top_p", "min_p") else {}
+    made = guided.regex(model, "[abc]{2,4}")
+    answers = [
+        Conversation(made, **{name: value}, **more)("Hi", seed=1)
+        if name != "seed"
+        else Conversation(made, seed=value)("Hi"),
+        Conversation(made)("Hi", **{name: value}, **more, **({} if name == "seed" else {"seed": 1})),
+    ]
+    assert answers[0].text == answers[1].text
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_token'; did you mean 'max_tokens'"):
+        Conversation(made, max_token=3)  # type: ignore[call-arg]
+
+
+def test_options_of_a_turn_replace_the_other_name_of_max_tokens() -> None:
+    chat = Conversation(guided.generator(ChatModel(ASCII), None), max_new_tokens=5)
+    assert [len(chat("Hi", **options).tokens) for options in ({}, {"max_tokens": 3})] == [5, 3]  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="two names of one option"):
+        chat("Hi", max_tokens=3, max_new_tokens=4)
+
+
+def test_the_command_line_has_every_option() -> None:
+    commands: Any = typer.main.get_command(app)
+    given = {option for parameter in commands.commands["run"].params for option in parameter.opts}
+    assert {f"--{name.replace('_', '-')}" for name in VALUES} <= given
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("max_token", "did you mean 'max_tokens'"),
+        ("max_length", "here: max_tokens counts the generated tokens"),
+        ("num_beams", "here: search=guided.Beam"),
+        ("do_sample", "here: temperature=1 samples, 0 does not"),
+        ("n", r"here: generator.sample\(prompt, n\)"),
+        ("method", "here: search='smc', 'rejection' or 'beam'"),
+    ],
+)
+def test_names_of_other_libraries_are_refused_with_ours(name: str, advice: str) -> None:
+    for made in generators().values():
+        for entry in (made, made.stream, made.stream_async):
+            with pytest.raises(TypeError, match=advice):
+                entry("p", **{name: 1})
+        with pytest.raises(TypeError, match=advice):
+            made.batch(["p"], **{name: 1})
