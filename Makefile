@@ -33,8 +33,8 @@ help: ## list the targets
 demo: $(VENV) ## a real language model calls real Python tools
 	$(BIN)/guided demo $(ARGS)
 
-test: $(VENV) ## the default tests: everything that is fast and needs no download (docs/testing.md)
-	$(BIN)/python -m pytest $(PARALLEL) --quiet -m "not ($(MARKED) or serving)" $(PYTEST_ARGS)
+test: $(VENV) ## the default tests: everything that is fast and needs no download; those that failed last come first (docs/testing.md)
+	$(BIN)/python -m pytest $(PARALLEL) --failed-first --quiet -m "not ($(MARKED) or serving)" $(PYTEST_ARGS)
 
 test-rest: $(VENV) ## the other tests; then those of the kernels, with bounds checks
 	$(BIN)/python -m pytest $(PARALLEL) --quiet --hypothesis-profile=ci -m "($(MARKED)) and not serving" $(PYTEST_ARGS)
