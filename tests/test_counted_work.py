@@ -8,6 +8,7 @@ reading a spec is linear. Kernels run no lines; they count their own steps.
 import random
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import FrameType
 from typing import Any
 
@@ -171,6 +172,32 @@ def test_steps_of_a_pattern_follow_its_lines(name: str, monkeypatch: pytest.Monk
     work = Work(monkeypatch)
     work.trace(lambda: compile_spec(Regex(PATTERNS[name]), BYTES))
     work.check(len(PATTERNS[name]))
+
+
+def test_steps_of_a_finite_automaton_follow_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte that a configuration reads is work."""
+    items = {
+        "type": "object",
+        "maxProperties": 1,
+        "propertyNames": {"maxLength": 1},
+        "additionalProperties": {"type": "null"},
+    }
+    others = {"type": "object", "patternProperties": {"^(a|b)*a": {"const": None}}, "minProperties": 1}
+    schema = {"type": "array", "items": items, "uniqueItems": True, "minItems": 2, "contains": {"not": others}}
+    spec = JsonSchema(schema, whitespace="pretty(2)", eager=True)
+    work = Work(monkeypatch)
+    work.trace(lambda: compile_spec(spec, BYTES, Limits(configurations=2_000)))
+    assert work.lines > 100_000
+    work.check(len(str(schema)))
+
+
+def test_each_lookahead_of_a_pattern_is_work() -> None:
+    """An automaton of its own takes some tenths of a millisecond, however small it is."""
+    limits = Limits(steps=10_000_000)
+    for count, is_fine in ((20, True), (300, False)):
+        pattern = Regex("|".join(f"(?=.*{i})?" for i in range(count)))
+        with nullcontext() if is_fine else pytest.raises(LimitError, match="too many assertions at once"):
+            pattern.lower(limits)
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

@@ -22,6 +22,8 @@ __all__ = ["flattened"]
 _BYTES = [bytes([byte]) for byte in range(256)]
 # All configurations together may take the steps of this many calls.
 _CALLS = 2
+# Steps of reading a byte: it takes as long as so many others.
+_READ = 8
 
 
 def flattened(automaton: Pushdown, most: int) -> Automaton | None:
@@ -40,8 +42,9 @@ def flattened(automaton: Pushdown, most: int) -> Automaton | None:
     accepting: list[bool] = []
     steps = automaton.tables.steps
     together = Steps(_CALLS * steps.limit, "call_steps")
+    reason = "the finite automaton takes too many steps"
     for at in found:
-        together.spend(steps.spent, "the finite automaton takes too many steps")
+        together.spend(steps.spent, reason)
         steps.begin()
         row: Int32Array = np.full(256, DEAD, np.int32)
         control = at[0][0]
@@ -50,6 +53,7 @@ def flattened(automaton: Pushdown, most: int) -> Automaton | None:
         for group in groups[control]:
             # A recording cell keeps the byte, so each byte of a group then has a successor of its own.
             for byte in group if at[1] else group[:1]:
+                together.spend(_READ, reason)
                 after = _after(stacks, at, byte)
                 if after is None:
                     continue

@@ -35,6 +35,8 @@ __all__ = ["determinize_unfolded", "is_unfoldable"]
 
 # Cost of a state or an edge here, and of a member of a set, in steps of the compiled construction (1 us and 100 ns against 8 ns).
 _STEP_COST, _MEMBER_COST = 125, 12
+# Likewise of an automaton of a body besides its states, and of an edge of the pattern.
+_BODY_COST, _EDGE_COST = 40_000, 32
 _TOO_MANY = "too many assertions at once"
 _CELL_COST = 4
 _ALL = -1
@@ -89,6 +91,7 @@ class _Bodies:
             for held in (*inside, range(len(nfa.assertions)))
         ]
         self._numbers: dict[tuple[int, Behind], int] = {}
+        steps.spend(_EDGE_COST * (len(nfa.empty) + len(nfa.edges) + len(nfa.looks)), _TOO_MANY)
         self.empty, self.edges, self.looks = (
             adjacency(edges, nfa.n_states) for edges in (nfa.empty, nfa.edges, nfa.looks)
         )
@@ -107,6 +110,7 @@ class _Bodies:
         found = self._numbers.get(key)
         if found is None:
             made = self.nfa.assertions[assertion]
+            self.steps.spend(_BODY_COST, _TOO_MANY)
             unfolding = _Unfolding(self, self.behind[assertion])
             dfa = unfolding.determinized(made.start, made.end, behind)
             if not made.behind:

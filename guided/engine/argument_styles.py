@@ -111,6 +111,7 @@ def arguments(
     options: Mapping[str, Any],
     any_order: bool = False,
     most_blanks: int = 20,
+    limits: Limits,
 ) -> Part:
     """Return the arguments of an object schema as a style writes them.
 
@@ -126,6 +127,8 @@ def arguments(
         Whether arguments may come in any order, instead of that of the schema.
     most_blanks : int
         Maximum number of blanks around arguments and values.
+    limits : Limits
+        Budgets of reading the schema.
 
     Raises
     ------
@@ -134,7 +137,7 @@ def arguments(
     LimitError
         The schema is too large.
     """
-    return _Arguments(schema, style, place, options, any_order, most_blanks).whole()
+    return _Arguments(schema, style, place, options, any_order, most_blanks, limits).whole()
 
 
 def containing(texts: Sequence[str]) -> Node:
@@ -153,7 +156,9 @@ class _Arguments:
         options: Mapping[str, Any],
         any_order: bool,
         most_blanks: int,
+        limits: Limits,
     ) -> None:
+        self._limits = limits
         self._document, self._style, self._place, self._any_order = document, style, place, any_order
         self._options = dict(options)
         self._json_options = JsonOptions(**options)
@@ -165,14 +170,14 @@ class _Arguments:
         """Return the arguments of the document."""
         with at_place(self._place):
             # What follows relies on well-formed keywords.
-            Lowering(self._document, self._json_options, Formulas(), Limits()).check()
+            Lowering(self._document, self._json_options, Formulas(), self._limits).check()
         return self._object("", ())
 
     def _object(self, pointer: str, outer: tuple[str, ...]) -> Part:
         """Return the arguments of an object schema at a pointer in the document, within those at other pointers."""
         if pointer in outer:
             raise self._refuse("the schema refers to itself for the same value", pointer, "$ref")
-        limits = Limits()
+        limits = self._limits
         if len(outer) > limits.schema_depth:
             advice = f"schemas of one value, one within another, at {self._place}"
             raise LimitError("schema_depth", len(outer), limits.schema_depth, advice)
@@ -232,7 +237,7 @@ class _Arguments:
 
     def _in_any_order(self, members: list[tuple[Part, bool]], extra: Part, pointer: str) -> Part:
         # Each sequence of distinct arguments is a path of its own.
-        n_paths, limits = sum(perm(len(members), n) for n in range(1, len(members) + 1)), Limits()
+        n_paths, limits = sum(perm(len(members), n) for n in range(1, len(members) + 1)), self._limits
         if n_paths > limits.nfa_states:
             advice = f"{len(members)} arguments in any order are too many (at {self._place}{pointer})"
             raise LimitError("nfa_states", n_paths, limits.nfa_states, advice)
@@ -262,8 +267,8 @@ class _Arguments:
         style, formulas = self._style, Formulas()
         document, at = (True, "") if pointer is None else (self._document, pointer)
         options = self._json_options
-        lowering = Lowering(document, options, formulas, Limits(), pointer=at)
-        context = SchemaContext(formulas, lowering, options, Limits(), structure_of(options, _ALL).alphabet)
+        lowering = Lowering(document, options, formulas, self._limits, pointer=at)
+        context = SchemaContext(formulas, lowering, options, self._limits, structure_of(options, _ALL).alphabet)
         strings = context.typed(lowering.root, "string")
         others = tuple(
             name for name, kinds in _TYPES.items() if any(context.typed(lowering.root, kind) != FALSE for kind in kinds)
@@ -311,8 +316,8 @@ class _Arguments:
 
     def _is_empty(self, schema: Any, registry: Mapping[str, Any]) -> bool:
         formulas = Formulas()
-        lowering = Lowering(schema, self._json_options, formulas, Limits(), registry)
-        return SchemaMachine(lowering, formulas, self._json_options, Limits(), _ALL).is_empty
+        lowering = Lowering(schema, self._json_options, formulas, self._limits, registry)
+        return SchemaMachine(lowering, formulas, self._json_options, self._limits, _ALL).is_empty
 
     def _between(self, text: str) -> Iterator[Part]:
         """Yield the parts of a text between name and value."""

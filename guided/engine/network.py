@@ -369,7 +369,7 @@ def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> N
         state: tuple(Call(numbers[part] - 1, after) for part, after in called if not is_dead[part])
         for state, called in network.calls.items()
     }
-    live = _live(table, frame.accepting, calls)
+    live = _live(frame.table[:, np.unique(frame.classes[alphabet])], frame.accepting, calls)
     if not live[0]:
         return None
     table = np.where(np.append(live, False)[table], table, DEAD).astype(np.int32)
@@ -385,16 +385,23 @@ def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> N
 
 
 def _live(table: Int32Array, accepting: BoolArray, calls: dict[int, tuple[Call, ...]]) -> BoolArray:
-    """Return the states from which the end can be reached."""
-    edges = np.array([(state, call.after) for state, called in calls.items() for call in called], np.int64)
-    source, target = edges.reshape(-1, 2).T
-    live = accepting.copy()
-    while True:
-        now = live | np.append(live, False)[table].any(axis=1)
-        now[source[live[target]]] = True
-        if (now == live).all():
-            return live
-        live = now
+    """Return the states from which the end can be reached. O(edges)."""
+    n = np.int64(len(table))
+    source, column = np.nonzero(table != DEAD)
+    before = np.array([(state, call.after) for state, called in calls.items() for call in called], np.int64).reshape(
+        -1, 2
+    )
+    # A pair (target, source) is one number.
+    pairs = np.unique(np.append(table[source, column] * n + source, before @ np.array([1, n])))
+    first = np.searchsorted(pairs, np.arange(n + 1) * n).tolist()
+    sources, live = (pairs % n).tolist(), accepting.tolist()
+    todo = np.flatnonzero(accepting).tolist()
+    for state in todo:
+        for each in sources[first[state] : first[state + 1]]:
+            if not live[each]:
+                live[each] = True
+                todo.append(each)
+    return np.array(live, np.bool_)
 
 
 class _Trees:

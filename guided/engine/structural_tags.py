@@ -192,8 +192,8 @@ class _Reader:
                 raise SchemaError(
                     f"unknown or unsupported style {shown(style)}; known: {known}", f"{at}/style", "style"
                 )
-            blanks = {} if most is None else {"most_blanks": most}
-            return arguments(schema, form, self._schema_place(at), options=options, any_order=any_order, **blanks)
+            more = {"limits": self._limits} if most is None else {"limits": self._limits, "most_blanks": most}
+            return arguments(schema, form, self._schema_place(at), options=options, any_order=any_order, **more)
         place = self._schema_place(at)
         with at_place(place):
             return located(JsonSchema(schema, source="schema", **options), place)

@@ -57,7 +57,7 @@ _SHARE = 4
 # A text is read in parts of this many bytes; each may use all steps of a call.
 _PART = 1024
 # Steps of reading with a point, besides one for each byte and for so many trie nodes.
-_PER_POINT, _NODES_PER_STEP, _MARKS_PER_STEP = 8, 512, 64
+_PER_POINT, _NODES_PER_STEP, _MARKS_PER_STEP, _ENTERED_PER_STEP = 8, 512, 64, 2048
 # Bytes that a table reads in one step, and edges of the frame whose distances take one.
 _BYTES_PER_STEP, _EDGES_PER_STEP = 8, 500
 # Walks of more trie nodes than this, and rests below more, are first restricted to tokens that matter.
@@ -473,11 +473,14 @@ class CompositionIndex:
         while waiting:
             point = next(iter(waiting))
             before = done.setdefault(point, [])
-            at = boundaries.others(waiting.pop(point), before)
+            entered = waiting.pop(point)
+            n_entered = sum(map(len, entered))
+            at = boundaries.others(entered, before)
             before.append(at)
             children = boundaries.children(at)
             n_marked = sum(map(len, before))
-            self.steps.spend(_PER_POINT + n_marked // _MARKS_PER_STEP + len(children) // _NODES_PER_STEP, _ADVICE)
+            n_steps = n_marked // _MARKS_PER_STEP + n_entered // _ENTERED_PER_STEP + len(children) // _NODES_PER_STEP
+            self.steps.spend(_PER_POINT + n_steps, _ADVICE)
             state, read = origins[point]
             for beyond, byte, reached in self._read_byte(point, children, readers):
                 origin = origins.setdefault(beyond, (state, read + byte))

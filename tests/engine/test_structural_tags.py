@@ -19,6 +19,7 @@ from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import GrammarError, GuidedError, LimitError, PatternError, SchemaError
+from guided.limits import Limits
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.executed import executed_calls
@@ -523,6 +524,15 @@ def test_many_triggers_take_linear_work() -> None:
         return count
 
     assert work(200) < 6 * work(50)
+
+
+def test_schemas_in_a_style_are_read_within_the_limits_of_the_tag() -> None:
+    schema = {"type": "object", "properties": {"a": {"items": {"pattern": "(a|b)*a(a|b){12}$"}}}}
+    tag = {"format": {"type": "json_schema", "style": "qwen_xml", "json_schema": schema}}
+    StructuralTag(tag)
+    with pytest.raises(LimitError) as caught:
+        StructuralTag(tag, limits=Limits(states=5_000))
+    assert (caught.value.what, caught.value.limit) == ("states", 5_000)
 
 
 @pytest.mark.parametrize("style", ["qwen_xml", "deepseek_xml"])
