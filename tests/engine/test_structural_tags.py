@@ -19,8 +19,8 @@ from guided.engine.files import load_index
 from guided.engine.index import Index
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import GrammarError, GuidedError, LimitError, PatternError, SchemaError
-from guided.limits import Limits
 from guided.integrations.serving import FRONT_END_LIMITS
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.executed import executed_calls
 
