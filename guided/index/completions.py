@@ -197,25 +197,23 @@ class Completions:
         self._weight(text_configuration)
         return self._following(text_configuration)
 
-    def most(self, text_configuration: TextConfiguration) -> tuple[int, bool]:
-        """Return an upper bound over all texts of the current item or key that lead to one configuration, and whether it is exact for each.
+    def most(self, text_configuration: TextConfiguration) -> int:
+        """Return an upper bound over all texts of the current item or key that lead to one configuration.
 
         TOO_LONG if none is known: values with members must differ.
         """
-        if not any(text is not None for text in text_configuration[1]):
-            return self.bound(text_configuration), True
+        if not _is_recorded(text_configuration[1]):
+            return self.bound(text_configuration)
         if self._weight(text_configuration) > _LONGEST:
-            return TOO_LONG, False
+            return TOO_LONG
         dependencies = self._dependencies(text_configuration)
         if not dependencies:
-            return self.bound(text_configuration), True
+            return self.bound(text_configuration)
         level = len(text_configuration[1]) - 1
         is_on_top = self._stacks.top(text_configuration[0][1])[0] in self._automaton.tables.differing
-        return (
-            self._most_of_others(text_configuration, dependencies[level])
-            if is_on_top and list(dependencies) == [level]
-            else TOO_LONG
-        ), False
+        if not is_on_top or list(dependencies) != [level]:
+            return TOO_LONG
+        return self._most_of_others(text_configuration, dependencies[level])
 
     def first(self, text_configuration: TextConfiguration) -> bytes:
         """Return the bytes of the first token of the completion, by longest match."""

@@ -12,7 +12,6 @@ Complexity: one look-up per key, plus one search for each key that occurs in ano
 
 from collections.abc import Hashable, Sequence
 
-from guided.automata.pushdown import ACTION
 from guided.automata.stacks import Record, Stacks, TextConfiguration
 from guided.index.completions import TOO_LONG, Completions
 
@@ -35,37 +34,29 @@ class DistinctKeyBounds:
         # Names of keys whose completion was computed to represent others.
         self._examples: set[Hashable] = set()
 
-    def bounds(
-        self,
-        text_configuration: TextConfiguration,
-        level: int,
-        cell: int,
-        texts: Sequence[bytes],
-        keys: Sequence[bytes],
-    ) -> list[int]:
+    def bounds(self, text_configuration: TextConfiguration, texts: Sequence[bytes], keys: Sequence[bytes]) -> list[int]:
         """Return the bounds after texts that lead to one configuration and differ only in the key they end, on top of a differing cell.
 
-        A negative number is an upper bound only: the completions are too long to be searched for keys.
+        TOO_LONG if the completions are too long to be searched for keys.
 
-        ``level``: position of the cell among the recording cells. ``keys``: for each text, all bytes read on top of it when the key ends.
+        ``keys``: for each text, all bytes read on top of the cell when the key ends.
         """
+        cell = self._stacks.top(text_configuration[0][1])[0]
         kinds: dict[Hashable, dict[Hashable, list[int]]] = {}
         for i, key in enumerate(keys):
             kind, name = self._automaton.distinctness_key(cell, key)
             kinds.setdefault(kind, {}).setdefault(name, []).append(i)
         found = [0] * len(texts)
         for names in kinds.values():
-            by_name = self._of_kind(text_configuration, level, {name: texts[at[0]] for name, at in names.items()})
+            by_name = self._of_kind(text_configuration, {name: texts[at[0]] for name, at in names.items()})
             for name, at in names.items():
                 for i in at:
                     found[i] = by_name[name]
         return found
 
-    def _of_kind(
-        self, text_configuration: TextConfiguration, level: int, texts: dict[Hashable, bytes]
-    ) -> dict[Hashable, int]:
+    def _of_kind(self, text_configuration: TextConfiguration, texts: dict[Hashable, bytes]) -> dict[Hashable, int]:
         """Return the bounds after keys of one kind, by name."""
-        completions = self._completions
+        completions, level = self._completions, len(text_configuration[1]) - 1
         bounds: dict[Hashable, int] = {}
         left = list(texts)
         # Why twice: the first key may be the one that completions use; its own completion then uses another key in its place.
@@ -78,7 +69,7 @@ class DistinctKeyBounds:
             after = completions.read(text_configuration, texts[one])
             bound = bounds[one] = completions.bound(after)
             if bound >= TOO_LONG:
-                return dict.fromkeys(texts, -TOO_LONG)
+                return dict.fromkeys(texts, TOO_LONG)
             later = self._later(after, level)
             left = [name for name in texts if name not in later and name not in bounds]
         for name, text in texts.items():
@@ -102,23 +93,3 @@ class DistinctKeyBounds:
             if len(text_configuration[1]) <= level:
                 break
         return found
-
-    def key(self, text_configuration: TextConfiguration) -> bytes | None:
-        """Return the bytes on top of a differing cell at the end of the current key, as its completion ends it; None on other cells."""
-        (control, node, needed, _), texts = text_configuration
-        cell, below = self._stacks.top(node)
-        if cell not in self._automaton.tables.differing:
-            return None
-        path = self._automaton.completion_step(control, cell, self._completions.completion_target(below), needed)
-        length = self.to_label(control, path)
-        return (texts[-1] or b"") + path[:length] if length else None
-
-    def to_label(self, control: int, data: bytes) -> int:
-        """Return how many bytes lead to an action with a label, which ends a key; 0 if there is none or another action comes first."""
-        tables = self._automaton.tables
-        for count, byte in enumerate(data, 1):
-            entry = tables.rows.item(control, byte)
-            if entry < 0:
-                return count if entry <= ACTION and tables.actions.item(ACTION - entry, 2) >= 0 else 0
-            control = entry
-        return 0

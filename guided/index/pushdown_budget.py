@@ -8,7 +8,7 @@ Such a mask needs the bound after each token. Tokens that lead to one configurat
 own, and the answer is a look-up.
 
 The mask is conservative. It may omit a token after which a text shorter than the completion exists. If the bound depends on the text of an
-item, all its texts get the largest bound, and if that is too large only a limited number of tokens is tried. The work of one call on
+item, all its texts get the largest bound. The work of one call on
 tokens other than the completion's next is limited to a share of `call_steps`: tokens undecided by then are omitted.
 
 Complexity: per state, one bound for each configuration that tokens lead to, and a pass over the mask if the budget excludes tokens; then
@@ -22,7 +22,7 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze
 from guided.automata.pushdown import ACTION, UNLIMITED
-from guided.automata.stacks import Configuration, Stacks, TextConfiguration
+from guided.automata.stacks import Stacks, TextConfiguration
 from guided.caching import cached_property
 from guided.errors import GuidedError, LimitError
 from guided.index.completions import NO_COMPLETION, Completions
@@ -35,14 +35,10 @@ __all__ = ["Budgets", "StateConfigurations"]
 
 # Bytes of memory of the states whose classes and bounds are kept, and measured bytes of a state and of each of its classes.
 _EVALUATED_BYTES, _PER_EVALUATED, _PER_CLASS = 1 << 22, 600, 150
-# Number of states whose exact bounds are kept.
-_REFINED_KEPT = 4
 # Share of a call's steps (one in this many) for tokens other than the completion's next.
 _SHARE = 2
 # Up to this many tokens whose result depends on texts are read one by one; of larger classes one representative is read.
 _FEW = 8
-# Maximum number of tokens within an item, of those with an inexact bound, that are tried one by one.
-_TOKENS_TRIED = 64
 
 
 class StateConfigurations(Protocol):
@@ -70,8 +66,6 @@ class _Evaluated(NamedTuple):
         Tokens with another class, and that class.
     bounds : ndarray[int32], shape (n_classes,)
         An upper bound for each class.
-    rough : list of int
-        The classes whose tokens may have smaller bounds.
     """
 
     stays: Int32Array
@@ -80,7 +74,6 @@ class _Evaluated(NamedTuple):
     tokens: Int32Array
     classes: Int32Array
     bounds: Int32Array
-    rough: list[int]
 
     @property
     def n_bytes(self) -> int:
@@ -122,7 +115,6 @@ class Budgets:
         self._key_bounds = DistinctKeyBounds(configurations.stacks, self._completions)
         self._evaluated: dict[int, _Evaluated] = {}
         self._n_evaluated_bytes = 0
-        self._refinements: dict[int, _Evaluated] = {}
         self.peaks: dict[int, int] = {}
 
     @cached_property
@@ -171,14 +163,13 @@ class Budgets:
         try:
             with steps.at_most(steps.limit // _SHARE):
                 words = self._kept(state, mask, budget)
-            # A bound that took too many steps counts as none, also that after the completion's next token.
-            is_undecided = not words.any()
         except LimitError:
-            is_undecided = True
-        if is_undecided:
-            words = self._own(state, mask, budget)
-        if words is not mask and self._stacks.is_end(self._configurations.text_configuration(state)[0]):
-            for token in self._eos:
+            words = np.zeros_like(mask)
+        if words is not mask:
+            tokens = set(self._own(state, budget, is_needed=not words.any()))
+            if self._stacks.is_end(self._configurations.text_configuration(state)[0]):
+                tokens |= self._eos
+            for token in tokens:
                 words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
         return freeze(words)
 
@@ -192,19 +183,13 @@ class Budgets:
                 return mask
         words: Int32Array = np.empty(len(mask), np.int32)
         peak = self.peaks[state] = found.keep(mask, budget, words)
-        if peak >= budget and any(found.bounds.item(number) >= budget for number in found.rough):
-            peak = self.peaks[state] = self._refined(state).keep(mask, budget, words)
         return mask if peak < budget else words
 
-    def _own(self, state: int, mask: Int32Array, budget: int) -> Int32Array:
-        """Return a new mask with only the completion's next token."""
-        words = np.zeros_like(mask)
-        if 0 < self.bound(state) <= budget:
-            own = self._completions.first(self._text_configuration(state))
-            for token in np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist():
-                if token < len(self._tokens) and self._tokens[token] == own:
-                    words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
-        return words
+    def _own(self, state: int, budget: int, *, is_needed: bool) -> list[int]:
+        """Return the completion's next token, with its duplicates, if it fits; its bound may have taken too many steps, or not be exact."""
+        text_configuration = self._text_configuration(state)
+        bound = self.bound(state) if is_needed else self._bound_or_no_completion(text_configuration)
+        return self._masker.shared.spelled(self._completions.first(text_configuration)) if 0 < bound <= budget else []
 
     def _text_configuration(self, state: int) -> TextConfiguration:
         """Return the text configuration of a state without a maximum of code points, which short completions never come near."""
@@ -225,11 +210,8 @@ class Budgets:
                 0 if configuration is None or i in single else self._bound_or_no_completion((configuration, ()))
                 for i, configuration in enumerate(classes.configurations)
             ]
-            rough = (
+            if text_dependent or classes.deferred:
                 self._bound_text_dependent(state, classes, bounds, text_dependent)
-                if text_dependent or classes.deferred
-                else []
-            )
             of_stays = [bounds[i] for i in range(1, classes.n_stays + 1) if classes.configurations[i]]
             found = _Evaluated(
                 classes.stays if of_stays else classes.stays[:0],
@@ -237,7 +219,6 @@ class Budgets:
                 max(of_stays, default=0),
                 *self._classifier.listed(classes),
                 np.array(bounds, np.int32),
-                rough,
             )
             self._evaluated[state] = found
             self._n_evaluated_bytes += found.n_bytes
@@ -247,9 +228,9 @@ class Budgets:
 
     def _bound_text_dependent(
         self, state: int, classes: TokenClasses, bounds: list[int], text_dependent: list[int]
-    ) -> list[int]:
-        """Fill in the bounds of text-dependent classes and of tokens without a class; return the classes with an upper bound only."""
-        text_configuration, rough = self._text_configuration(state), list[int]()
+    ) -> None:
+        """Fill in the bounds of text-dependent classes and of tokens without a class."""
+        text_configuration = self._text_configuration(state)
         single: dict[int, int] = {}
         class_of = self._classifier.class_of(classes)
         first, counts = self._first_of(state, classes, class_of)
@@ -258,24 +239,14 @@ class Budgets:
                 for token in self._spelled(state, class_of, number):
                     single[token] = self._bound_or_no_completion(self._after(text_configuration, token))
                 continue
-            bound = self._most(self._after(text_configuration, first.item(number)))
-            bounds[number] = abs(bound)
-            if bound < 0:
-                rough.append(number)
-        deferred = self._deferred(state, classes)
-        single.update(self._bounds_of_deferred(text_configuration, deferred))
-        own = self._completions.first(text_configuration)
-        mine = [token for token in deferred if self._tokens[token] == own]
-        single.update((token, self._bound_or_no_completion(self._own_after(state))) for token in mine)
+            bounds[number] = self._most(self._after(text_configuration, first.item(number)))
+        single.update(self._bounds_of_deferred(text_configuration, self._deferred(state, classes)))
         numbers: dict[int, int] = {}
         for bound in single.values():
             if bound not in numbers:
                 numbers[bound] = len(bounds)
-                bounds.append(abs(bound))
-                if bound < 0:
-                    rough.append(numbers[bound])
+                bounds.append(bound)
         classes.add(np.array(list(single), np.int32), np.array([numbers[bound] for bound in single.values()], np.int32))
-        return rough
 
     def _deferred(self, state: int, classes: TokenClasses) -> list[int]:
         """Return the allowed tokens without a class, ascending."""
@@ -303,12 +274,11 @@ class Budgets:
         return self._completions.read(text_configuration, self._tokens[token] or b"")
 
     def _most(self, text_configuration: TextConfiguration) -> int:
-        """Return the bound after any text of the current item; negative if it is an upper bound or none is found."""
+        """Return an upper bound after any text of the current item; NO_COMPLETION if none is found."""
         try:
-            most, is_exact = self._completions.most(text_configuration)
+            return self._completions.most(text_configuration)
         except GuidedError:
-            return -NO_COMPLETION
-        return most if is_exact else -most
+            return NO_COMPLETION
 
     def _bound_or_no_completion(self, text_configuration: TextConfiguration) -> int:
         """Return the bound of a configuration; NO_COMPLETION if none is found within the limits, so that other tokens are still allowed."""
@@ -318,72 +288,18 @@ class Budgets:
             return NO_COMPLETION
 
     def _bounds_after_keys(
-        self, text_configuration: TextConfiguration, within: TextConfiguration, texts: list[bytes], keys: list[bytes]
+        self, text_configuration: TextConfiguration, texts: list[bytes], keys: list[bytes]
     ) -> list[int]:
-        """Return the bounds after texts that end keys, by `DistinctKeyBounds.bounds`; NO_COMPLETION if none is found.
-
-        ``within``: a configuration in the key, on top of its object.
-        """
-        level, cell = len(within[1]) - 1, self._stacks.top(within[0][1])[0]
+        """Return the bounds after texts that end keys, by `DistinctKeyBounds.bounds`; NO_COMPLETION if none is found."""
         try:
-            return self._key_bounds.bounds(text_configuration, level, cell, texts, keys)
+            return self._key_bounds.bounds(text_configuration, texts, keys)
         except GuidedError:
             return [NO_COMPLETION] * len(texts)
-
-    def _refined(self, state: int) -> _Evaluated:
-        """Return the bounds of a state, made exact for some tokens that had only an upper bound.
-
-        These are the first such tokens and the completion's next token.
-        """
-        found = self._refinements.get(state)
-        if found is None:
-            before = self._evaluate(state)
-            text_configuration, own = (
-                self._text_configuration(state),
-                self._completions.first(self._text_configuration(state)),
-            )
-            class_of = before.stays.copy() if len(before.stays) else np.zeros(len(self._tokens), np.int32)
-            class_of[before.tokens] = before.classes
-            some = sorted(token for number in before.rough for token in self._spelled(state, class_of, number))
-            mine = [token for token in some if self._tokens[token] == own]
-            exact = {token: self._bound_or_no_completion(self._own_after(state)) for token in mine}
-            exact.update(
-                self._each(text_configuration, [token for token in some[:_TOKENS_TRIED] if token not in exact])
-            )
-            numbers: dict[int, int] = {}
-            for bound in exact.values():
-                numbers.setdefault(bound, len(before.bounds) + len(numbers))
-            others = ~np.isin(before.tokens, list(exact))
-            singles = np.array([numbers[bound] for bound in exact.values()], np.int32)
-            found = before._replace(
-                tokens=np.concatenate([before.tokens[others], np.array(list(exact), np.int32)]),
-                classes=np.concatenate([before.classes[others], singles]),
-                bounds=np.array([*before.bounds.tolist(), *numbers], np.int32),
-            )
-            while len(self._refinements) >= _REFINED_KEPT:
-                del self._refinements[next(iter(self._refinements))]
-            self._refinements[state] = found
-        return found
-
-    def _each(self, text_configuration: TextConfiguration, tokens: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield each token with the bound after it."""
-        within: dict[Configuration, tuple[TextConfiguration, list[tuple[int, bytes]]]] = {}
-        for token in tokens:
-            after = self._after(text_configuration, token)
-            key = self._key_bounds.key(after)
-            if key is None:
-                yield token, self._bound_or_no_completion(after)
-            else:
-                within.setdefault(after[0], (after, []))[1].append((token, key))
-        for in_key, same in within.values():
-            texts = [self._tokens[token] or b"" for token, _ in same]
-            bounds = self._bounds_after_keys(text_configuration, in_key, texts, [key for _, key in same])
-            yield from zip([token for token, _ in same], map(abs, bounds), strict=True)
 
     def _bounds_of_deferred(
         self, text_configuration: TextConfiguration, tokens: list[int]
     ) -> Iterator[tuple[int, int]]:
-        """Yield each token with the bound after it, for tokens whose result depends on earlier bytes; negative for an upper bound.
+        """Yield each token with the bound after it, for tokens whose result depends on earlier bytes.
 
         Tokens that end a key on a differing cell are handled together if they end it by the same byte and continue with the same bytes.
         """
@@ -405,9 +321,7 @@ class Budgets:
                     groups.setdefault(data[:length], []).append((token, data))
             for same in keys.values():
                 read = [(text_configuration[1][-1] or b"") + data[:length] for _, data, length in same]
-                bounds = self._bounds_after_keys(
-                    text_configuration, text_configuration, [data for _, data, _ in same], read
-                )
+                bounds = self._bounds_after_keys(text_configuration, [data for _, data, _ in same], read)
                 yield from zip([token for token, *_ in same], bounds, strict=True)
             for begin, some in groups.items():
                 if begin and len(some) > _FEW:

@@ -103,6 +103,14 @@ class VocabularyData:
             found = self._beginnings[prefix] = spelled, tuple(sorted({len(one) for one in spelled}, reverse=True))
         return found
 
+    def spelled(self, text: bytes) -> list[int]:
+        """Return the tokens with these bytes, at least one."""
+        trie = self.trie
+        node = int(trie.child[0, text[0]] if len(text) == 1 else trie.child[text[0] + 1, text[1]])
+        end = node + 1 if len(text) == 1 else int(trie.skip[node])
+        ids: list[int] = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[end]].tolist() if node >= 0 else []
+        return [token for token in ids if self.vocabulary[token] == text]
+
     def paths(self, control: int, plan: Plan) -> EscapePaths:
         """Return the bytes that tokens read up to and including the actions of a common control's plan."""
         found = self._paths.get(control)
