@@ -21,7 +21,8 @@ is no longer what the model wanted to say.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
 from itertools import islice
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
@@ -49,12 +50,13 @@ __all__ = [
     "ToolResult",
     "ToolsResult",
     "ValueCompleted",
+    "plain",
 ]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-FinishReason: TypeAlias = Literal["stop", "length", "stop_string", "tool_calls"]
+FinishReason: TypeAlias = Literal["stop", "length", "stop_string", "tool_calls", "error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +150,12 @@ class Result(Generic[T_co]):
         The value; None if there is none (or if the value is None itself: `error` distinguishes the two).
     tokens : tuple of int
         The generated tokens, without the end of sequence. A stop string may begin within the last ones.
-    finish_reason : {"stop", "length", "stop_string", "tool_calls"}
+    finish_reason : {"stop", "length", "stop_string", "tool_calls", "error"}
         ``"stop"``: the model ended the text, or nothing could follow. ``"length"``: ``max_tokens`` (or the model's
         context) steered the text (see ``steered``), whatever ended it.
         ``"stop_string"``: a stop string occurred. ``"tool_calls"``: the text ended as with ``"stop"``, and its calls
-        were not run (``execute=False``, or a tool without a function): they await external results.
+        were not run (``execute=False``, or a tool without a function): they await external results. ``"error"``: of several prompts, the
+        text of this one failed (`Generator.map`).
     forward_passes : int
         Number of calls of the model: forced tokens need none of their own.
     error : GuidedError or None
@@ -215,6 +218,15 @@ class Result(Generic[T_co]):
             raise self.error
         return cast("T_co", self.value_or_none)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a dict, for tables and JSON: ``value`` for the value, ``error`` as text.
+
+        Dataclasses, models, Enum members, tuples and sets within it become dicts, values and lists; log-probabilities of minus infinity
+        become None, and bytes text. Other objects, such as dates, stay as they are.
+        """
+        found: dict[str, Any] = plain(self)
+        return found
+
     def __repr__(self) -> str:
         value = f"error={shown(self.error)}" if self.error is not None else f"value={shown(self.value_or_none)}"
         return (
@@ -269,6 +281,27 @@ class ToolsResult(Result[list[Call]]):
 
     def _more_rows(self) -> dict[str, str]:
         return {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(self.calls, 1)}
+
+
+def plain(value: Any) -> Any:
+    """Return a value with dicts and lists instead of dataclasses, models and other containers; see `Result.to_dict`."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if hasattr(type(value), "model_fields"):
+        return {name: plain(getattr(value, name)) for name in type(value).model_fields}
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {"value" if name == "value_or_none" else name: item for name, item in named.items()}
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, GuidedError):
+        return str(value)
+    # JSON has no infinities.
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 R_co = TypeVar("R_co", bound=Result[Any], covariant=True)

@@ -7,6 +7,7 @@ off: the environment variable ``GUIDED_PROGRESS=0``, and the logger ``guided`` (
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,10 +17,12 @@ from guided.locks import Rank, new_lock
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["announcement", "is_shown", "notice", "progress", "silenced"]
+__all__ = ["announcement", "counting", "is_shown", "notice", "progress", "silenced"]
 
 _logger = logging.getLogger("guided")
 _lock = new_lock(Rank.DISPLAY)
+# Between two lines of `counting` where there is no terminal.
+_SECONDS = 60
 # One display for all lines: rich allows one at a time, and lines may overlap.
 _display: "Progress | None" = None
 _n_silencers = 0
@@ -66,6 +69,37 @@ def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iter
                 if not _display.tasks:
                     finished, _display = _display, None
                     finished.stop()
+
+
+@contextmanager
+def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how many things are done while the body runs: as a line of `progress` on a terminal, and else as a line every minute.
+
+    Parameters
+    ----------
+    what : str
+        The things, in plural.
+    total : int or None
+        Their number, if known.
+
+    Yields
+    ------
+    callable
+        Takes the number of things done.
+    """
+    of_total = "" if total is None else f" of {total:,}"
+    begin = last = time.monotonic()
+    with progress(f"0{of_total} {what}") as update:
+
+        def count(n_done: int) -> None:
+            nonlocal last
+            now, text = time.monotonic(), f"{n_done:,}{of_total} {what}"
+            update(text)
+            if now - last >= _SECONDS and not is_shown():
+                last = now
+                _write(f"{text} after {now - begin:,.0f} s")
+
+        yield count
 
 
 def notice(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Extracts fields from each row of a CSV file, several rows at a time, with a progress bar; writes a CSV file with the fields added.
+"""Extracts fields from each row of a CSV file, several rows at a time, with progress; writes a CSV file with the fields added.
 
 python docs/examples/batch_csv.py                       # an example, to the standard output
 python docs/examples/batch_csv.py in.csv out.csv        # in.csv has a column named text
@@ -6,12 +6,11 @@ python docs/examples/batch_csv.py in.csv out.csv        # in.csv has a column na
 
 import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
 from pydantic import BaseModel, Field
-from rich.progress import track
 
 import guided
 
@@ -29,7 +28,6 @@ QUESTIONS = [
     "When will the blue lamp arrive?",
     "I was charged twice for the same desk.",
 ]
-AT_ONCE = 8
 SHOTS = """Message: The green sofa came with a broken leg.
 Product, topic and urgency as JSON: {"product": "green sofa", "topic": "defect", "is_urgent": false}
 
@@ -42,16 +40,17 @@ Product, topic and urgency as JSON: {"product": "rug", "topic": "payment", "is_u
 """
 
 
-def main(model: guided.LanguageModel, texts: Sequence[str], output: TextIO = sys.stdout) -> None:
-    """Write each text with its fields as CSV."""
+def main(model: guided.LanguageModel, texts: Iterable[str], output: TextIO = sys.stdout) -> None:
+    """Write each text with its fields as CSV; a text that failed has none."""
     extract = guided.json(model, Ticket)
     writer = csv.DictWriter(output, ["text", *Ticket.model_fields])
     writer.writeheader()
-    for begin in track(range(0, len(texts), AT_ONCE), "extracting", disable=not sys.stderr.isatty()):
-        part = texts[begin : begin + AT_ONCE]
-        prompts = [f"{SHOTS}Message: {text}\nProduct, topic and urgency as JSON:" for text in part]
-        for text, result in zip(part, extract.batch(prompts, max_tokens=60), strict=True):
-            writer.writerow({"text": text, **result.value.model_dump()})
+    texts = list(texts)
+    prompts = (f"{SHOTS}Message: {text}\nProduct, topic and urgency as JSON:" for text in texts)
+    for index, result in extract.map(prompts, ordered=True, max_tokens=60):
+        if result.error is not None:
+            print(f"row {index}: {result.error}", file=sys.stderr)
+        writer.writerow({"text": texts[index], **(result.to_dict()["value"] or {})})
 
 
 if __name__ == "__main__":

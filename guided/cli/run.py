@@ -1,17 +1,16 @@
 """``guided run``: one constrained generation from the command line."""
 
-import math
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
-from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
+from guided.cli.many import read_prompts, write_answers
 from guided.cli.models import load_model
-from guided.cli.output import COMPILING, as_text, print_json, shown
+from guided.cli.output import COMPILING, print_json, shown
 from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
@@ -46,12 +45,12 @@ __all__ = ["run"]
 
 def run(
     arguments: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="[INDEX] PROMPT",
             help="An index file, unless one of the options below gives the constraint; then the prompt (- reads standard input).",
         ),
-    ],
+    ] = None,
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
     strict_keywords: StrictKeywordsOption = False,
@@ -132,6 +131,19 @@ def run(
         typer.Option("--tokenization", help="any, or canonical: only tokens to which the tokenizer encodes the text."),
     ] = "any",
     stream: Annotated[bool, typer.Option("--stream", help="Write the text while it is generated.")] = False,
+    source: Annotated[
+        Path | None,
+        typer.Option("--input", metavar="FILE", help="A JSONL file of prompts, instead of PROMPT: a text for each."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="For --input: append the answers to this JSONL file, or resume it."
+        ),
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option("--width", help="For --input: number of texts generated together, by default 8.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     r"""Generate one text that satisfies a constraint.
@@ -145,6 +157,9 @@ def run(
 
     With --json the result is one JSON document, or with --stream as well, one document for each event.
 
+    With --input, each line of a file is a prompt, as a JSON string or an object with prompt or messages, and each answer a JSON document on
+    a line. A later run with the same --output generates what is missing.
+
     For example:
 
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
@@ -152,7 +167,9 @@ def run(
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --regex '(yes|no), because [^.]*\.' --search smc,particles=8 --json 'Is water wet? '
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
+      guided run --json-schema models.py:Person --input prompts.jsonl --output answers.jsonl
     """
+    _check_files(source, output, width, stream=stream, few_shot=few_shot)
     what = constraint_of(
         arguments,
         "PROMPT",
@@ -165,7 +182,11 @@ def run(
         grammar,
         spec,
         KindOptions(start, max_ignored, ascii_only, strict_keywords),
+        optional=source is not None,
     )
+    if source is not None and what.text is not None:
+        raise UsageError("--input has the prompts: leave out PROMPT")
+    prompts = [] if source is None else read_prompts(source, chat=chat)
     text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]
@@ -193,9 +214,27 @@ def run(
 
     with progress(COMPILING):
         generate = generator(loaded, what.index(loaded.vocabulary) if what.spec is None else what.spec)
+    if source is not None:
+        return write_answers(generate, prompts, output, _result, width or 8, options)
     events = generate.stream([{"role": "user", "content": text}] if chat else text, **options)
     _write(events, stream=stream, as_json=as_json, on_budget=on_budget)
     return ACCEPTED
+
+
+def _check_files(source: Path | None, output: Path | None, width: int | None, *, stream: bool, few_shot: bool) -> None:
+    """Raise an error for options that contradict ``--input``, or need it."""
+    if source is None:
+        for name, value in (("--output", output), ("--width", width)):
+            if value is not None:
+                raise UsageError(f"{name} is for --input: one prompt has one answer, on standard output")
+        return
+    if width is not None and width < 1:
+        raise UsageError(f"--width must be at least 1, not {width}")
+    if not source.is_file():
+        raise UsageError(f"no such file: {source}")
+    for name, is_given in (("--stream", stream), ("--few-shot", few_shot)):
+        if is_given:
+            raise UsageError(f"{name} is for a single prompt: leave it out with --input")
 
 
 def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> str:
@@ -245,7 +284,7 @@ _IF_ANY = ("captures", "samples", "scores", "log_z", "logprobs", "refused", "ste
 
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget: str) -> None:
     from guided.calls.rendering import render_result
-    from guided.events import Done, Refused, Text, ToolCall, ToolResult
+    from guided.events import Done, Refused, Text, ToolCall, ToolResult, plain
 
     # Results that are not part of the text, which are those of required calls.
     results = []
@@ -253,7 +292,7 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget:
         if isinstance(event, ToolResult) and not event.text:
             results.append(f"{event.call.name} -> {render_result(event.call)}")
         if as_json and stream:
-            named = {name: item for name, item in _plain(event).items() if name != "steered" or item}
+            named = {name: item for name, item in plain(event).items() if name != "steered" or item}
             print_json({"event": type(event).__name__.lower(), **named})
         elif as_json and isinstance(event, Done):
             print_json(_result(event.result))
@@ -282,24 +321,4 @@ def _report(result: "Result[Any]", *, is_error: bool) -> None:
 
 def _result(result: "Result[Any]") -> dict[str, Any]:
     """Return a result as plain data, without the fields that few generations have and it lacks."""
-    found: dict[str, Any] = _plain(result)
-    return {name: item for name, item in found.items() if name not in _IF_ANY or item not in (None, [], {})}
-
-
-def _plain(value: Any) -> Any:
-    """Convert dataclasses and models to dicts recursively; `print_json` handles values that JSON cannot represent."""
-    if isinstance(value, Enum):
-        return _plain(value.value)
-    if hasattr(type(value), "model_fields"):
-        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
-    if is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-        return {"value" if name == "value_or_none" else name: item for name, item in named.items()}
-    if isinstance(value, dict):
-        return {str(_plain(key)): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
-    if isinstance(value, bytes):
-        return as_text(value)
-    # JSON has no infinities.
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {name: item for name, item in result.to_dict().items() if name not in _IF_ANY or item not in (None, [], {})}

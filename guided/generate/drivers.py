@@ -10,7 +10,7 @@ The logger ``guided.generate`` has a record of level INFO for each text. Its att
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
@@ -115,7 +115,7 @@ def _steps(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event | 
                 return
             if isinstance(item, Rows):
                 if item.parents is None or batch is None:
-                    batch = model.batch(len(item.tokens))
+                    batch = model.batch()
                     answer = batch.start(item.tokens)
                 else:
                     batch.keep(item.parents)
@@ -131,70 +131,95 @@ def _steps(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event | 
                 answer = session.feed(item.tokens)
 
 
-def together(model: LanguageModel, coroutines: Sequence[TextCoroutine]) -> list[list[Event]]:
+def together(
+    model: LanguageModel, coroutines: Iterable[tuple[int, TextCoroutine]], width: int, window: int | None = None
+) -> Generator[tuple[int, list[Event]], None, None]:
     """Run coroutines in step, each in one row of a batch; they must not request `Rows`.
+
+    When one ends, the next one takes its row, so all rows stay busy however long the iterable is. What its prompt shares with another row
+    is not read again.
 
     Parameters
     ----------
     model : LanguageModel
         Answers the coroutines' requests.
-    coroutines : sequence of TextCoroutine
-        The first request of each contains its whole prompt.
+    coroutines : iterable of (int, TextCoroutine)
+        With ascending numbers. The first request of each contains its whole prompt. The next one is taken when a row is free.
+    width : int
+        Number of rows.
+    window : int, optional
+        By how much the numbers of two rows may differ. None: by any amount.
 
-    Returns
-    -------
-    list of list of Event
-        The events of each coroutine.
+    Yields
+    ------
+    (int, list of Event)
+        The number of a coroutine and its events, in the order in which they end.
     """
-    begin = time.perf_counter()
-    events: list[list[Event]] = [[] for _ in coroutines]
-    rows = list(range(len(coroutines)))
-    requests = [
-        _until_request(coroutine, None, collected, begin)
-        for coroutine, collected in zip(coroutines, events, strict=True)
-    ]
-    batch: Batch | None = None
-    answers: Sequence[Logits | None]
+    source, batch, rows, last = iter(coroutines), model.batch(), list[_Row](), -1
     while True:
-        going_on = [row for row, request in enumerate(requests) if request is not None]
-        if not going_on:
-            return events
-        feeds = [request for request in requests if request is not None]
-        if batch is None:
+        kept, new = [place for place, row in enumerate(rows) if row.request is not None], list[_Row]()
+        first = min((rows[place].number for place in kept), default=last)
+        while len(kept) + len(new) < width and (window is None or last < first + window):
+            if (item := next(source, None)) is None:
+                break
+            row = _Row(*item)
+            last = row.number
+            if row.request is None:
+                yield row.number, row.events
+            else:
+                new.append(row)
+        if new:
             # Equal prompts are read once.
-            prompts = list(dict.fromkeys(feed.tokens for feed in feeds))
-            batch = model.batch(len(prompts))
-            places = [prompts.index(feed.tokens) for feed in feeds]
-            found = batch.start(prompts)
-            if len(prompts) < len(feeds):
-                batch.keep(places)
-            answers = [found[place] for place in places]
+            places: dict[tuple[int, ...], int] = {}
+            order = [places.setdefault(row.tokens, len(places)) for row in new]
+            logits = batch.refill(kept, list(places))
+            if len(places) < len(new):
+                batch.keep([*range(len(kept)), *(len(kept) + place for place in order)])
+            for row, place in zip(new, order, strict=True):
+                row.answer(logits[place])
+            rows = [*(rows[place] for place in kept), *new]
+        elif not kept:
+            return
         else:
-            if len(going_on) < len(rows):
-                batch.keep(going_on)
-            for row, feed in enumerate(feeds):
-                if feed.keep is not None:
-                    batch.rewind(row, feed.keep)
-            answers = batch.feed([feed.tokens for feed in feeds])
-        rows = [rows[row] for row in going_on]
-        requests = [
-            _until_request(coroutines[place], logits, events[place], begin)
-            for place, logits in zip(rows, answers, strict=True)
-        ]
+            if len(kept) < len(rows):
+                batch.keep(kept)
+                rows = [rows[place] for place in kept]
+            for place, row in enumerate(rows):
+                if row.request is not None and row.request.keep is not None:
+                    batch.rewind(place, row.request.keep)
+            for row, answer in zip(rows, batch.feed([row.tokens for row in rows]), strict=True):
+                row.answer(answer)
+        yield from [(row.number, row.events) for row in rows if row.request is None]
 
 
-def _until_request(coroutine: TextCoroutine, answer: Any, events: list[Event], begin: float) -> Feed | None:
-    """Run a coroutine to its next request for logits and collect its events; None if it has ended."""
-    while True:
-        try:
-            item = coroutine.send(answer)
-        except StopIteration:
-            return None
-        if isinstance(item, Feed):
-            return item
-        assert not isinstance(item, Rows), "a search has a batch of its own"
-        answer = None
-        if isinstance(item, Work):
-            answer = item.run()
-        else:
-            events.append(_logged(item, begin))
+class _Row:
+    """A coroutine of a batch: its number, its events so far, and its request for logits, None when it has ended."""
+
+    def __init__(self, number: int, coroutine: TextCoroutine) -> None:
+        self.number, self.events, self._coroutine = number, list[Event](), coroutine
+        self._begin = time.perf_counter()
+        self.request: Feed | None = None
+        self.answer(None)
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Tokens of the request."""
+        return () if self.request is None else self.request.tokens
+
+    def answer(self, logits: Logits | None) -> None:
+        """Answer the request, and run the coroutine to its next one."""
+        answer: Any = logits
+        self.request = None
+        while self.request is None:
+            try:
+                item = self._coroutine.send(answer)
+            except StopIteration:
+                return
+            answer = None
+            if isinstance(item, Feed):
+                self.request = item
+            elif isinstance(item, Work):
+                answer = item.run()
+            else:
+                assert not isinstance(item, Rows), "a search has a batch of its own"
+                self.events.append(_logged(item, self._begin))

@@ -4,7 +4,8 @@ A generator holds no conversation state: every call creates its own guide, so ca
 generators differ in their `coroutine` (see `guided.generate.decoding`) and in how a text becomes a value.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
@@ -22,12 +23,17 @@ from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.notebook import card, text_cell
+from guided.progress import counting
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Generator", "Result", "no_value", "with_search"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
+
+
+# Results for each row that may wait for an earlier one.
+_WAITING = 16
 
 
 class Generator(Generic[T_co]):
@@ -155,38 +161,98 @@ class Generator(Generic[T_co]):
         return self._returned(result, options.get("on_budget"))
 
     @suggest_keywords(GenerationOptions)
-    def batch(
-        self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[GenerationOptions]
-    ) -> list[Result[T_co]]:
-        """Generate one text per prompt, several at a time.
+    def map(
+        self,
+        prompts: Iterable[Prompt | None],
+        width: int = 8,
+        *,
+        ordered: bool = False,
+        **options: Unpack[GenerationOptions],
+    ) -> Iterator[tuple[int, Result[T_co]]]:
+        """Generate one text per prompt, several at a time, and yield each as soon as it ends.
 
-        Rows that advance together share each forward pass. Batched logits differ in the last bits from those of a single prompt, which can
-        decide a near tie; ``width=1`` gives exactly the results of single calls. With a search, the prompts follow one another, since each
-        has a batch of its own.
+        As soon as a text ends, the next prompt takes its row, so rows stay busy, and the iterable may be of any length: a prompt is taken
+        when there is a row for it. Rows that advance together share each forward pass. Batched logits differ in the last bits from those
+        of a single prompt, which can decide a near tie; ``width=1`` gives exactly the results of single calls. With a search, the prompts
+        follow one another, since each has a batch of its own. Progress is shown on stderr; the environment variable
+        ``GUIDED_PROGRESS=0`` turns it off.
 
         Parameters
         ----------
-        prompts : sequence of prompts
-            Each as in `__call__`.
+        prompts : iterable of prompts
+            Each as in `__call__`. None is skipped, but has an index: so work that was interrupted resumes with the same seeds.
         width : int
             Number of prompts processed together; memory grows with it.
+        ordered : bool
+            Yield results in the order of the prompts. Those that end earlier wait: at most 16 times ``width``; then rows wait, too.
         **options
             As in `__call__`; the prompt at index i has the seed ``seed + i``.
 
-        Returns
-        -------
-        list of Result
-            In the order of the prompts.
+        Yields
+        ------
+        (int, Result)
+            The index of a prompt and its result. If the text failed (its prompt is too long, or the chat template refuses it), ``error``
+            of the result says why, and ``finish_reason`` is ``"error"``; other prompts are not affected.
         """
         if isinstance(prompts, str):
-            raise TypeError("batch needs a list of prompts, not a single str")
+            raise TypeError("expected several prompts, not a single str")
         settings = Settings.of(options)
         whole_number(width, "width", least=1)
-        coroutines = [self.coroutine(prompt, settings, settings.sampler(place)) for place, prompt in enumerate(prompts)]
+        return self._mapped(prompts, width, settings, _WAITING * width if ordered else None)
+
+    def _mapped(
+        self, prompts: Iterable[Prompt | None], width: int, settings: Settings, window: int | None
+    ) -> Iterator[tuple[int, Result[T_co]]]:
+        """Yield the results of prompts; in their order if there is a window, which is how many may wait for an earlier one."""
+        # Places of the prompts that were taken and not yielded.
+        open_places = deque[int]()
+
+        def started() -> Iterator[tuple[int, TextCoroutine]]:
+            for place, prompt in enumerate(prompts):
+                if prompt is not None:
+                    open_places.append(place)
+                    yield place, self._kept(prompt, place, settings)
+
+        coroutines = started()
         if width == 1 or settings.search is not None:
-            return [_result(list(alone(self.model, coroutine))) for coroutine in coroutines]
-        groups = (coroutines[begin : begin + width] for begin in range(0, len(coroutines), width))
-        return [_result(events) for group in groups for events in together(self.model, group)]
+            ended: Iterator[tuple[int, list[Event]]] = (
+                (place, list(alone(self.model, coroutine))) for place, coroutine in coroutines
+            )
+        else:
+            ended = together(self.model, coroutines, width, window)
+        total = len(prompts) if isinstance(prompts, Sized) else None
+        waiting = dict[int, Result[T_co]]()
+        with counting("texts", total) as count:
+            for n_ended, (place, events) in enumerate(ended, 1):
+                count(n_ended)
+                if window is None:
+                    open_places.clear()
+                    yield place, _result(events)
+                    continue
+                waiting[place] = _result(events)
+                while open_places and open_places[0] in waiting:
+                    yield open_places[0], waiting.pop(open_places.popleft())
+
+    def _kept(self, prompt: Prompt, place: int, settings: Settings) -> TextCoroutine:
+        """The coroutine of one text of several: an error is part of its result."""
+        try:
+            yield from self.coroutine(prompt, settings, settings.sampler(place))
+        except GuidedError as error:
+            yield Done(self._failed(error))
+        except Exception as error:
+            error.add_note(f"of the prompt at index {place}")
+            raise
+
+    def _failed(self, error: GuidedError) -> Result[T_co]:
+        """The result of a text that could not be generated."""
+        return Result("", None, (), "error", 0, error)
+
+    @suggest_keywords(GenerationOptions)
+    def batch(
+        self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[GenerationOptions]
+    ) -> list[Result[T_co]]:
+        """Generate one text per prompt, several at a time; return the list of the results of `map`, in the order of the prompts."""
+        return [result for _, result in self.map(prompts, width, ordered=True, **options)]
 
     @suggest_keywords(GenerationOptions)
     def sample(
@@ -222,7 +288,11 @@ class Generator(Generic[T_co]):
         if n > 1 and (options["temperature"] == 0 or is_beam):
             what = "a beam" if is_beam else "temperature=0"
             raise ValueError(f"{what} gives the same text {n} times: call the generator once")
-        return self.batch([prompt] * n, width, **options)
+        results = self.batch([prompt] * n, width, **options)
+        for result in results:
+            if result.finish_reason == "error" and result.error is not None:
+                raise result.error
+        return results
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt."""

@@ -37,6 +37,8 @@ __all__ = [
     "check_context",
     "check_model",
     "common_prefix",
+    "known_blocks",
+    "shared_blocks",
 ]
 
 Logits: TypeAlias = npt.NDArray[np.float32]
@@ -134,9 +136,16 @@ class Session(ABC):
 class Batch(ABC):
     """Several sequences that advance together; rows are numbered from 0."""
 
-    @abstractmethod
     def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
         """Read one nonempty prompt per row; return the logits of each row's next token."""
+        return self.refill((), prompts)
+
+    @abstractmethod
+    def refill(self, kept: Sequence[int], prompts: Sequence[Sequence[int]]) -> list[Logits]:
+        """Keep some rows, renumbered from 0, and append one for each nonempty prompt; return the logits of the next token of the new rows.
+
+        What a prompt shares with the tokens of a row, kept or not, may be copied instead of read.
+        """
 
     @abstractmethod
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
@@ -220,9 +229,9 @@ class LanguageModel(ABC):
         """Decode tokens; tokens without bytes add nothing, and invalid UTF-8 becomes U+FFFD."""
         return self.vocabulary.decode(tokens).decode("utf-8", errors="replace")
 
-    def batch(self, width: int) -> Batch:
-        """Return a new batch of ``width`` rows; by default each row is a session of its own."""
-        return _Rows(self.session, width)
+    def batch(self) -> Batch:
+        """Return a new batch without rows; by default each row is a session of its own."""
+        return _Rows(self.session)
 
     @contextmanager
     def lease(self, tokens: Sequence[int]) -> Iterator[Session]:
@@ -256,14 +265,26 @@ class _Rows(Batch):
     A copied row is a new session, which reads the row's tokens together with the next ones.
     """
 
-    def __init__(self, new: Callable[[], Session], width: int) -> None:
+    def __init__(self, new: Callable[[], Session]) -> None:
         self._new = new
-        self._sessions = [new() for _ in range(width)]
+        self._sessions: list[Session] = []
         # Tokens of each row that its session has not read.
-        self._unread: list[tuple[int, ...]] = [()] * width
+        self._unread: list[tuple[int, ...]] = []
 
-    def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
-        return [session.start(prompt) for session, prompt in zip(self._sessions, prompts, strict=True)]
+    def refill(self, kept: Sequence[int], prompts: Sequence[Sequence[int]]) -> list[Logits]:
+        free = [session for row, session in enumerate(self._sessions) if row not in kept]
+        self.keep(kept)
+        logits = []
+        for prompt in prompts:
+            session = max(free, key=lambda one: common_prefix(one.tokens, prompt), default=None)
+            if session is None:
+                session = self._new()
+            else:
+                free.remove(session)
+            logits.append(session.start(prompt))
+            self._sessions.append(session)
+            self._unread.append(())
+        return logits
 
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
         answers: list[Logits | None] = []
@@ -291,6 +312,19 @@ class _Rows(Batch):
                 unread.append(self._unread[row])
             taken.add(row)
         self._sessions, self._unread = sessions, unread
+
+
+def shared_blocks(prompts: Sequence[Sequence[int]], block: int) -> int:
+    """Number of leading tokens, in whole blocks, that all prompts share; each has a token after them."""
+    shared = min(min(common_prefix(prompts[0], prompt) for prompt in prompts), min(map(len, prompts)) - 1)
+    return shared // block * block
+
+
+def known_blocks(rows: Sequence[Sequence[int]], tokens: Sequence[int], block: int) -> tuple[int, int]:
+    """Return the row that shares most leading tokens with some others, and how many, in whole blocks; (-1, 0) without rows."""
+    lengths = [common_prefix(row, tokens) // block * block for row in rows]
+    best = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
+    return best, lengths[best] if lengths else 0
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

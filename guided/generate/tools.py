@@ -27,7 +27,7 @@ from guided.calls.tool import Example
 from guided.calls.tool_prompt import ShowTools, ToolPrompt, check_show_tools
 from guided.calls.waiting import seconds
 from guided.engine.index import Index
-from guided.errors import LimitError, shown
+from guided.errors import GuidedError, LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.decoding import TextCoroutine
 from guided.generate.drivers import alone, alone_async
@@ -176,6 +176,21 @@ class ToolsGenerator(Generator[list[Call]]):
     ) -> list[ToolsResult]:
         """Like `Generator.batch`."""
         return cast("list[ToolsResult]", super().batch(prompts, width, **options))
+
+    @suggest_keywords(GenerationOptions)
+    def map(
+        self,
+        prompts: Iterable[Prompt | None],
+        width: int = 8,
+        *,
+        ordered: bool = False,
+        **options: Unpack[GenerationOptions],
+    ) -> Iterator[tuple[int, ToolsResult]]:
+        """Like `Generator.map`."""
+        return cast("Iterator[tuple[int, ToolsResult]]", super().map(prompts, width, ordered=ordered, **options))
+
+    def _failed(self, error: GuidedError) -> ToolsResult:
+        return ToolsResult("", [], (), "error", 0, error)
 
     @suggest_keywords(GenerationOptions)
     def sample(self, prompt: Prompt, n: int, width: int = 8, **options: Unpack[GenerationOptions]) -> list[ToolsResult]:  # type: ignore[override]

@@ -2,7 +2,8 @@
 
 The KV cache has one entry per token read. A session appends to it and truncates it; no token is computed twice. In a batch the rows share
 one cache, in which row r owns the columns that its attention mask shows. All rows receive columns together, so a row with fewer tokens
-than another, or a rewound row, has gaps, and its positions count only the columns it owns.
+than another, or a rewound row, has gaps, and its positions count only the columns it owns. When rows are refilled, columns are copied so
+that each row owns the last ones: the cache is as long as its longest row.
 
 Complexity: one pass over the weights per call, for any number of tokens and rows; with few cores, memory-bound for one row.
 
@@ -10,11 +11,11 @@ torch is imported inside functions: this module must be importable without it.
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guided.errors import ModelError
-from guided.generate.model import Batch, Logits, Session, check_context, common_prefix
+from guided.generate.model import Batch, Logits, Session, check_context, known_blocks, shared_blocks
 
 if TYPE_CHECKING:
     import torch
@@ -85,30 +86,93 @@ class CachedSession(Session):
 class PaddedBatch(Batch):
     """Rows in one cache. ``shown[r, c]`` is 1 where row r owns column c; its position is the number of columns it owns before c."""
 
-    def __init__(self, forward: Forward, width: int, size: int, block: int, context_length: int | None) -> None:
-        self._forward, self._width, self._size = forward, width, size
-        self._block, self._context_length = block, context_length
+    def __init__(self, forward: Forward, size: int, block: int, context_length: int | None) -> None:
+        import torch
 
-    def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
-        """Read the common prefix of all prompts once, in blocks, and the rest of each prompt in its row."""
+        self._forward, self._size = forward, size
+        self._block, self._context_length = block, context_length
+        self._tokens: list[list[int]] = []
+        self._cache = forward.new_cache()
+        self.shown = torch.ones((0, 0), dtype=torch.long)
+
+    def refill(self, kept: Sequence[int], prompts: Sequence[Sequence[int]]) -> list[Logits]:
+        """Read the prompts in a batch of their own, and join its rows to those kept."""
+        new = PaddedBatch(self._forward, self._size, self._block, self._context_length)
+        logits = new._read(prompts, self)
+        if kept:
+            self.keep(kept)
+            self._join(new)
+        else:
+            self._cache, self.shown, self._tokens = new._cache, new.shown, new._tokens
+        return logits
+
+    def _read(self, prompts: Sequence[Sequence[int]], known: "PaddedBatch") -> list[Logits]:
+        """Read the common prefix of all prompts once, in blocks, and the rest of each prompt in its row.
+
+        The beginning of the prefix is copied from a row of another batch.
+        """
         import torch
 
         for prompt in prompts:
             check_context(len(prompt), self._context_length)
-        shared = min(min(common_prefix(prompts[0], prompt) for prompt in prompts), min(map(len, prompts)) - 1)
-        shared = shared // self._block * self._block
-        self._cache = self._forward.new_cache()
-        self.shown = torch.ones((self._width, shared), dtype=torch.long)
-        for begin in range(0, shared, self._block):
+        shared = shared_blocks(prompts, self._block)
+        row, n_known = known_blocks(known._tokens, prompts[0][:shared], self._block)
+        if n_known:
+            columns = known.shown[row].nonzero()[:n_known, 0].to(self._forward.device)
+            self._fill(
+                (keys[row : row + 1, :, columns], values[row : row + 1, :, columns])
+                for keys, values in _tensors(known._cache)
+            )
+        for begin in range(n_known, shared, self._block):
             self._forward([prompts[0][begin : begin + self._block]], self._cache)
         if shared:
-            self._cache.batch_repeat_interleave(self._width)
+            self._cache.batch_repeat_interleave(len(prompts))
+        self.shown = torch.ones((len(prompts), shared), dtype=torch.long)
+        self._tokens = [list(prompt[:shared]) for prompt in prompts]
         return [logits for logits in self.feed([prompt[shared:] for prompt in prompts]) if logits is not None]
+
+    def _join(self, other: "PaddedBatch") -> None:
+        """Append the rows of another batch."""
+        import torch
+
+        batches = (self, other)
+        n_columns = max(int(batch.shown.sum(dim=1).max()) for batch in batches)
+        aligned = [batch._aligned(n_columns) for batch in batches]
+        self._fill(
+            (torch.cat(keys), torch.cat(values))
+            for keys, values in (zip(*pair, strict=True) for pair in zip(*aligned, strict=True))
+        )
+        counts = torch.cat([batch.shown.sum(dim=1) for batch in batches])
+        self.shown = (torch.arange(n_columns) >= n_columns - counts[:, None]).long()
+        self._tokens += other._tokens
+
+    def _aligned(self, n_columns: int) -> "list[tuple[torch.Tensor, torch.Tensor]]":
+        """Return the keys and values of each layer in so many columns, of which each row owns the last ones."""
+        import torch
+
+        missing = n_columns - self.shown.shape[1]
+        # Stable: the columns that a row owns stay in order behind the others.
+        order = self.shown.argsort(dim=1, stable=True)[:, max(-missing, 0) :].to(self._forward.device)
+
+        def align(tensor: "torch.Tensor") -> "torch.Tensor":
+            index = order[:, None, :, None].expand(-1, tensor.shape[1], -1, tensor.shape[3])
+            return torch.nn.functional.pad(tensor.gather(2, index), (0, 0, max(missing, 0), 0))
+
+        return [(align(keys), align(values)) for keys, values in _tensors(self._cache)]
+
+    def _fill(self, layers: "Iterable[tuple[torch.Tensor, torch.Tensor]]") -> None:
+        """Replace the cache by one of these keys and values."""
+        cache = self._forward.new_cache()
+        for number, (keys, values) in enumerate(layers):
+            cache.update(keys, values, number)
+        self._cache = cache
 
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
         """Append to each row, on the right; the extra columns of shorter rows are masked."""
         import torch
 
+        for tokens, row in zip(self._tokens, rows, strict=True):
+            tokens.extend(row)
         lengths = torch.tensor([len(row) for row in rows])
         check_context(int((self.shown.sum(dim=1) + lengths).max()), self._context_length)
         columns = int(lengths.max())
@@ -128,6 +192,7 @@ class PaddedBatch(Batch):
         if not 0 <= n_kept <= len(columns):
             raise ValueError(f"n_kept must be from 0 to {len(columns)}, not {n_kept}")
         self.shown[row, columns[n_kept:]] = 0
+        del self._tokens[row][n_kept:]
 
     def keep(self, rows: Sequence[int]) -> None:
         """Select rows of the cache."""
@@ -138,3 +203,11 @@ class PaddedBatch(Batch):
         kept = torch.tensor(list(rows))
         self._cache.batch_select_indices(kept.to(self._forward.device))
         self.shown = self.shown[kept]
+        self._tokens = [list(self._tokens[row]) for row in rows]
+
+
+def _tensors(cache: Any) -> "list[tuple[torch.Tensor, torch.Tensor]]":
+    """Return the keys and values of each layer of a cache; of shape (rows, heads, columns, width)."""
+    if hasattr(cache, "layers"):
+        return [(layer.keys, layer.values) for layer in cache.layers]
+    return list(zip(cache.key_cache, cache.value_cache, strict=True))  # before transformers 4.54

@@ -111,9 +111,9 @@ class LlamaCpp(LanguageModel):
         """Return a new, empty session."""
         return CachedSession(self.llm, self.vocabulary.size, self.block, self.context_length)
 
-    def batch(self, width: int) -> Batch:
+    def batch(self) -> Batch:
         """Return a batch whose rows share each pass over the weights."""
-        return StreamBatch(self.llm, width, self.vocabulary.size, self.block, self.context_length)
+        return StreamBatch(self.llm, self.vocabulary.size, self.block, self.context_length)
 
     def logits_processors(self, index: Index, prefix: str = "", max_tokens: int | None = None) -> list[LlamaProcessor]:
         """Return processors that constrain llama-cpp-python's own generation to an index.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from guided.errors import ModelError
-from guided.generate.model import Batch, Logits, Session, check_context, common_prefix
+from guided.generate.model import Batch, Logits, Session, check_context, known_blocks, shared_blocks
 
 __all__ = ["CachedSession", "Sequences", "StreamBatch"]
 
@@ -217,27 +217,44 @@ class CachedSession(Session):
 class StreamBatch(Batch):
     """Rows that share each pass over the weights; each row is a sequence of one context."""
 
-    def __init__(self, llm: Any, width: int, size: int, block: int, context_length: int | None) -> None:
+    def __init__(self, llm: Any, size: int, block: int, context_length: int | None) -> None:
         self._block, self._context_length = block, context_length
-        self._sequences = Sequences(llm, width, size, block)
-        self._rows = list(range(width))
+        self._sequences = Sequences(llm, 0, size, block)
+        self._rows: list[int] = []
+        self._tokens: list[list[int]] = []
 
-    def start(self, prompts: Sequence[Sequence[int]]) -> list[Logits]:
-        """Read the common prefix of all prompts once, in blocks, and the rest of each prompt in its row."""
+    def refill(self, kept: Sequence[int], prompts: Sequence[Sequence[int]]) -> list[Logits]:
+        """Read the common prefix of all prompts once, in blocks, and the rest of each prompt in its row.
+
+        The beginning of the prefix is copied from a row.
+        """
         for prompt in prompts:
             check_context(len(prompt), self._context_length)
-        shared = min(min(common_prefix(prompts[0], prompt) for prompt in prompts), min(map(len, prompts)) - 1)
-        shared = shared // self._block * self._block
-        for begin in range(0, shared, self._block):
-            self._sequences.feed([(0, prompts[0][begin : begin + self._block])])
-        self._sequences.repeat(0, self._rows[1:])
-        return [logits for logits in self.feed([prompt[shared:] for prompt in prompts]) if logits is not None]
+        self._sequences.widen(len(kept) + len(prompts))
+        shared = shared_blocks(prompts, self._block)
+        row, n_known = known_blocks(self._tokens, prompts[0][:shared], self._block)
+        self.keep([*kept, row] if n_known else kept)
+        first = len(kept)
+        if n_known:
+            self.rewind(first, n_known)
+        else:
+            self._rows.append(min(set(range(first + 1)) - set(self._rows)))
+            self._tokens.append([])
+        waiting: list[Sequence[int]] = [()] * first
+        for begin in range(n_known, shared, self._block):
+            self.feed([*waiting, prompts[0][begin : begin + self._block]])
+        self.keep([*range(first), *[first] * len(prompts)])
+        return [
+            logits for logits in self.feed([*waiting, *(prompt[shared:] for prompt in prompts)]) if logits is not None
+        ]
 
     def feed(self, rows: Sequence[Sequence[int]]) -> list[Logits | None]:
         """Append to each row."""
         parts = [(row, tokens) for row, tokens in zip(self._rows, rows, strict=True) if tokens]
         for row, tokens in parts:
             check_context(self._sequences.lengths[row] + len(tokens), self._context_length)
+        for known, more in zip(self._tokens, rows, strict=True):
+            known.extend(more)
         found = iter(self._sequences.feed(parts) if parts else ())
         return [next(found) if tokens else None for tokens in rows]
 
@@ -247,6 +264,7 @@ class StreamBatch(Batch):
         if not 0 <= n_kept <= length:
             raise ValueError(f"n_kept must be from 0 to {length}, not {n_kept}")
         self._sequences.truncate(self._rows[row], n_kept)
+        del self._tokens[row][n_kept:]
 
     def keep(self, rows: Sequence[int]) -> None:
         """Select rows: a row that occurs again is copied to a sequence that is not used, or a new one."""
@@ -265,3 +283,4 @@ class StreamBatch(Batch):
         for source, targets in copies.items():
             self._sequences.repeat(source, targets)
         self._rows = kept
+        self._tokens = [list(self._tokens[row]) for row in rows]

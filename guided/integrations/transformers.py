@@ -102,9 +102,9 @@ class Model(LanguageModel):
         """Return a new, empty session."""
         return CachedSession(self._forward, self.vocabulary.size, self.block, self.context_length)
 
-    def batch(self, width: int) -> Batch:
+    def batch(self) -> Batch:
         """Return a batch whose rows share each forward pass."""
-        return PaddedBatch(self._forward, width, self.vocabulary.size, self.block, self.context_length)
+        return PaddedBatch(self._forward, self.vocabulary.size, self.block, self.context_length)
 
     def _templated(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, continued: bool) -> str:
         if not getattr(self.hf_tokenizer, "chat_template", None):

@@ -171,7 +171,7 @@ def test_a_session_that_failed_is_dropped() -> None:
 
 def test_a_batch_of_any_model_is_its_sessions() -> None:
     model = BlockModel(4)
-    batch, prompts = model.batch(3), [[1] * 5, [2] * 6, [3]]
+    batch, prompts = model.batch(), [[1] * 5, [2] * 6, [3]]
     alone = [model.session() for _ in prompts]
     for got, expected in zip(
         batch.start(prompts), [s.start(p) for s, p in zip(alone, prompts, strict=True)], strict=True
@@ -191,7 +191,7 @@ def test_a_batch_of_any_model_is_its_sessions() -> None:
 
 def test_rows_of_a_batch_are_reordered_and_copied() -> None:
     model = ascii_model()
-    batch = model.batch(2)
+    batch = model.batch()
     batch.start([[1, 2, 3], [4]])
     batch.keep([1, 0, 1, 1])
     batch.feed([[5], [], [6], []])
@@ -204,6 +204,22 @@ def test_rows_of_a_batch_are_reordered_and_copied() -> None:
     for row, (found, history) in enumerate(zip(answers, histories, strict=True)):
         assert found is not None
         assert np.array_equal(found, model.session().feed([*history, 10 + row]))
+
+
+def test_rows_of_a_batch_give_way_to_new_prompts() -> None:
+    model = BlockModel(4)
+    batch = model.batch()
+    batch.start([[1] * 9, [2] * 6, [3]])
+    batch.feed([[7], [], [8]])
+    prompts = [[1] * 8 + [5], [4, 4]]
+    for found, prompt in zip(batch.refill([1], prompts), prompts, strict=True):
+        assert np.array_equal(found, model.session().start(prompt))
+    answers = batch.feed([[9], [], [6]])
+    assert answers[1] is None
+    for found, prompt, token in ((answers[0], [2] * 6, 9), (answers[2], [4, 4], 6)):
+        session = model.session()
+        session.start(prompt)
+        assert np.array_equal(found, session.feed([token]))
 
 
 def test_a_function_is_a_model() -> None:

@@ -180,7 +180,7 @@ def test_numbers_do_not_depend_on_earlier_queries() -> None:
 def test_a_batch_computes_the_logits_of_single_passes() -> None:
     tokens = model().prompt_tokens(LONG)
     prompts = [tokens[:130], tokens[:100] + tokens[7:90], tokens[:260], tokens[:99]]
-    batch = model().batch(4)
+    batch = model().batch()
     for found, prompt in zip(batch.start(prompts), prompts, strict=True):
         assert_close(found, whole(prompt))
     rows = [[504], [], [30, 198, 504, 28], [30, 30]]
@@ -204,6 +204,19 @@ def test_a_batch_computes_the_logits_of_single_passes() -> None:
         assert_close(found, whole(prompt))
     with pytest.raises(ValueError, match="n_kept must be from 0 to"):
         batch.rewind(0, 1_000)
+
+
+def test_refilled_rows_give_the_logits_of_single_passes() -> None:
+    tokens = model().prompt_tokens(LONG)
+    batch = model().batch()
+    batch.start([tokens[:150], [504, 30], tokens[:140]])
+    batch.feed([[198], [30], []])
+    new = [[*tokens[:135], 28], [*tokens[:134], 30, 30], [28, 28]]
+    for found, prompt in zip(batch.refill([1], new), new, strict=True):
+        assert_close(found, whole(prompt))
+    texts = [[504, 30, 30, 198], *([*prompt, 198] for prompt in new)]
+    for found, text in zip(batch.feed([[198]] * 4), texts, strict=True):
+        assert_close(found, whole(text))
 
 
 # ----------------------------------------------------------------------------------------------------------- guided text

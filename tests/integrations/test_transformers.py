@@ -194,7 +194,7 @@ def test_the_context_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_batch_gives_the_logits_of_fresh_forward_passes() -> None:
     model = exact_model()
     prompts = [model.prompt_tokens(TEXT + more) for more in ("", " I get", " You will get 230 euros. In", " No")]
-    batch = model.batch(4)
+    batch = model.batch()
     for found, prompt in zip(batch.start(prompts), prompts, strict=True):
         assert_close(found, fresh_logits(model, prompt))
     rows = [[504], [], [30, 198, 504, 28], [30, 30]]
@@ -215,10 +215,44 @@ def test_a_batch_gives_the_logits_of_fresh_forward_passes() -> None:
         assert_close(found, fresh_logits(model, prompt))
 
 
+def test_refilled_rows_give_the_logits_of_fresh_forward_passes() -> None:
+    model = exact_model()
+    long = model.prompt_tokens(TEXT * 9)
+    assert len(long) > 2 * model.block
+    prompts = [long, long[:100], [504, 30], long[:70]]
+    batch = model.batch()
+    batch.start(prompts)
+    batch.feed([[198], [], [30] * 9, [28, 198]])
+    # A row that goes and a row that stays share beginnings with new prompts; the others read theirs.
+    new = [[*long[:130], 30], [*long[:129], 28, 28], [*long[:128], 198]]
+    for found, prompt in zip(batch.refill([1, 2], new), new, strict=True):
+        assert_close(found, fresh_logits(model, prompt))
+    texts = [long[:100], [504, 30] + [30] * 9, *new]
+    rows = [[30, 198], [], [198], [28], [30] * 3]
+    texts = [[*text, *row] for text, row in zip(texts, rows, strict=True)]
+    for found, text in zip(batch.feed(rows), texts, strict=True):
+        assert found is None or (assert_close(found, fresh_logits(model, text)) is None)
+    # The cache is as long as its longest row.
+    batch.refill([1], [[7] * 20])
+    assert batch.shown.shape == (2, 20)  # type: ignore[attr-defined]
+    for found, text in zip(batch.feed([[5], [6]]), ([*texts[1], 5], [*[7] * 20, 6]), strict=True):
+        assert found is not None
+        assert_close(found, fresh_logits(model, text))
+    for found, text in zip(batch.refill([], [[9, 9], [9, 10]]), ([9, 9], [9, 10]), strict=True):
+        assert_close(found, fresh_logits(model, text))
+
+
+def test_texts_do_not_depend_on_the_rows_beside_them() -> None:
+    made = regex(exact_model(), r" [A-Z][a-z]{2,12}( is| was| has)?[^\n.]{0,20}\.")
+    countries = ("France", "Italy", "Peru", "Japan", "Mali", "Chad", "Cuba")
+    prompts = [f"{'Q: ' * (place % 3)}The capital of {country}?\nA:" for place, country in enumerate(countries)]
+    assert sorted(made.map(prompts, width=3)) == [(place, made(prompt)) for place, prompt in enumerate(prompts)]
+
+
 def test_a_batch_of_unlike_prompts() -> None:
     model = exact_model()
     prompts = [model.prompt_tokens(text) for text in ("Hello", TEXT, "A b c d")]
-    for found, prompt in zip(model.batch(3).start(prompts), prompts, strict=True):
+    for found, prompt in zip(model.batch().start(prompts), prompts, strict=True):
         assert_close(found, fresh_logits(model, prompt))
 
 

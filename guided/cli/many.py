@@ -1,0 +1,125 @@
+"""``guided run --input``: a text for each line of a JSONL file.
+
+Each answer is a line of the output, written when its text ends: the number of its prompt, a digest of the prompt, and the result. A later
+run reads the file and generates only what is missing, with the same seeds; a line that was cut short is dropped.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
+from guided.cli.output import print_json
+from guided.errors import GuidedError
+from guided.schema.frontend.json_values import value_of
+
+if TYPE_CHECKING:
+    from guided.events import Result
+    from guided.generate.generator import Generator
+    from guided.generate.options import GenerationOptions
+
+__all__ = ["read_prompts", "write_answers"]
+
+Entry = tuple[str, Any]
+
+
+def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
+    """Return the digest and the prompt of each line.
+
+    A line is a prompt as a JSON string, or an object with ``prompt`` or ``messages``.
+
+    Raises
+    ------
+    UsageError
+        A line is none of these; with its number.
+    """
+    found = []
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    prompt = _prompt(value_of(line.decode()), chat=chat)
+                except (ValueError, GuidedError) as error:
+                    raise UsageError(f"{path}, line {number}: {error}") from error
+                found.append((hashlib.sha256(line.strip()).hexdigest()[:16], prompt))
+    return found
+
+
+def _prompt(value: Any, *, chat: bool) -> Any:
+    if isinstance(value, dict):
+        if ("prompt" in value) == ("messages" in value):
+            raise ValueError("expected either 'prompt' or 'messages' in the object")
+        value = value.get("prompt", value.get("messages"))
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}] if chat else value
+    if not isinstance(value, list):
+        raise ValueError(
+            f"expected a prompt as a text, or an object with 'prompt' or 'messages', not {type(value).__name__}"
+        )
+    return value
+
+
+def write_answers(
+    generate: "Generator[Any]",
+    prompts: list[Entry],
+    path: Path | None,
+    data: "Callable[[Result[Any]], dict[str, Any]]",
+    width: int,
+    options: "GenerationOptions",
+) -> int:
+    """Generate a text for each prompt, and append the answers to a file, or write them to stdout; return the exit code.
+
+    Raises
+    ------
+    UsageError
+        The file has answers to other prompts.
+    """
+    n_failed = 0
+    with nullcontext() if path is None else path.open("r+b" if path.exists() else "x+b") as output:
+        done = set[int]() if output is None or path is None else _answered(output, prompts, path)
+        if done:
+            print(f"{len(done):,} of {len(prompts):,} prompts have their answers already", file=sys.stderr)
+        rest = [None if place in done else prompt for place, (_, prompt) in enumerate(prompts)]
+        for place, result in generate.map(rest, width, **options):
+            n_failed += result.error is not None
+            answer = {"index": place, "input": prompts[place][0], **data(result)}
+            if output is None:
+                print_json(answer)
+            else:
+                output.write(json.dumps(answer, default=str).encode() + b"\n")
+                output.flush()
+    if n_failed:
+        print(f"{n_failed:,} texts failed: their answers have an error", file=sys.stderr)
+    return REJECTED if n_failed else ACCEPTED
+
+
+def _answered(output: IO[bytes], prompts: list[Entry], path: Path) -> set[int]:
+    """Return the indices of the answers in a file, which is then at its end; a last line without an end is cut off."""
+    done, end = set[int](), 0
+    for number, line in enumerate(_whole(output), 1):
+        try:
+            answer = value_of(line.decode())
+            place = answer["index"]
+            is_own = prompts[place][0] == answer["input"]
+        except (ValueError, KeyError, TypeError, IndexError, GuidedError):
+            is_own = False
+        if not is_own:
+            raise UsageError(
+                f"{path}, line {number}: this is no answer to a prompt of the input; name another --output"
+            )
+        done.add(place)
+        end += len(line)
+    output.seek(end)
+    output.truncate()
+    return done
+
+
+def _whole(output: IO[bytes]) -> Iterator[bytes]:
+    for line in output:
+        if not line.endswith(b"\n"):
+            return
+        yield line
