@@ -109,7 +109,7 @@ def _answered(output: IO[bytes], prompts: list[Entry], path: Path) -> set[int]:
             is_own = False
         if not is_own:
             raise UsageError(
-                f"{path}, line {number}: this is no answer to a prompt of the input; name another --output"
+                f"{path}, line {number}: not an answer to a prompt of the input; name another --output"
             )
         done.add(place)
         end += len(line)

@@ -56,11 +56,11 @@ def test_answers_to_other_prompts_are_left_alone(tmp_path: Path) -> None:
     run(tmp_path)
     before = (tmp_path / "answers.jsonl").read_bytes()
     for lines in (['"other"', *LINES[1:]], LINES[:2]):
-        with pytest.raises(UsageError, match=r"line [1-5]: this is no answer"):
+        with pytest.raises(UsageError, match=r"line [1-5]: not an answer"):
             run(tmp_path, lines)
     assert (tmp_path / "answers.jsonl").read_bytes() == before
     (tmp_path / "answers.jsonl").write_text("index,text\n")
-    with pytest.raises(UsageError, match="line 1: this is no answer"):
+    with pytest.raises(UsageError, match="line 1: not an answer"):
         run(tmp_path)
     assert (tmp_path / "answers.jsonl").read_text() == "index,text\n"
 
