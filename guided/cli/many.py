@@ -108,9 +108,7 @@ def _answered(output: IO[bytes], prompts: list[Entry], path: Path) -> set[int]:
         except (ValueError, KeyError, TypeError, IndexError, GuidedError):
             is_own = False
         if not is_own:
-            raise UsageError(
-                f"{path}, line {number}: not an answer to a prompt of the input; name another --output"
-            )
+            raise UsageError(f"{path}, line {number}: not an answer to a prompt of the input; name another --output")
         done.add(place)
         end += len(line)
     output.seek(end)
