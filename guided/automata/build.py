@@ -1,6 +1,5 @@
 """Compilation of a pattern tree, or of a list of strings, to an `Automaton`."""
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,6 +23,7 @@ from guided.errors import LimitError
 from guided.kernels.acyclic import child_table, merge_suffixes
 from guided.kernels.trie import build_trie
 from guided.limits import Limits
+from guided.patterns.charset import SURROGATE
 from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 
 __all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters", "spend_together"]
@@ -31,7 +31,6 @@ __all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_charac
 _LIMITS = Limits()
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Up to this size a set of characters is treated as a list of texts.
 _FEW = 256
 
@@ -176,7 +175,7 @@ def _texts(tree: Node) -> list[bytes] | None:
         return None
     texts: list[bytes] = []
     for item in tree.items if isinstance(tree, Alternate) else (tree,):
-        if isinstance(item, Literal) and _SURROGATE.search(item.text) is None:
+        if isinstance(item, Literal) and SURROGATE.search(item.text) is None:
             texts.append(item.text.encode())
         elif isinstance(item, Chars) and len(item.charset) <= _FEW:
             texts.extend(chr(point).encode() for low, high in item.charset.ranges for point in range(low, high + 1))

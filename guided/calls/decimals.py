@@ -27,7 +27,6 @@ _INTEGER_DIGITS = 21
 _LARGEST = Decimal("1.7976931348623157")
 _POINT = Literal(".")
 _EXPONENT = Chars(Charset.of([(ord("e"), ord("e")), (ord("E"), ord("E"))]))
-_SIGN = optional(Chars(Charset.of([(ord("+"), ord("+")), (ord("-"), ord("-"))])))
 _MINUS = optional(Literal("-"))
 
 

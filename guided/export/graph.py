@@ -59,7 +59,7 @@ class Edge(NamedTuple):
     value : int
         Number of its value.
     bits : int
-        Report of the value.
+        Valuation of the value.
     state : int
         Number of the next state.
     """
@@ -105,7 +105,7 @@ class State:
     owner : int
         Number of the value in which it was first found.
     close : int
-        Report of the value if it ends here; -1 if it cannot.
+        Valuation of the value if it ends here; -1 if it cannot.
     edges : list of Edge
     link : int
         A state whose edges apply here too; -1 for none.

@@ -159,14 +159,19 @@ class MaskMaker(ABC):
         """Return the control whose plan serves a configuration, and the plan; None if there is none."""
         return None
 
+    def twins(self, control: int, common: int) -> Int32Array | None:
+        """Return the control that follows each common control step by step (-1: none), from this pair on; None if one does not."""
+        own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
+        rows = self.stacks.automaton.tables.rows
+        return own if common < len(own) and likeness.pair(rows, control, common, own, np.empty_like(own)) else None
+
     def counts_like(self, control: int, common: int) -> bool:
         """Return whether a control counts code points as a common one does, and so do all that it leads to."""
-        own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
-        tables = self.stacks.automaton.tables
-        if common >= len(own) or not likeness.pair(tables.rows, control, common, own, np.empty_like(own)):
+        own, info = self.twins(control, common), self.stacks.automaton.tables.info
+        if own is None:
             return False
         met = np.flatnonzero(own >= 0)
-        own_counts, counts = (tables.info[controls][:, [COUNTS, NEEDS]] for controls in (own[met], met))
+        own_counts, counts = (info[controls][:, [COUNTS, NEEDS]] for controls in (own[met], met))
         return np.array_equal(own_counts, counts)
 
     @staticmethod

@@ -16,7 +16,6 @@ from guided.automata.pushdown import COMMON, UNLIMITED
 from guided.automata.stacks import Configuration, Record, Stacks
 from guided.index.plans import StayClasses, TokenSuffixes
 from guided.index.pushdown_masks import MaskMaker
-from guided.kernels import likeness
 from guided.kernels.masks import take_classes
 from guided.kernels.tables import NOWHERE
 
@@ -28,8 +27,6 @@ _STAYS_KEPT = 16
 _AFTER_KEPT = 256
 # More code points than any token reads.
 _MANY = 1 << 20
-# Maximum number of common controls that `likeness.pair` can map.
-_COMMON_CONTROLS = 4096
 _NONE: Int32Array = np.zeros(0, np.int32)
 
 
@@ -220,9 +217,8 @@ class TokenClassifier:
 
     def _paired(self, control: int, common: int, is_counted: bool) -> StayClasses | None:
         """Derive the entry of a control from a common one, if the control follows it step by step; else None."""
-        own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
-        todo: Int32Array = np.empty(_COMMON_CONTROLS, np.int32)
-        if common >= len(own) or not likeness.pair(self._stacks.automaton.tables.rows, control, common, own, todo):
+        own = self._masker.twins(control, common)
+        if own is None:
             return None
         stays = self._stays_of(common, is_counted)
         if any(cells for _, cells, _ in stays.ends):

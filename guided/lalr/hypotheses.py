@@ -338,7 +338,7 @@ class HypothesisReader:
 
         Raises
         ------
-        Beneath
+        StackUnderflow
             A cell of the base is needed.
         """
         if self.depends_on_column(hypothesis):
@@ -448,7 +448,7 @@ class HypothesisReader:
 
         Raises
         ------
-        Beneath
+        StackUnderflow
             A cell of the base is needed.
         """
         found: set[Hypothesis] = set()
@@ -547,7 +547,7 @@ class HypothesisReader:
 
         Raises
         ------
-        Beneath
+        StackUnderflow
             A cell of the base is needed.
         """
         work = list(hypotheses)

@@ -8,13 +8,15 @@ Invariant: equal sets have equal ``ranges``. Intervals are not adjacent, except 
 separate, as UTF-8 needs.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["Charset"]
+__all__ = ["SURROGATE", "Charset"]
 
+SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATES = (0xD800, 0xDFFF)
 _LAST = 0x10FFFF
 

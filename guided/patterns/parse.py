@@ -22,7 +22,7 @@ from guided.patterns.brackets import bracket_set
 from guided.patterns.branches import Branches, Spend, union, union_in_order
 from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
-from guided.patterns.charset import Charset
+from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.escapes import escape
 from guided.patterns.flags import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, join, of_argument
 from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, OpenGroup, opening
@@ -33,7 +33,6 @@ from guided.patterns.width import max_width
 
 __all__ = ["parse", "parse_in_order"]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
 _ORDINARY_VERBOSE = re.compile(r"[^\\\[(){*+?^$|.# \t\n\r\v\f]+")
 _SPACE_VERBOSE = re.compile(r"[ \t\n\r\v\f]+")
@@ -104,7 +103,7 @@ def _tree(
     if len(pattern) > limits.pattern_length:
         raise LimitError("pattern_length", len(pattern), limits.pattern_length)
     source = Source(pattern, intervals)
-    surrogate = _SURROGATE.search(pattern)
+    surrogate = SURROGATE.search(pattern)
     if surrogate:
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
     reading = _ParserState(source, [OpenGroup(0, of_argument(flags, pattern))], limits, join)

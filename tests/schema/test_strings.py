@@ -27,7 +27,8 @@ from guided.schema.strings.bodies import spelled
 from guided.schema.strings.languages import known
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
-from guided.schema.values.keys import OTHER, KeyLabel, key_automaton
+from guided.schema.values.key_table import OTHER
+from guided.schema.values.keys import KeyLabel, key_automaton
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search

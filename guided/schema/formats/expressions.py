@@ -19,7 +19,6 @@ from guided.schema.formats.syntax import pattern
 
 __all__ = ["regex"]
 
-_DEPTH = 3
 _HEX = "[0-9A-Fa-f]"
 _DIGITS = [f"[{value:x}{value:X}]" for value in range(16)]
 _SETS, _PROPERTY = r"\\[dDwWsS]", r"\\p\{[A-Za-z_]+(?:=[A-Za-z_]+)?\}"

@@ -71,7 +71,7 @@ class Lowering:
     formulas : Formulas
         The table that receives the formulas.
     limits : Limits
-        ``depth`` bounds the nesting of schemas that apply to the same value.
+        ``reference_depth`` bounds the nesting of schemas that apply to the same value.
     registry : Mapping of str to schema, optional
         Documents by URI, for references.
     pointer : str

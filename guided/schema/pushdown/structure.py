@@ -71,7 +71,7 @@ class Structure:
     counts_characters : bool
         Whether registers can count the code points of ``string``.
     after_number : bytes
-            Bytes that may follow a number.
+        Bytes that may follow a number.
     opening : bytes
         The text before a string.
     words : mapping of str to bytes

@@ -106,14 +106,14 @@ class ValueStarts:
     Attributes
     ----------
     start_of : dict of int to ValueStart
-        Place of each control at which no whitespace is pending, or an array may end before its first line.
+        Value start of each control at which no whitespace is pending, or an array may end before its first line.
     frames : dict
         First control of each frame, by type ("text": a whole value in a notation), formulas, and how characters are counted.
     text_starts : dict of int to TextStart
     closings, openings : dict of int to bytes
         The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
     valuation_of : dict of int to int
-        Report of each action that ends a value.
+        Valuation of each action that ends a value.
     without_strings, without_numbers : Exclusions
         Frames of strings and numbers that exclude some values.
     unsure : int

@@ -11,7 +11,6 @@ Lone surrogates, which ``\u`` can spell and ``json.loads`` accepts, are never in
 encode such a value, and neither patterns nor lengths in code points apply to it.
 """
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from typing import TypeAlias
@@ -22,6 +21,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, spend_together
 from guided.limits import Limits
+from guided.patterns.charset import SURROGATE
 from guided.schema.formula.atoms import JsonOptions, Notation
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
@@ -47,7 +47,6 @@ _Made: TypeAlias = tuple[Leaf, int, int]
 _memo: Memo[_Made] = Memo(4096, 1 << 24)
 # Pairs of a pattern and a listed text judged per step.
 _PER_STEP = 16
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def string_automaton(
@@ -200,8 +199,8 @@ def _texts_of(atoms: Sequence[Atom]) -> list[str]:
 def without_surrogates(texts: Iterable[str]) -> list[str]:
     """Return texts in order, without those with lone surrogates, which no JSON string here contains."""
     ordered = sorted(texts)
-    if _SURROGATE.search("".join(ordered)):
-        ordered = [text for text in ordered if not _SURROGATE.search(text)]
+    if SURROGATE.search("".join(ordered)):
+        ordered = [text for text in ordered if not SURROGATE.search(text)]
     return ordered
 
 

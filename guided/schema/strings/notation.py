@@ -33,7 +33,7 @@ from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.patterns.charset import Charset
+from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, Notation
 from guided.schema.formula.memo import Memo
@@ -65,7 +65,6 @@ class Texts:
 
 _PYTHON = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|(None|True|False)', re.DOTALL)
 _IN_JSON = {WORDS["python"][kind]: WORDS["json"][kind] for kind in WORDS["json"]}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Measured: steps in the time of a state.
 _PER_STATE = 1_000
 _texts: Memo[Texts] = Memo(1024, 1 << 22)
@@ -155,7 +154,7 @@ def operand_of(found: Language) -> Operand:
 
 def is_name(name: str) -> bool:
     """Return whether a member may have this name where names have no quotes."""
-    return bool(name) and not any(map(name.__contains__, NAMES[0][1])) and not _SURROGATE.search(name)
+    return bool(name) and not any(map(name.__contains__, NAMES[0][1])) and not SURROGATE.search(name)
 
 
 def in_json(data: bytes, options: JsonOptions) -> bytes:

@@ -8,7 +8,6 @@ minimization is needed.
 Complexity: O(bytes of all spellings) and one row for each trie node, plus the cost of the patterns.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.minimize import canonical
 from guided.kernels import minimize as kernel
 from guided.limits import Limits
+from guided.patterns.charset import SURROGATE
 from guided.schema.formula.atoms import AFTER_NAME, NAMES, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
@@ -26,11 +26,9 @@ from guided.schema.strings.automaton import string_automaton, structure
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.overlay import Overlay, has_one_body, overlay
 from guided.schema.strings.spelling import SPELLINGS
+from guided.schema.values.key_table import OTHER
 
-__all__ = ["OTHER", "KeyLabel", "KeyLeaf", "key_automaton", "unquoted"]
-
-# The name index of undeclared keys.
-OTHER = -1
+__all__ = ["KeyLabel", "KeyLeaf", "key_automaton", "unquoted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,6 @@ class KeyLeaf:
     vectors: tuple[KeyLabel, ...]
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _memo: Memo[KeyLeaf] = Memo(2048, 1 << 25)
 _PLAIN = KeyLabel(OTHER, 0)
 
@@ -108,8 +105,8 @@ def _made(
     base = string_automaton(formulas, (TRUE, *patterns), options, limits)
     start, vectors = (base.automaton, [_PLAIN]) if not patterns else _relabelled(base)
     numbers: Sequence[int] = range(len(names))
-    if _SURROGATE.search("".join(names)):
-        numbers = [i for i in numbers if not _SURROGATE.search(names[i])]
+    if SURROGATE.search("".join(names)):
+        numbers = [i for i in numbers if not SURROGATE.search(names[i])]
     if not numbers:
         return KeyLeaf(start, tuple(vectors))
     kept = [names[i] for i in numbers]
