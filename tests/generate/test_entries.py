@@ -39,7 +39,7 @@ ENTRIES: list[Callable[..., Any]] = [
     *(
         getattr(kind, name)
         for kind in (Generator, ToolsGenerator)
-        for name in ("__call__", "stream", "stream_async", "generate_async", "batch", "sample")
+        for name in ("__call__", "stream", "stream_async", "generate_async", "map", "batch", "sample")
     ),
     *(getattr(Conversation, name) for name in ("__init__", "__call__", "stream", "stream_async", "generate_async")),
 ]
@@ -72,6 +72,14 @@ def test_every_entry_unpacks_the_options_and_has_no_other_of_these_names(entry: 
     assert not parameters.keys() & VALUES.keys()
     (options,) = (one for one in parameters.values() if one.kind is inspect.Parameter.VAR_KEYWORD)
     assert typing.get_args(options.annotation) == (GenerationOptions,)
+
+
+def unfailed(result: guided.Result[Any]) -> guided.Result[Any]:
+    """The result of one prompt of several, whose error is not raised."""
+    if result.finish_reason == "error":
+        assert result.error is not None
+        raise result.error
+    return result
 
 
 def generators() -> dict[str, Generator[Any]]:
@@ -115,7 +123,8 @@ def test_every_entry_takes_every_option_and_reads_it_alike(kind: str, name: str)
         "stream": lambda: list(made.stream("p", **given))[-1].result,
         "stream_async": lambda: asyncio.run(streamed()),
         "generate_async": lambda: asyncio.run(made.generate_async("p", **given)),
-        "batch": lambda: made.batch(["p"], **given)[0],
+        "map": lambda: unfailed(dict(made.map(["p"], **given))[0]),
+        "batch": lambda: unfailed(made.batch(["p"], **given)[0]),
     }
     if name == "temperature":
         ways["sample"] = lambda: made.sample("p", 1, **given)[0]
