@@ -1,5 +1,6 @@
 """Terms: together they are the formula, by its truth table; what is excluded never comes, and all else does."""
 
+from collections.abc import Callable
 from itertools import islice, product
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from guided.schema.formula import implicants as module
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.implicants import implicants
+from tests.executed import executed_lines
 
 NAMES = ["value", "required", "properties", "minProperties", "length"]
 
@@ -117,3 +119,25 @@ def test_literals_decide_choices() -> None:
     ]
     assert len(list(implicants(formulas, formulas.exactly_one(apart), no_budget))) == 12
     assert list(implicants(formulas, TRUE, no_budget)) == [()]
+
+
+def exactly_one_of(formulas: Formulas, n: int) -> int:
+    """Each of n terms has n literals."""
+    return formulas.exactly_one([formulas.atom(("value", i)) for i in range(n)])
+
+
+def wide_choices(formulas: Formulas, n: int) -> int:
+    """Choices whose options are long conjunctions, which each literal is looked up in."""
+    atoms = [formulas.atom(("value", i)) for i in range(n)]
+    pairs = [
+        formulas.disjunction([formulas.conjunction(atoms[i:]), formulas.conjunction(atoms[: i + 1])]) for i in range(n)
+    ]
+    return formulas.conjunction([*pairs, formulas.disjunction(atoms)])
+
+
+@pytest.mark.parametrize("make", [exactly_one_of, wide_choices])
+def test_the_work_of_terms_is_charged(make: Callable[[Formulas, int], int]) -> None:
+    formulas, charged = Formulas(), list[int]()
+    formula = make(formulas, 120)
+    lines = executed_lines(lambda: list(islice(implicants(formulas, formula, charged.append), 200)))
+    assert 20_000 < lines < 200 * sum(charged)

@@ -29,6 +29,8 @@ __all__ = ["Progress", "Satisfiability"]
 _PER_LITERAL = 4
 # Contradictory sets of literals kept for each `Progress`.
 _SHARED_KEPT = 64
+# Contradictory sets that are compared with the literals of a partial term in one step.
+_SETS_PER_STEP = 32
 
 # A container's state without its formulas: an object's key table and the names that can no longer come; None for an array.
 Progress: TypeAlias = tuple[int, int] | None
@@ -196,9 +198,12 @@ class Satisfiability:
         """
         shared = self._dead.setdefault(progress, [])
         dead = list(shared)
-        for term in implicants(
-            self.formulas, formula, self.spend, lambda literals: any(one <= literals for one in dead)
-        ):
+
+        def is_excluded(literals: Literals) -> bool:
+            self.spend(len(dead) // _SETS_PER_STEP)
+            return any(one <= literals for one in dead)
+
+        for term in implicants(self.formulas, formula, self.spend, is_excluded):
             if self._can_hold(progress, term):
                 yield term
                 continue

@@ -174,6 +174,8 @@ class _Propagation:
         self.literals = set(literals)
         self.choices = dict(enumerate(choices))
         self._n_choices = len(choices)
+        # Formulas taken, and members of choices opened, that are not charged yet.
+        self._n_taken = 0
         # The choices that each literal may decide, by the atom. Made when one of many choices leads to a literal.
         self._watchers: dict[int, list[int]] | None = None
 
@@ -183,6 +185,8 @@ class _Propagation:
         while todo:
             n_before = self._n_choices
             found = self._take(todo)
+            self._spend(self._n_taken // _MEMBERS)
+            self._n_taken %= _MEMBERS
             if found is None:
                 return False
             new = range(n_before, self._n_choices)
@@ -192,13 +196,13 @@ class _Propagation:
                 agenda = sorted({number for literal in found for number in self._watchers.get(self._atom(literal), ())})
                 agenda += new
                 self._watch(new)
-            truth, n_visited = _Truths(self._formulas, self.literals).__getitem__, 0
+            truths, n_visited = _Truths(self._formulas, self.literals), 0
             for number in agenda:
                 choice = self.choices.get(number)
                 if choice is None:
                     continue
                 n_visited += len(choice.members)
-                left = choice.left(truth)
+                left = choice.left(truths.__getitem__)
                 if left is not None and left.n_options > 1:
                     self.choices[number] = left
                     continue
@@ -208,7 +212,7 @@ class _Propagation:
                     if option is None:
                         return False
                     todo += option
-            self._spend(n_visited // _MEMBERS)
+            self._spend((n_visited + truths.n_visited) // _MEMBERS)
             if todo and self._watchers is None and len(self.choices) > _FEW_CHOICES:
                 self._watchers = {}
                 self._watch(self.choices)
@@ -221,6 +225,7 @@ class _Propagation:
         found: list[int] = []
         while todo:
             top = todo.pop()
+            self._n_taken += 1
             if top <= TRUE:
                 if top == FALSE:
                     return None
@@ -244,6 +249,7 @@ class _Propagation:
         return found
 
     def _open(self, choice: _Choice) -> None:
+        self._n_taken += len(choice.members)
         self.choices[self._n_choices] = choice
         self._n_choices += 1
 
@@ -265,10 +271,17 @@ class _Propagation:
 
 
 class _Truths(dict[int, int]):
-    """The truth of formulas under literals: TRUE, FALSE, or -1 if undecided. Looks only one level deep."""
+    """The truth of formulas under literals: TRUE, FALSE, or -1 if undecided. Looks only one level deep.
+
+    Attributes
+    ----------
+    n_visited : int
+        Members of formulas that were looked at.
+    """
 
     def __init__(self, formulas: Formulas, literals: set[int]) -> None:
         super().__init__({TRUE: TRUE, FALSE: FALSE})
+        self.n_visited = 0
         self._formulas, self._literals = formulas, literals
 
     def __missing__(self, formula: int) -> int:
@@ -279,6 +292,7 @@ class _Truths(dict[int, int]):
         if formula in literals:
             found = TRUE
         elif inner[0] in ("&", "|"):
+            self.n_visited += len(inner[1])
             zero = FALSE if inner[0] == "&" else TRUE
             refuting = inner[1] if zero == TRUE else map(negation, inner[1])
             confirming = inner[1] if zero == FALSE else map(negation, inner[1])
