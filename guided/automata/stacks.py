@@ -24,6 +24,8 @@ from guided.automata.pushdown import (
     END_ACTION,
     GUARD,
     KEPT,
+    LIVE,
+    MANY,
     NEEDS,
     PENDING,
     PER_CELL,
@@ -119,6 +121,8 @@ class Stacks:
 
     def __init__(self, automaton: Pushdown) -> None:
         self.automaton = automaton
+        # By control, the entry of `settled`.
+        self._settling: dict[int, int] = {}
         self.cells: list[int] = [0]
         self._below: list[int] = [-1]
         self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
@@ -318,6 +322,43 @@ class Stacks:
             if allowed <= PER_CELL:
                 needed = allowed = needed * (self.nodes.item(node, 2) + allowed - PER_CELL)
         return (entry, node, needed, allowed) if self.is_open(entry, node) else None
+
+    def settled(self, configuration: Configuration) -> Configuration:
+        """Return the configuration after the action to which every byte leads that may come, if it leaves the byte to be read again.
+
+        Both allow the same texts. So does a value that any byte may begin: its plan is that of all values of its kind.
+        """
+        control, node, *_ = configuration
+        entry = self._settling.get(control)
+        if entry is None:
+            entry = self._settling_entry(control)
+        if entry == DEAD:
+            return configuration
+        after = self.after_action(entry, node)
+        return configuration if after is None else self.settled(after)
+
+    def _settling_entry(self, control: int) -> int:
+        """Return the entry of that action; DEAD if there is none."""
+        tables = self.automaton.tables
+        if tables.info.item(control, LIVE) <= MANY:
+            return DEAD
+        first = int(np.argmax(tables.rows[control] == UNKNOWN))
+        if tables.rows.item(control, first) == UNKNOWN:
+            self.automaton.fill(control, first)
+        row: Int32Array = tables.rows[control]
+        if (row == UNKNOWN).any():
+            return DEAD
+        live = row != DEAD
+        entry = row.item(int(np.argmax(live)))
+        reaction = tables.direct.get(ACTION - entry) if entry <= ACTION and (row[live] == entry).all() else None
+        is_same = (
+            reaction is not None
+            and reaction.goes_to >= 0
+            and tables.actions.item(ACTION - entry, 1) == 1
+            and np.array_equal(tables.rows[reaction.goes_to] != DEAD, live)
+        )
+        found = self._settling[control] = entry if is_same else DEAD
+        return found
 
     def push(self, cell: int, below: int) -> int:
         """Return the stack with one more cell."""

@@ -69,7 +69,7 @@ class VocabularyData:
         self.stays: dict[tuple[int, bool], StayClasses] = {}
         self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
         self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
-        self._paths: dict[int, EscapePaths] = {}
+        self._paths: dict[Hashable, EscapePaths] = {}
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
@@ -111,11 +111,11 @@ class VocabularyData:
         ids: list[int] = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[end]].tolist() if node >= 0 else []
         return [token for token in ids if self.vocabulary[token] == text]
 
-    def paths(self, control: int, plan: Plan) -> EscapePaths:
+    def paths(self, key: Hashable, plan: Plan) -> EscapePaths:
         """Return the bytes that tokens read up to and including the actions of a common control's plan."""
-        found = self._paths.get(control)
+        found = self._paths.get(key)
         if found is None:
-            found = self._paths[control] = paths_of(self.vocabulary, plan.escapes[:, 1])
+            found = self._paths[key] = paths_of(self.vocabulary, plan.escapes[:, 1])
         return found
 
 
@@ -161,9 +161,9 @@ class MaskMaker(ABC):
 
     def twins(self, control: int, common: int) -> Int32Array | None:
         """Return the control that follows each common control step by step (-1: none), from this pair on; None if one does not."""
-        own: Int32Array = np.full(_COMMON_CONTROLS, -1, np.int32)
+        own: Int32Array = np.full(common + _COMMON_CONTROLS, -1, np.int32)
         rows = self.stacks.automaton.tables.rows
-        return own if common < len(own) and likeness.pair(rows, control, common, own, np.empty_like(own)) else None
+        return own if likeness.pair(rows, control, common, own, np.empty_like(own)) else None
 
     def counts_like(self, control: int, common: int) -> bool:
         """Return whether a control counts code points as a common one does, and so do all that it leads to."""
@@ -216,6 +216,7 @@ class Masks(MaskMaker):
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
         """Return the mask without EOS."""
         self.walk.deferred = []
+        configuration = self.stacks.settled(configuration)
         planned, plan = self.plan(configuration) or (-1, None)
         words = np.zeros(self.n_words, np.int32) if plan is None else self._planned(plan, configuration)
         if planned != configuration[0]:
@@ -269,7 +270,7 @@ class Masks(MaskMaker):
 
     def _plan(self, control: int, node: int, allowed: int) -> Plan:
         tables = self.stacks.automaton.tables
-        key: Hashable = control if control < self.n_shared else tables.plan_keys.get(control)
+        key = self._plan_key(control)
         if key is not None:
             plans: dict[Hashable, Plan] = self.shared.plans
             if len(plans) >= _PLANS_KEPT:
@@ -290,6 +291,10 @@ class Masks(MaskMaker):
         if not found.is_known_within(allowed):
             found = plans[key] = self._make_plan(control, allow, is_counted=True)
         return found
+
+    def _plan_key(self, control: int) -> Hashable:
+        """Return the key of a control's plan if it is the same for all automata of the family; None if it is not."""
+        return control if control < self.n_shared else self.stacks.automaton.tables.plan_keys.get(control)
 
     def _make_plan(self, control: int, allow: int, *, is_counted: bool) -> Plan:
         shared = self.shared
@@ -336,11 +341,11 @@ class Masks(MaskMaker):
             self._twin, np.empty(_CONTROLS_COMPARED, np.int32),
         ):  # fmt: skip
             return None
-        shared = self.shared
-        plan = shared.plans.get(common)
+        shared, key = self.shared, self._plan_key(common)
+        plan = shared.plans.get(key)
         if plan is None or (is_counting and is_counted and not len(plan.counts)):
-            plan = shared.plans[common] = self._make_plan(common, -1, is_counted=is_counted)
-        paths = shared.paths(common, plan)
+            plan = shared.plans[key] = self._make_plan(common, -1, is_counted=is_counted)
+        paths = shared.paths(key, plan)
         entries = np.empty(len(plan.escapes), np.int32)
         likeness.arrive(tables.rows, control, paths.data, paths.indptr, entries)
         ending = np.flatnonzero(entries <= ACTION)

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
-from guided.automata.pushdown import KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.automata.automaton import Automaton
+from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
 from guided.schema.containers.opening import Containers
@@ -165,6 +166,7 @@ class ValueStarts:
         self._texts: dict[tuple[ValueQuery, bool], int] = {}
         self.closings: dict[int, bytes] = {}
         self._closing_of: dict[int, int] = {}
+        self._commons: dict[tuple[int, bytes], int] = {}
         # By formula.
         self._entries_without: dict[int, int | None] = {}
         self.without_strings = Exclusions(tables, is_number=False)
@@ -507,8 +509,21 @@ class ValueStarts:
             is_same = np.isin(entries, (0, self.done(0))).all()
             name = _Same(automaton) if is_same else None
             first = self.strings.frame(automaton, entries, name, counts, self.end_of(kind)[0])
+            if kind == "text" and counts is not None:
+                info = self.tables.info[first : first + automaton.n_states]
+                info[:, COMMON] = self._common_texts(automaton, counts) + np.arange(len(info))
         self.frames[key] = first
         return first
+
+    def _common_texts(self, automaton: Automaton, counts: CountedStrings) -> int:
+        """Return the first control of the frame of the same texts for all machines, whose plans serve frames with other ends."""
+        key = id(automaton), counts.allowed.tobytes()
+        found = self._commons.get(key)
+        if found is None:
+            ends = np.where(automaton.accepting, self.done(0), 0).astype(np.int32)
+            found = self.strings.frame(automaton, ends, _Same(automaton), counts, self.end_of("text")[0])
+            self._commons[key] = found
+        return found
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """Return the leaf of a frame."""
