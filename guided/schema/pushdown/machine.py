@@ -239,7 +239,7 @@ class SchemaMachine:
                 self.value_starts.is_in_string,
                 self.value_starts.valuation_of,
                 self.value_starts.without_numbers.__contains__,
-                self._passing_cell,
+                self.value_starts.passing,
                 self.value_starts.closing_text,
                 self.arguments,
                 (self.start, self._outermost),

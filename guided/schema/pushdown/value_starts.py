@@ -108,6 +108,8 @@ class ValueStarts:
     ----------
     start_of : dict of int to ValueStart
         Value start of each control at which no whitespace is pending, or an array may end before its first line.
+    passing : callable
+        As given.
     frames : dict
         First control of each frame, by type ("text": a whole value in a notation), formulas, and how characters are counted.
     text_starts : dict of int to TextStart
@@ -132,7 +134,7 @@ class ValueStarts:
         text_context: SchemaContext | None = None,
     ) -> None:
         self.structure = structure
-        self.text_context, self._passing = text_context, passing
+        self.text_context, self.passing = text_context, passing
         self.tables = tables
         self.context: SchemaContext = containers.context
         self.containers = containers
@@ -293,7 +295,7 @@ class ValueStarts:
         """Enter a JSON value and its closing text in a row at the bytes that begin it; return the control where it begins."""
         inner = self.beginning(query)
         # Why read again: one cell is pushed for the closing text, and one for the array or object.
-        entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, self._passing(), inner)))
+        entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, self.passing(), inner)))
         row[list(letters)] = entry
         return inner
 
