@@ -56,6 +56,7 @@ from guided.integrations.load import load as load
 from guided.integrations.logits_processor import LogitsProcessor as LogitsProcessor
 from guided.integrations.transformers import Model as Model
 from guided.limits import Limits as Limits
+from guided.schema.frontend.callables import Context as Context
 from guided.vocabulary.vocabulary import Vocabulary as Vocabulary
 
 __version__: str

@@ -16,12 +16,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from guided.calls.reads import Call
 from guided.calls.tool import Tool
 from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, seconds
 from guided.errors import CallRefused, shown
+from guided.schema.frontend.callables import context_names
 
 __all__ = ["Confirm", "log_call", "run", "run_async"]
 
@@ -30,7 +32,9 @@ _logger = logging.getLogger("guided.calls")
 Confirm: TypeAlias = Callable[[Call], bool | str | Awaitable[bool | str]]
 
 
-def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None) -> Call:
+def run(
+    call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None, context: Any = None
+) -> Call:
     """Run a call; return it with its ``result``, or with its ``error``: the tool's exception, a `CallRefused`, or a `TimeoutError`.
 
     Parameters
@@ -44,6 +48,8 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
     confirm : callable, optional
         Receives the call and returns True, False, or a text with the reason for the refusal. May be a coroutine function. Its
         exceptions propagate.
+    context : Any
+        Value of the tool's parameters that are a `guided.Context`.
 
     Raises
     ------
@@ -60,7 +66,7 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
     limit = seconds(timeout)
 
     def give() -> Any:
-        result = _given(call, tool)
+        result = _given(call, tool, context)
         return finished(result, limit) if inspect.isawaitable(result) else result
 
     try:
@@ -70,7 +76,9 @@ def run(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm |
     return log_call(done, begin)
 
 
-async def run_async(call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None) -> Call:
+async def run_async(
+    call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None, context: Any = None
+) -> Call:
     """Like `run`, for a running event loop: coroutines are awaited in it, functions run in a thread."""
     begin = time.perf_counter()
     if confirm is not None:
@@ -80,7 +88,8 @@ async def run_async(call: Call, tool: Tool, timeout: float | None = None, confir
             return log_call(replace(call, error=CallRefused(reason)), begin)
 
     async def give() -> Any:
-        result = _given(call, tool) if _is_coroutine(tool.run) else await in_thread_async(lambda: _given(call, tool))
+        blocking = partial(_given, call, tool, context)
+        result = blocking() if _is_coroutine(tool.run) else await in_thread_async(blocking)
         return await result if inspect.isawaitable(result) else result
 
     try:
@@ -124,22 +133,23 @@ def _is_coroutine(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _given(call: Call, tool: Tool) -> Any:
+def _given(call: Call, tool: Tool, context: Any) -> Any:
     """The return value of the tool, which may be awaitable."""
     try:
-        return _called(call, tool)
+        return _called(call, tool, context)
     except (asyncio.CancelledError, GeneratorExit) as error:
         # Why: these would end the caller's own coroutine or generator.
         raise RuntimeError(f"the tool raised {type(error).__name__}") from error
 
 
-def _called(call: Call, tool: Tool) -> Any:
+def _called(call: Call, tool: Tool, context: Any) -> Any:
     assert tool.run is not None, "a tool without anything to run is not run"
     arguments = call.arguments
     parameters = {parameter.label: parameter for parameter in tool.parameters()}
+    own = {} if context is None else dict.fromkeys(context_names(tool.run), context)
     if any(parameter.kind == "whole" for parameter in parameters.values()):
-        return tool.run(**arguments)
-    given = {parameters[label].name: value for label, value in arguments.items()}
+        return tool.run(**{**arguments, **own})
+    given = {parameters[label].name: value for label, value in arguments.items()} | own
     if any(parameters[label].kind in ("positional", "variadic") for label in arguments) and not tool.is_definition:
         bound = inspect.signature(tool.run).bind_partial()
         bound.arguments.update(given)

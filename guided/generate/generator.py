@@ -300,6 +300,8 @@ class Generator(Generic[T_co]):
 
     def coroutine(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> TextCoroutine:
         """Return the coroutine that generates one text; raises at once if an argument is invalid."""
+        if settings.context is not None:
+            raise TypeError("context is for tools: this generator has none")
         tokens = self.prompt_tokens(prompt)
         first = self._attempt(tokens, settings, sampler)
         if not settings.retries:

@@ -135,6 +135,9 @@ class GenerationOptions(TypedDict, total=False):
     retries : int
         How often to generate again, each time with ``max_tokens``, if the budget steered the text or validators of the type refuse the
         value of a complete text. The model reads the refused text and the error, as two messages or appended to a str prompt.
+    context : Any
+        For generators with tools only: what tools get for their parameters that are a `guided.Context`, such as a user or a connection.
+        None: nothing; such parameters then need defaults.
     on_budget : {"complete", "raise", "truncate"}
         What happens at the first token that the model chooses and that leaves too few tokens to complete the text. ``"complete"``: the
         budget chooses from here. The text is complete, but its values may be others than the model's: ``steered`` is the place of this
@@ -157,6 +160,7 @@ class GenerationOptions(TypedDict, total=False):
     logprobs: int | None
     retries: int
     on_budget: OnBudget
+    context: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class Settings:
     Attributes
     ----------
     max_tokens, temperature, top_k, top_p, min_p, seed, stop, search, scores, tokenization, repetition_penalty, logprobs, retries, \
-    on_budget
+    on_budget, context
         As in `GenerationOptions`; a search is never a name.
     stops : tuple of str
         The stop strings as a tuple.
@@ -186,6 +190,7 @@ class Settings:
     logprobs: int | None = None
     retries: int = 0
     on_budget: OnBudget = "complete"
+    context: Any = None
     stops: tuple[str, ...] = field(init=False)
 
     @classmethod

@@ -15,6 +15,7 @@ With ``call_prompt`` a separate prompt is injected when a call begins (ToolDec, 
 continues from there. When the call is complete, the context is restored as if the call had been written in it.
 """
 
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Generated
 from dataclasses import replace
@@ -23,7 +24,7 @@ from typing import Any, Literal, Unpack, cast
 from guided.calls.prompts import few_shot
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
-from guided.calls.tool import Example
+from guided.calls.tool import Example, Tool
 from guided.calls.tool_prompt import ShowTools, ToolPrompt, check_show_tools
 from guided.calls.waiting import seconds
 from guided.engine.index import Index
@@ -39,6 +40,7 @@ from guided.generate.segments import Segments
 from guided.generate.writing import CallPrompt, ToolConfig, Writing
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
+from guided.schema.frontend.callables import context_names
 from guided.vocabulary.markers import with_markers
 
 __all__ = ["ToolStream", "ToolStreamAsync", "ToolsGenerator"]
@@ -131,6 +133,7 @@ class ToolsGenerator(Generator[list[Call]]):
         self.spec = spec
         is_shown = show_tools != "never" and bool(spec.argument_lists)
         self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
+        self._needs_context = next((tool.name for tool in spec.tools if execute and _needs_context(tool)), "")
         self._config = ToolConfig(
             model=model,
             spec=spec,
@@ -252,10 +255,12 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(
                 f"select={select!r} spells names by itself: tokenization='canonical' needs select='greedy'"
             )
+        if settings.context is None and self._needs_context:
+            raise TypeError(f"tool {self._needs_context!r} needs a context: pass context=...")
         # Stop strings apply to free text only, which `Writing` knows.
         tokens = self.prompt_tokens(prompt)
         decoding = self._decoding(tokens, replace(settings, stop=None), sampler, settings.searched(sampler))
-        return Writing(self._config, decoding, settings.stops)
+        return Writing(self._config, decoding, settings.stops, settings.context)
 
     def __repr__(self) -> str:
         return f"<ToolsGenerator of {self.spec!r}>"
@@ -318,3 +323,11 @@ class ToolStreamAsync(AsyncIterator[ToolEvent]):
     def enter(self, tool: str | None = None) -> None:
         """Like `ToolStream.enter`."""
         self._writing.enter(tool)
+
+
+def _needs_context(tool: Tool) -> bool:
+    """Return whether a tool has a context without a default."""
+    if tool.run is None or not (names := context_names(tool.run)):
+        return False
+    parameters = inspect.signature(tool.run).parameters
+    return any(parameters[name].default is inspect.Parameter.empty for name in names)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -110,10 +110,12 @@ class Writing:
         State at the start of the text.
     stops : tuple of str
         Stop strings, for free text.
+    context : Any
+        What tools get for their parameters that are a `guided.Context`.
     """
 
-    def __init__(self, config: ToolConfig, decoding: Decoding, stops: tuple[str, ...]) -> None:
-        self._config, self._decoding, self._stops = config, decoding, stops
+    def __init__(self, config: ToolConfig, decoding: Decoding, stops: tuple[str, ...], context: Any = None) -> None:
+        self._config, self._decoding, self._stops, self._context = config, decoding, stops, context
         self._n_segments = 0
         self._start_segment()
         self._stream = TextStream(stops)
@@ -444,7 +446,7 @@ class Writing:
         if tool is not None and is_steered and not config.run_steered and call.name != config.until:
             call = log_call(replace(call, error=call.error or CallRefused(_STEERED)), time.perf_counter())
         if tool is not None and call.error is None:
-            job = (call, tool, config.timeout, config.confirm)
+            job = (call, tool, config.timeout, config.confirm, self._context)
             call = yield Work(partial(run, *job), partial(run_async, *job))
         self._n_open -= 1
         self._calls.append(call)

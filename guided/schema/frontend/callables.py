@@ -1,17 +1,33 @@
-"""The parameters of a callable that a model may give: without those that `functools.partial` binds.
+"""The parameters of a callable that a model may give: without those that `functools.partial` binds, and without its `Context`.
 
 Programs bind with ``partial`` what a model must not choose, such as the user in whose name a tool acts. `inspect.signature` removes what is
-bound by position; what is bound by keyword becomes a default, which a call could replace.
+bound by position; what is bound by keyword becomes a default, which a call could replace. What differs from call to call is a `Context`.
 """
 
 import inspect
+import typing
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from guided.errors import SchemaError
 
-__all__ = ["parameters_of", "unwrapped"]
+__all__ = ["Context", "context_names", "parameters_of", "unwrapped"]
+
+_T = TypeVar("_T")
+
+
+class _Marker:
+    """Marks a parameter that the program gives."""
+
+    def __repr__(self) -> str:
+        return "Context"
+
+
+_MARKER = _Marker()
+Context: TypeAlias = Annotated[_T, _MARKER]
+"""``Context[T]``, of a tool's parameter: a T that the program gives with ``context=``, such as a user or a connection. The model sees and
+writes no such argument."""
 
 
 def unwrapped(function: Any) -> Any:
@@ -19,6 +35,24 @@ def unwrapped(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
     return function
+
+
+def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a callable's parameters that are a `Context`."""
+    inner = unwrapped(function)
+    if inspect.isclass(inner):
+        inner = inner.__init__
+    elif not inspect.isroutine(inner):
+        inner = type(inner).__call__
+    given = getattr(inner, "__annotations__", {})
+    # PERF: resolving annotations takes longer than the rest; those of most callables name no context.
+    if not any("Context" in (hint if isinstance(hint, str) else repr(hint)) for hint in given.values()):
+        return ()
+    try:
+        hints = typing.get_type_hints(inner, include_extras=True)
+    except Exception:  # a name that is not defined here; the annotations are resolved, and refused, later
+        return ()
+    return tuple(name for name, hint in hints.items() if _MARKER in getattr(hint, "__metadata__", ()))
 
 
 def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Parameter]:
@@ -42,6 +76,7 @@ def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Pa
     while isinstance(inner, partial):
         bound |= inner.keywords.keys()
         inner = inner.func
+    bound |= set(context_names(function))
     offered = [parameter for parameter in parameters if parameter.name not in bound]
     owner = getattr(inner, "__qualname__", "").rpartition(".")[0]
     if offered and inspect.isfunction(inner) and owner and not owner.endswith("<locals>"):
