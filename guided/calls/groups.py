@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import any_of, part
+from guided.calls.formats.texts import any_of, part, written
 from guided.calls.triggers import Trigger
 from guided.errors import SchemaError, shown
 from guided.patterns.tree import Literal, Node, alternate, concat, repeat
@@ -85,7 +85,7 @@ def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
         found = [Trigger(text.rstrip(" \n").encode()) for text in form.texts("trigger")]
         first = set(form.first_triggers) - set(form.texts("trigger"))
         return found + [Trigger(text.encode(), is_first=True) for text in sorted(first)]
-    before = (form.around[0] if form.is_listed else "") + form.before_name
+    before = written((form.around[0] if form.is_listed else "") + form.before_name)
     own = [(before + name + form.after_name[0]).encode() for name in names]
     return [Trigger(form.trigger.encode() + text, len(text)) for text in own]
 

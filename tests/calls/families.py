@@ -284,6 +284,43 @@ def _dsml(block: str, space: str = "") -> Callable[[str], Found]:
     return read
 
 
+def apertus(text: str) -> Found:
+    """A list of objects, each with the name as its only key."""
+    (calls,) = _blocks("<|tools_prefix|>", "<|tools_suffix|>", text)
+    found = []
+    for call in _load(calls):
+        ((name, arguments),) = call.items()
+        found.append((name, arguments))
+    return found
+
+
+def minimax_m1(text: str) -> Found:
+    """Each line of a block is a call; blanks between calls may be missing."""
+    (calls,) = _blocks("<tool_calls>", "</tool_calls>", text)
+    found, rest = [], calls.strip()
+    while rest:
+        call, end = json.JSONDecoder().raw_decode(rest)
+        found.append(_object(call))
+        rest = rest[end:].lstrip()
+    return found
+
+
+def internlm(text: str) -> Found:
+    (call,) = (_load(block) for block in _blocks("<|action_start|><|plugin|>", "<|action_end|>", text))
+    return [_object(call, "parameters" if "parameters" in call else "arguments")]
+
+
+def olmo(text: str) -> Found:
+    """Lines of calls as Python parses them."""
+    (calls,) = _blocks("<function_calls>", "</function_calls>", text)
+    return pythonic(f"[{', '.join(line.strip() for line in calls.splitlines() if line.strip())}]")
+
+
+def xlam(text: str) -> Found:
+    calls, _ = json.JSONDecoder().raw_decode(text[text.index('[{"name": ') :])
+    return [_object(call) for call in calls]
+
+
 _INVOKE = r'<invoke name="([^"]+)">(.*?)</invoke>', r'<parameter name="([^"]+)">(.*?)</parameter>'
 
 READERS: dict[str, Callable[[str], Found]] = {
@@ -294,6 +331,7 @@ READERS: dict[str, Callable[[str], Found]] = {
         r"<invoke>\n?<tool_name>([^<]+)</tool_name>\n?<parameters>(.*?)</parameters>\n?</invoke>",
         r"<([^>]+)>(.*?)</\1>",
     ),
+    "apertus": apertus,
     "command": command,
     "deepseek-v3": deepseek_v3,
     "deepseek-v3.1": deepseek_v31,
@@ -313,13 +351,24 @@ READERS: dict[str, Callable[[str], Found]] = {
     "granite": _listed("<|tool_call|>", "<tool_call>"),
     "harmony": harmony,
     "hermes": hermes,
+    "hunyuan-3": _tagged(
+        "<tool_calls:opensource>",
+        "</tool_calls:opensource>",
+        r"<tool_call:opensource>([^<]+)<tool_sep:opensource>(.*?)</tool_call:opensource>",
+        r"<arg_key:opensource>([^<]+)</arg_key:opensource>\s*<arg_value:opensource>(.*?)</arg_value:opensource>",
+    ),
+    "hunyuan-a13b": _listed("<tool_calls>", end="</tool_calls>"),
+    "internlm2": internlm,
     "json": json_calls,
     "kimi-k2": kimi,
     "llama-function": llama_function,
     "llama-json": llama_json,
     "minimax": _tagged("<minimax:tool_call>", "</minimax:tool_call>", *_INVOKE),
+    "minimax-m1": minimax_m1,
     "mistral": _listed("[TOOL_CALLS]"),
     "mistral-args": mistral_args,
+    "nemotron-nano-v2": _listed("<TOOLCALL>", end="</TOOLCALL>"),
+    "olmo3": olmo,
     "openai": openai,
     "phi": _listed("functools"),
     "phi-4-mini": _listed("<|tool_call|>", end="<|/tool_call|>"),
@@ -340,4 +389,5 @@ READERS: dict[str, Callable[[str], Found]] = {
     "tooldec": _calls_between("<T>", "(", "="),
     "tooldec-positional": _calls_between("<T>", "(", "="),
     "toolkengpt": _calls_between("<", ">(", "="),
+    "xlam": xlam,
 }

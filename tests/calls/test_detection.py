@@ -42,6 +42,14 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     "minimax": "<minimax:tool_call>\\n<invoke name='tool-name'>\\n<parameter name='param'>value</parameter>",
     "anthropic": '<function_calls>\\n<invoke name="$FUNCTION_NAME">\\n<parameter name="$PARAMETER_NAME">',
     "anthropic-legacy": "<function_calls>\\n<invoke>\\n<tool_name>$TOOL_NAME</tool_name>",
+    "apertus": "{{ '<|tools_prefix|>' + '[' }}{{- '{' + function.name + ': ' + arguments|tojson + '}' }}{{ ']' + '<|tools_suffix|>' }}",
+    "hunyuan-3": "you should first print <tool_calls:opensource>\\n<tool_call:opensource>{function-name}<tool_sep:opensource>\\n",
+    "hunyuan-a13b": """<tool_calls>[{"name": "func_name1", "arguments": {}},...]</tool_calls>{% set content = content + '<|extra_0|>' %}""",
+    "internlm2": '{{- "<|action_start|><|plugin|>\\n" }}{{- "<|im_start|>environment name=<|plugin|>\\n" }}',
+    "minimax-m1": """{{ '<beginning_of_sentence>ai name=MiniMax AI\\n<tool_calls>\\n' -}}{{ '{"name": "' + name }}""",
+    "nemotron-nano-v2": "<TOOLCALL>[{{'name': 'tool_name1'}}]</TOOLCALL>{{- '<SPECIAL_11>User\\n' + '<TOOL_RESPONSE>[' }}",
+    "olmo3": "{{ '<function_calls>' + message['function_calls'] }}{{ '<|im_start|>environment\\n' + message['content'] }}",
+    "xlam": '[{"name": "tool_call_name", "arguments": {"arg1": "value1"}}, ...]{{- "<|start_header_id|>" + "ipython" }}',
     "react": "Action: the action\\nAction Input: the input\\nObservation: the result",
 }
 

@@ -152,6 +152,24 @@ true
     "tooldec": '<T>get_weather(city="Oslo", days=2, exact=true) =',
     "tooldec-positional": '<T>get_weather("Oslo", 2, exact=true)=',
     "toolkengpt": '<get_weather>("Oslo", 2, exact=true)=',
+    "apertus": '<|tools_prefix|>[{"get_weather": {"city": "Oslo", "days": 2, "exact": true}}]<|tools_suffix|>',
+    "hunyuan-3": """<tool_calls:opensource>
+<tool_call:opensource>get_weather<tool_sep:opensource>
+<arg_key:opensource>city</arg_key:opensource>
+<arg_value:opensource>Oslo</arg_value:opensource>
+<arg_key:opensource>days</arg_key:opensource>
+<arg_value:opensource>2</arg_value:opensource>
+<arg_key:opensource>exact</arg_key:opensource>
+<arg_value:opensource>true</arg_value:opensource>
+</tool_call:opensource>
+</tool_calls:opensource>""",
+    "hunyuan-a13b": '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]</tool_calls>',
+    "internlm2": '<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Oslo", "days": 2, "exact": true}}'
+    "<|action_end|>",
+    "minimax-m1": '<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_calls>',
+    "nemotron-nano-v2": '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]</TOOLCALL>',
+    "olmo3": '<function_calls>get_weather(city="Oslo", days=2, exact=True)</function_calls>',
+    "xlam": '[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]',
     "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
 }
 # gpt-oss: prompts end in <|start|>assistant. Its chat template writes the recipient behind that, its documentation in the channel.
@@ -185,6 +203,90 @@ def test_a_call_is_written_as_the_family_documents_it(name: str) -> None:
     call = Call("get_weather", {"city": "Oslo", "days": 2, "exact": True}, (0, 0))
     assert render_calls([call], spec.argument_lists, form) == WRITTEN[name]
     assert form.source
+
+
+# Calls that tests of the families' parsers read (vLLM's tests/tool_parsers), and what they give.
+PUBLIC: list[tuple[str, str, list[tuple[str, dict[str, Any]]]]] = [
+    (
+        "apertus",
+        'I will check. <|tools_prefix|>[{"get_weather": {"city": "Paris"}}]<|tools_suffix|>',
+        [("get_weather", {"city": "Paris"})],
+    ),
+    (
+        "hunyuan-a13b",
+        '<tool_calls>[{"name": "get_weather", "arguments": {"city": "San Francisco", "metric": "celsius"}}]</tool_calls>',
+        [("get_weather", {"city": "San Francisco", "metric": "celsius"})],
+    ),
+    (
+        "hunyuan-3",
+        """Checking.<tool_calls:opensource>
+<tool_call:opensource>get_weather<tool_sep:opensource>
+<arg_key:opensource>city</arg_key:opensource>
+<arg_value:opensource>Beijing</arg_value:opensource>
+<arg_key:opensource>date</arg_key:opensource>
+<arg_value:opensource>2026-03-30</arg_value:opensource>
+</tool_call:opensource>
+<tool_call:opensource>get_current_date<tool_sep:opensource>
+</tool_call:opensource>
+</tool_calls:opensource>""",
+        [("get_weather", {"city": "Beijing", "date": "2026-03-30"}), ("get_current_date", {})],
+    ),
+    (
+        "internlm2",
+        'Sure, I will search for the weather of Shanghai.<|action_start|><|plugin|>\n{"name": "get_weather", '
+        '"parameters": {"city": "Shanghai"}}<|action_end|>',
+        [("get_weather", {"city": "Shanghai"})],
+    ),
+    (
+        "internlm2",
+        '<|action_start|><|plugin|>{"name": "get_weather", "arguments": {"city": "Tokyo"}}<|action_end|>',
+        [("get_weather", {"city": "Tokyo"})],
+    ),
+    (
+        "minimax-m1",
+        """I'll help you check the weather. <tool_calls>
+{"name": "get_weather", "arguments": {"city": "Dallas", "state": "TX", "unit": "fahrenheit"}}
+{"name": "get_weather", "arguments": {"city": "Orlando", "state": "FL", "unit": "fahrenheit"}}
+</tool_calls>""",
+        [
+            ("get_weather", {"city": city, "state": state, "unit": "fahrenheit"})
+            for city, state in (("Dallas", "TX"), ("Orlando", "FL"))
+        ],
+    ),
+    (
+        "nemotron-nano-v2",
+        '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Tokyo"}}, '
+        '{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>',
+        [("get_weather", {"city": "Tokyo"}), ("get_weather", {"city": "Oslo"})],
+    ),
+    (
+        "olmo3",
+        """<function_calls>get_weather(city="San Francisco", metric='celsius')
+get_weather(city='LA')</function_calls>""",
+        [("get_weather", {"city": "San Francisco", "metric": "celsius"}), ("get_weather", {"city": "LA"})],
+    ),
+    (
+        "xlam",
+        "<think>I'll help you with that.</think>"
+        '[{"name": "get_weather", "arguments": {"city": "Dallas", "state": "TX"}}, '
+        '{"name": "get_weather", "arguments": {"city": "Orlando"}}]',
+        [("get_weather", {"city": "Dallas", "state": "TX"}), ("get_weather", {"city": "Orlando"})],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), PUBLIC, ids=[name for name, *_ in PUBLIC])
+def test_public_examples_of_a_family_are_calls(
+    name: str, text: str, expected: list[tuple[str, dict[str, Any]]]
+) -> None:
+    fields = {label: {"type": "string"} for label in ("city", "state", "date", "metric", "unit")}
+    tools = [
+        {"name": "get_weather", "parameters": {"type": "object", "properties": fields, "required": ["city"]}},
+        {"name": "get_current_date", "parameters": {"type": "object", "properties": {}}},
+    ]
+    spec = Tools(tools, name, parallel_tool_calls=format_named(name).several is not None)
+    assert Language(spec).accepts(text.encode())
+    assert [(call.name, call.arguments) for call in parse_text(text, spec)] == expected
 
 
 def documented() -> list[tuple[str, str]]:

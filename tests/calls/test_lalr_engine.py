@@ -26,7 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "grow": {"tree": {"v": 1.5, "kids": [{"v": -2, "kids": []}, {}]}, "deep": True},
     "paint": {"colour": "dark red", "times": 12},
 }
-FLAT = ("functiongemma", "gemma", "gemma3", "lfm2", "pythonic")
+FLAT = ("functiongemma", "gemma", "gemma3", "lfm2", "olmo3", "pythonic")
 # Bytes that may stand anywhere in UTF-8 where a character may begin.
 PLAIN = [*range(128), 256]
 

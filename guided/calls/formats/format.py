@@ -257,7 +257,8 @@ class Format:
         for text in self.texts("trigger"):
             if not text.strip(BLANKS) or text[0] == " ":
                 raise self._refuse("a trigger must not begin with a blank", "trigger")
-        if self.by_name and any(blank in self.trigger + self.before_name + self.around[0] for blank in BLANKS):
+        begin = self.trigger + self.before_name + self.around[0]
+        if self.by_name and least(begin) != written(begin):
             raise self._refuse(
                 "a format recognized by the tool name must not have optional blanks before the name", "by_name"
             )
