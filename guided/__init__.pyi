@@ -5,6 +5,7 @@ from guided import events as events
 from guided.automata.automaton import Automaton as Automaton
 from guided.calls.files import load_index as load_index
 from guided.calls.formats.format import Format as Format
+from guided.calls.inputs import compile as compile  # noqa: A004
 from guided.calls.sources.documents import read_tools as read_tools
 from guided.calls.spec import Tools as Tools
 from guided.calls.tool import Example as Example
@@ -12,7 +13,6 @@ from guided.calls.tool import Tool as Tool
 from guided.engine.algebra import Optional as Optional
 from guided.engine.algebra import Repeat as Repeat
 from guided.engine.algebra import Text as Text
-from guided.engine.compile import compile as compile  # noqa: A004
 from guided.engine.grammar import Grammar as Grammar
 from guided.engine.index import Index as Index
 from guided.engine.json_schema import JsonSchema as JsonSchema

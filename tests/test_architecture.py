@@ -46,6 +46,7 @@ COMPILERS = {f"guided/kernels/{name}.py" for name in ("build", "compiler", "exte
 # Progress lines import rich where one is shown, kernels numba where no code compiled ahead of time fits, schemas pydantic for Python types,
 # grammars Lark where one is read, schemas and tools the grammars for engine="lalr": the core never waits for them.
 LOCAL_IMPORTS = (
+    "guided/calls/inputs.py",
     "guided/calls/spec.py",
     "guided/cli/",
     "guided/engine/algebra.py",

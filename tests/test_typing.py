@@ -25,6 +25,7 @@ OPTIONAL = ("langchain_openai", "llama_cpp", "openai", "pydantic_ai", "sglang", 
 
 SETUP = """
 import enum
+import re
 from typing import Annotated, Any, Literal, Optional, TypedDict, assert_type
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -112,6 +113,31 @@ TYPES = [
     ("guided.tools(model, [add]).sample('p', 2)[0]", "events.ToolsResult"),
     ("guided.generator(model, guided.Regex('a'))('p').value", "str"),
     ("guided.generator(model, None)('p').value", "str"),
+    ("guided.generator(model, City)", "JsonGenerator[City]"),
+    ("guided.generator(model, City)('p').value", "City"),
+    ("guided.generator(model, City)('p', search='smc', max_new_tokens=4).value.name", "str"),
+    ("guided.generator(model, Point)('p').value", "Point"),
+    ("guided.generator(model, Movie)('p').value", "Movie"),
+    ("guided.generator(model, Color)('p').value", "Color"),
+    ("guided.generator(model, int)('p').value", "int"),
+    ("guided.generator(model, list[City])('p').value", "list[City]"),
+    ("guided.generator(model, City | None)('p').value", "Optional[City]"),
+    ("guided.generator(model, Literal['a', 'b'])('p').value", "Literal['a', 'b']"),
+    ("guided.generator(model, Annotated[int, 'small'])('p').value", "int"),
+    ("guided.generator(model, TypeAdapter(list[City]))('p').value", "list[City]"),
+    ("guided.generator(model, {'type': 'object'})('p').value", "Any"),
+    ("guided.generator(model, ['a', 'b'])('p').value", "str"),
+    ("guided.generator(model, [1, 2])('p').value", "int"),
+    ("guided.generator(model, [Color.RED, Color.BLUE])('p').value", "Color"),
+    ("guided.generator(model, 'a+')('p').value", "str"),
+    ("guided.generator(model, re.compile('a+'))('p').value", "str"),
+    ("guided.generator(model, add)('p')", "events.ToolsResult"),
+    ("guided.generator(model, [add])('p').calls[0].name", "str"),
+    ("guided.generator(model, guided.Text() + 'x')('p').value", "str"),
+    ("guided.generator(model, guided.compile(City, vocabulary))('p').value", "Any"),
+    ("guided.compile(City, vocabulary)", "guided.Index"),
+    ("guided.tools(model, add)('p')", "events.ToolsResult"),
+    ("guided.regex(model, re.compile('a'))('p').value", "str"),
     ("guided.generator(model, guided.JsonSchema(City))('p').value", "City"),
     ("guided.generator(model, guided.Choice(Color))('p').value", "Color"),
     ("guided.generator(model, guided.Tools([add]))('p')", "events.ToolsResult"),

@@ -110,18 +110,18 @@ def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec
 
 
 def _spec(value: Any, _: Mapping[str, Any], folder: Path) -> Any:
+    from guided.calls.inputs import spec_of
     from guided.cli.compositions import ENDINGS, composition, read_composition
     from guided.cli.toolfiles import load_named
-    from guided.engine.algebra import Composable
 
     if not isinstance(value, str):
         return composition(value, folder, build_spec)
     if value.endswith(ENDINGS):
         return read_composition(folder / value, build_spec)
-    found = load_named(value, folder, "spec")
-    if not isinstance(found, Composable):
-        raise UsageError(f"{value} is not a spec but {_named(found)}")
-    return found
+    try:
+        return spec_of(load_named(value, folder, "spec"))
+    except TypeError as error:
+        raise UsageError(f"{value}: {error}") from error
 
 
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
@@ -173,7 +173,7 @@ KINDS = {
     ),
     "spec": Kind(
         _spec,
-        "a spec in Python (agent.py:spec, package.module:spec), or a composition or structural tag (spec.json, spec.yaml)",
+        "a constraint in Python (agent.py:spec, package.module:Person), or a composition or structural tag (spec.json, spec.yaml)",
         lambda value: isinstance(value, str | dict | list),
     ),
 }

@@ -15,7 +15,6 @@ from guided.cli.specs import (
     AsciiOption,
     ChoiceOption,
     DeviceOption,
-    FormatOption,
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
@@ -56,7 +55,13 @@ def run(
     strict_keywords: StrictKeywordsOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
-    tool_format: FormatOption = "json",
+    tool_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="With --tools: how calls are written; auto: as in the model's chat template. Names as in guided check.",
+        ),
+    ] = "auto",
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
@@ -213,7 +218,8 @@ def run(
     from guided.generate.api import generator
 
     with progress(COMPILING):
-        generate = generator(loaded, what.index(loaded.vocabulary) if what.spec is None else what.spec)
+        chosen = _in_format_of(what.spec, loaded) if tool_format == "auto" and not few_shot else what.spec
+        generate = generator(loaded, what.index(loaded.vocabulary) if chosen is None else chosen)
     if source is not None:
         return write_answers(generate, prompts, output, _result, width or 8, options)
     events = generate.stream([{"role": "user", "content": text}] if chat else text, **options)
@@ -235,6 +241,14 @@ def _check_files(source: Path | None, output: Path | None, width: int | None, *,
     for name, is_given in (("--stream", stream), ("--few-shot", few_shot)):
         if is_given:
             raise UsageError(f"{name} is for a single prompt: leave it out with --input")
+
+
+def _in_format_of(spec: Any, model: Any) -> Any:
+    """Return tools in the format of a model's chat template, and any other spec as it is."""
+    from guided.calls.formats.detection import format_for
+    from guided.calls.spec import Tools
+
+    return spec.with_options(format=format_for(model)) if isinstance(spec, Tools) else spec
 
 
 def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> str:

@@ -103,8 +103,8 @@ SpecOption = Annotated[
     typer.Option(
         "--spec",
         metavar="SOURCE",
-        help="A spec or composition of a Python file or module (agent.py:spec, package.agents:spec), or a composition or structural "
-        "tag as JSON or YAML (spec.json, spec.yaml).",
+        help="Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
+        "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
     ),
 ]
 StartOption = Annotated[
@@ -369,7 +369,8 @@ def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: boo
 
 
 def tool_options(tool_format: str, tool_choice: str) -> dict[str, Any]:
-    """Return the values of ``--format`` and ``--tool-choice`` as the options of `Tools`."""
+    """Return the values of ``--format`` and ``--tool-choice`` as the options of `Tools`; without a model, ``auto`` means ``json``."""
+    tool_format = "json" if tool_format == "auto" else tool_format
     chosen = tool_choice if tool_choice in ("auto", "required", "none") else tool_choice.split(",")
     return {"format": tool_format, "tool_choice": chosen}
 

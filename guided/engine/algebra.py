@@ -5,7 +5,8 @@ A composition is a tree whose leaves are specs and literal strings. `+` concaten
     Text(stop="</think>") + JsonSchema(City).named("city")
     "Answer: " + (Choice(["yes", "no"]) | Regex("[0-9]+")).named("answer")
 
-Parts may be specs (`Regex`, `Choice`, `JsonSchema`, `Grammar`, `Tools`), compositions, strings, and types that `JsonSchema` takes.
+Parts may be specs (`Regex`, `Choice`, `JsonSchema`, `Grammar`, `Tools`), compositions, strings, and everything else that
+`guided.calls.inputs.spec_of` converts to specs when a composition is compiled: types, dicts, lists, functions, patterns.
 
 Precedence where a text has several readings, as in ``re``: the first alternative, then the longest repetition, then the longest text
 of a part; earlier parts decide first. It affects only what names capture, never which texts are allowed.
@@ -14,8 +15,7 @@ of a part; earlier parts decide first. It affects only what names capture, never
 """
 
 import json
-import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -42,7 +42,7 @@ __all__ = [
     "leaves",
 ]
 
-# A part as users write it: a spec, a composition, a str, or a type that `JsonSchema` takes.
+# A part as users write it: a spec, a composition, a str, or what `guided.calls.inputs.spec_of` converts.
 Part: TypeAlias = Any
 
 # Kind of specs that are compositions, and of their index files.
@@ -424,8 +424,10 @@ def _set(node: Composition, **attributes: Any) -> None:
         if isinstance(part, str):
             _check_text(part, "the literal")
         elif not is_part(part):
-            advice = "; write JsonSchema(...) around a schema" if isinstance(part, Mapping | bool) else ""
-            raise TypeError(f"a part must be a spec, a composition, a str or a type, not {type(part).__name__}{advice}")
+            advice = "; write JsonSchema(...) around a schema" if isinstance(part, bool) else ""
+            raise TypeError(
+                f"a part must be a spec, a str, a type, a list of choices or a function, not {type(part).__name__}{advice}"
+            )
     levels = 1 + max((part.levels for part in node.parts if isinstance(part, Composition)), default=0)
     check_levels(levels, _LIMITS)
     object.__setattr__(node, "levels", levels)
@@ -445,8 +447,8 @@ def _check_text(text: str, what: str) -> None:
 
 
 def is_part(part: Part) -> bool:
-    """Return whether an object can be a part: a str, a spec, a composition or a type."""
-    return isinstance(part, str | Composable | type) or typing.get_origin(part) is not None
+    """Return whether an object can be a part: anything that `guided.calls.inputs.spec_of` converts may be."""
+    return not isinstance(part, int | float | complex | bytes | None)
 
 
 def _strings(given: Any, name: str) -> tuple[str, ...]:
@@ -465,8 +467,8 @@ def _strings(given: Any, name: str) -> tuple[str, ...]:
 def _fingerprint(part: Part) -> str:
     if isinstance(part, str):
         return f"literal {json.dumps(part)}"
-    if isinstance(part, Composable):
-        return str(part.fingerprint)  # type: ignore[attr-defined]
+    if hasattr(type(part), "fingerprint"):
+        return str(part.fingerprint)
     # Why here: compositions without types do without schemas, whose import takes a fifth of a second.
     from guided.schema.frontend.inputs import input_of
     from guided.schema.frontend.json_values import text_of

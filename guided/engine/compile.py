@@ -8,6 +8,7 @@ from guided.automata.automaton import Automaton
 from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
+from guided.engine.reading import reads_values
 from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec
 from guided.errors import LimitError, VocabularyError, brief
 from guided.index.pushdown import PushdownIndex, VocabularyData
@@ -75,16 +76,17 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
     markers: Sequence[str] = getattr(spec, "markers", ())
     spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
     if is_composed:
-        return _composed(spec, vocabulary, limits, spelling)
+        return _reading(_composed(spec, vocabulary, limits, spelling), getattr(spec, "tree", spec))
     if has_stack:
-        return _with_stack(cast("StackSpec", spec), vocabulary, limits, spelling)
+        return _reading(_with_stack(cast("StackSpec", spec), vocabulary, limits, spelling), spec)
     lowered = cast("Spec", spec).lower(limits)
     if not isinstance(lowered, Automaton):
-        return _with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110))
+        return _reading(_with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110)), spec)
     notes: tuple[str, ...] = getattr(spec, "notes", ())
-    return Index(
+    index = Index(
         build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110)
     )
+    return _reading(index, spec)
 
 
 def _with_stack(
@@ -136,6 +138,13 @@ def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocab
     return Index(
         composed.tables, vocabulary, spec.fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110)
     )
+
+
+def _reading(index: Index, spec: Any) -> Index:
+    """Return the index, which reads its texts as the spec does."""
+    if reads_values(spec):
+        object.__setattr__(index, "reader", spec)
+    return index
 
 
 def _none(_: Limits) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from guided.engine.grammar import Grammar
 from guided.engine.index import Index, Origin
 from guided.engine.json_schema import JsonSchema
 from guided.engine.marked_grammar import MarkedGrammar
+from guided.engine.reading import loaded_reader
 from guided.engine.specs import STORED_SPECS, StoredSpec
 from guided.engine.templates import Template
 from guided.errors import GuidedError, IndexFormatError, LimitError, shown
@@ -100,6 +101,8 @@ class IndexFile:
         As in `Index`.
     origin : Origin or None
         Source of an index with a stack.
+    reader : object
+        As in `Index`, of a finite automaton.
     """
 
     automaton: Automaton | None
@@ -110,6 +113,7 @@ class IndexFile:
     unenforced: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     origin: Origin | None = None
+    reader: Any = None
 
 
 def read_index_file(path: str | os.PathLike[str], limits: Limits | None = None) -> IndexFile:
@@ -173,7 +177,7 @@ def load_index(
         *(found.arrays[name] for name in TABLE_ARRAYS),
         mask_bytes=(limits or Limits()).mask_bytes,
     )
-    return Index(tables, vocabulary, found.spec_fingerprint, found.unenforced, found.notes)
+    return Index(tables, vocabulary, found.spec_fingerprint, found.unenforced, found.notes, reader=found.reader)
 
 
 def _with_stack(path: str | os.PathLike[str], found: IndexFile, vocabulary: Vocabulary) -> Index:
@@ -224,7 +228,15 @@ def _read(path: str | os.PathLike[str], vocabulary: Vocabulary | None, limits: L
         tuple(_pair(each) for each in fields["unenforced"]),
         tuple(fields["notes"]),
         origin,
+        _reader(path, fields) if origin is None else None,
     )
+
+
+def _reader(path: str | os.PathLike[str], fields: Mapping[str, Any]) -> Any:
+    try:
+        return loaded_reader(fields.get("reads"))
+    except ValueError as error:
+        raise IndexFormatError(f"{path} is damaged: its field 'reads' is {error}") from error
 
 
 def _check_fields(

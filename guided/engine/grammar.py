@@ -202,6 +202,11 @@ class Grammar(Composable):
         """
         return _prefix_positions(self.tables, self.start, self.max_ignored).of(text)
 
+    @property
+    def can_parse(self) -> bool:
+        """Whether `parse` works, which it does not for a grammar from an index file."""
+        return self._source is not None
+
     def parse(self, text: str) -> Any:
         """Return Lark's parse of a text; ``max_ignored`` does not apply.
 

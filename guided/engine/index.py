@@ -11,6 +11,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.caching import cached_property
 from guided.engine.explorer import drawing_of, explorer_page
+from guided.engine.reading import loaded_reader, stored_reader
 from guided.engine.specs import STORED_SPECS, StoredSpec
 from guided.errors import VocabularyError, brief, shown
 from guided.guide.end_tokens import EndTokens
@@ -98,6 +99,9 @@ class Index:
         Source of an index with a stack.
     summary : str
         Short form of the spec; empty if the index was loaded from a file, or has the origin that it was compiled with.
+    reader : spec or None
+        Reads values of texts (`guided.engine.reading`); None if they are the texts. In files and other processes, values of Python types
+        are plain JSON, and those of tools are texts.
     """
 
     tables: RegularIndex | PushdownIndex | CompositionIndex
@@ -107,6 +111,7 @@ class Index:
     _notes: tuple[str, ...] = field(default=())
     origin: "Origin | None" = field(default=None, repr=False)
     summary: str = ""
+    reader: Any = field(default=None, repr=False)
 
     def __reduce__(self) -> Any:
         if not isinstance(self.tables, RegularIndex):
@@ -121,6 +126,7 @@ class Index:
             self._notes,
             None,
             self.summary,
+            loaded_reader(stored_reader(self.reader)),
         )
 
     def __repr__(self) -> str:
@@ -211,7 +217,9 @@ class Index:
                 arrays = {**arrays, "data": np.frombuffer(data.encode("utf-8", "surrogatepass"), np.uint8)}
             write_arrays(path, {**fields, **made_of, "kind": self.origin.spec.kind}, arrays)
         else:
-            write_arrays(path, {**fields, "kind": KIND}, self.tables.arrays())
+            reader = stored_reader(self.reader)
+            reads = {} if reader is None else {"reads": reader}
+            write_arrays(path, {**fields, **reads, "kind": KIND}, self.tables.arrays())
 
     def explore(self, n_states: int) -> None:
         """Create states and masks ahead of use, breadth first from the start, until there are ``n_states``.

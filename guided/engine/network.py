@@ -28,7 +28,6 @@ from guided.automata.minimize import merge_columns
 from guided.automata.nfa import Operand
 from guided.engine.algebra import (
     Alternatives,
-    Composable,
     Composition,
     Concatenation,
     Dispatch,
@@ -267,7 +266,7 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
         stored = item.lowered
         is_regular = isinstance(stored, Automaton)
         return Leaf(item, stored, max_tokens=item.max_tokens) if is_regular else Leaf(item, None, stored)
-    spec: Any = item if isinstance(item, Composable) else _schema_of(item)
+    spec: Any = item if hasattr(type(item), "fingerprint") else _schema_of(item)
     # PERF: isinstance with a protocol reads each member, and thus the whole schema as text.
     if callable(getattr(spec, "pushdown", None)):
         return Leaf(spec, None, spec)

@@ -60,7 +60,8 @@ __all__ = [
 NO_VALUE, NO_TEXT = "no value satisfies the schema", "the grammar accepts no text"
 
 T_co = TypeVar("T_co", covariant=True)
-TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum")
+TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum | float | None")
+_INLINE = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
 
 
 @runtime_checkable
@@ -196,6 +197,22 @@ class Regex(Composable):
         """SHA-256 in hex of pattern, builder and, if set, ``ascii``."""
         return fingerprint_of("regex", self.pattern, self.builder, *(["ascii"] if self.ascii else []))
 
+    @classmethod
+    def of(cls, pattern: re.Pattern[Any]) -> "Regex":
+        """Return the spec of a compiled pattern, with its flags.
+
+        Raises
+        ------
+        TypeError
+            It is a pattern of bytes.
+        """
+        if isinstance(pattern.pattern, bytes):
+            raise TypeError("a pattern of bytes has no characters: compile one of str")
+        letters = "".join(letter for letter, flag in _INLINE.items() if pattern.flags & flag)
+        return cls(
+            f"(?{letters}){pattern.pattern}" if letters else pattern.pattern, ascii=bool(pattern.flags & re.ASCII)
+        )
+
     @property
     def flags(self) -> int:
         """Flags of `re` for the pattern."""
@@ -220,10 +237,10 @@ class Choice(Composable, Generic[T_co]):
 
     Parameters
     ----------
-    options : iterable of str or Enum members, Enum class, or Literal
+    options : iterable of str, numbers, bool, None or Enum members, Enum class, or Literal
         At least one; the order does not affect the language. The text of an Enum member is its value, and `read` returns the member.
-        Values of an Enum or Literal that are not str are written as JSON (``1``, ``true``, ``null``). If a value of an Enum has no JSON
-        form, its members are written by name.
+        Values that are not str are written as JSON (``1``, ``true``, ``null``). If a value of an Enum has no JSON form, its members are
+        written by name.
 
     Attributes
     ----------
@@ -264,7 +281,7 @@ class Choice(Composable, Generic[T_co]):
         texts: list[str] = []
         seen: set[str] = set()
         for position, value in enumerate(values):
-            text = _text_of(value, options, position, of_scalars)
+            text = _text_of(value, position, of_scalars)
             if text in seen:
                 raise SchemaError(f"duplicate option {shown(text)}", f"/{position}", "choice")
             seen.add(text)
@@ -280,6 +297,15 @@ class Choice(Composable, Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"<Choice of {len(self.options):,}: {listed(self.options)}>"
+
+    @property
+    def scalars(self) -> list[Any]:
+        """The values as JSON scalars, of which a choice has the same texts: an Enum member is its value or its text."""
+        plain = (value.value if isinstance(value, enum.Enum) else value for value in self.values)
+        return [
+            value if _is_scalar(value) and _scalar_text(value) == text else text
+            for value, text in zip(plain, self.options, strict=True)
+        ]
 
     def read(self, text: str) -> T_co:
         """Return the value of an option's text.
@@ -414,7 +440,7 @@ def finite_data(spec: "Regex | Choice[Any] | Substring") -> list[Any]:
         case Regex():
             return ["regex", spec.pattern, spec.builder, spec.ascii]
         case Choice():
-            return ["choice", *spec.options]
+            return ["choice", *spec.scalars]
     return ["substring", spec.by, *(spec.units if spec.by == "pieces" else ["".join(spec.units)])]
 
 
@@ -454,15 +480,16 @@ def _values_of(options: Any) -> tuple[Any, ...]:
     return tuple(options)
 
 
-def _text_of(value: Any, options: Any, position: int, of_scalars: Collection[type[enum.Enum]]) -> str:
+def _text_of(value: Any, position: int, of_scalars: Collection[type[enum.Enum]]) -> str:
     """Return the text of an option's value. ``of_scalars``: the Enum classes whose values are all JSON scalars."""
     if isinstance(value, enum.Enum):
         return _scalar_text(value.value) if type(value) in of_scalars else value.name
     if isinstance(value, str):
         return value
-    if get_origin(options) is Literal and _is_scalar(value):
+    if _is_scalar(value):
         return _scalar_text(value)
-    raise TypeError(f"option {position} must be a str or an Enum member, not {type(value).__name__}")
+    advice = "; alternatives of specs are written with |" if isinstance(value, Composable | type) else ""
+    raise TypeError(f"option {position} must be a str, a number or an Enum member, not {type(value).__name__}{advice}")
 
 
 def _is_scalar(value: Any) -> bool:

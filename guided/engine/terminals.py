@@ -6,7 +6,7 @@ texts if they are few, or else as a regular expression.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_origin
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.flattening import flattened
 from guided.engine.algebra import (
     Alternatives,
+    Composable,
     Composition,
     Concatenation,
     Dispatch,
@@ -22,7 +23,6 @@ from guided.engine.algebra import (
     Part,
     Repeat,
     Text,
-    is_part,
 )
 from guided.engine.network import leaf_of
 from guided.engine.specs import Choice, Regex
@@ -57,7 +57,7 @@ def definition(name: str, given: Any, limits: Limits) -> str:
     TypeError
         It is of none of these types.
     """
-    if not is_part(given) or isinstance(given, str):
+    if not isinstance(given, Composable | type) and get_origin(given) is None:
         return _listed(name, given)
     if isinstance(given, Choice):
         return _listed(name, given.options)

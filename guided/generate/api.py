@@ -1,17 +1,22 @@
 """Factory functions: `tools` for generators with tool calls, `generator` for any spec."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from os import PathLike
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from guided.calls.formats.detection import format_for
 from guided.calls.formats.format import Format
+from guided.calls.inputs import spec_of
 from guided.calls.running import Confirm
 from guided.calls.spec import Tools
-from guided.calls.tool import AnyTool
+from guided.calls.tool import AnyTool, Tool
 from guided.calls.tool_prompt import ShowTools
 from guided.engine.algebra import Composition
+from guided.engine.grammar import Grammar
 from guided.engine.index import Index
-from guided.engine.specs import Choice, Spec, StackSpec
+from guided.engine.specs import Choice, Spec, StackSpec, TextOrMember
 from guided.generate.compositions import CompositionGenerator
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
@@ -21,18 +26,23 @@ from guided.generate.tools import ToolsGenerator
 from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from typing_extensions import TypeForm
+
 __all__ = ["generator", "tools"]
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 
 @refuse_options_of(Tools, "tools", "format", "tool_choice", "parallel_tool_calls", "strict", "reasoning")
 @suggest_keywords()
 def tools(
     model: LanguageModel,
-    tools: Tools | Iterable[AnyTool],
+    tools: Tools | AnyTool | Iterable[AnyTool],
     *,
-    format: "str | PathLike[str] | Format" = "json",  # noqa: A002 - the contract's name
+    format: "str | PathLike[str] | Format" = "auto",  # noqa: A002 - the contract's name
     tool_choice: str | Iterable[str] | Mapping[str, Any] = "auto",
     parallel_tool_calls: bool | Sequence[int | None] = False,
     strict: bool = True,
@@ -55,10 +65,11 @@ def tools(
     ----------
     model : guided.Model
         Source of the logits.
-    tools : Tools, or iterable of callable, Mapping, Tool or MCP tool
+    tools : Tools, callable, Mapping, Tool or MCP tool, or iterable of these
         Tools that can be called. A `Tools` spec has its own format, choice and strictness, and these options are refused with it.
     format, tool_choice, parallel_tool_calls, strict, reasoning
-        As in `Tools`; ``format="auto"`` takes the format from the model's chat template.
+        As in `Tools`; but the default ``format="auto"`` takes the format from the model's chat template, and JSON where the model has no
+        template, or one that writes no tools. ``repr`` and the logger ``guided.generate`` name it.
     execute : bool
         Whether to run the calls. If not (a dry run), or if a tool has no function to run, a text ends with its first call; with
         ``parallel_tool_calls`` it continues without results. Either way ``finish_reason`` is ``"tool_calls"``.
@@ -111,9 +122,11 @@ def tools(
     check_model(model)
     spec = tools
     if not isinstance(spec, Tools):
-        spec = Tools(
-            spec, format, tool_choice, parallel_tool_calls, strict, reasoning=reasoning, chat_template=model
-        )  # fmt: skip
+        listed = (
+            [spec] if callable(spec) or isinstance(spec, Mapping | Tool) or not isinstance(spec, Iterable) else spec
+        )
+        form = format_for(model) if format == "auto" else format
+        spec = Tools(listed, form, tool_choice, parallel_tool_calls, strict, reasoning=reasoning)
     return ToolsGenerator(
         model,
         spec,
@@ -133,72 +146,132 @@ def tools(
 
 @overload
 def generator(  # type: ignore[overload-overlap]
-    model: LanguageModel, spec_or_index: Tools, *, limits: Limits | None = None
+    model: LanguageModel, constraint: Tools, *, limits: Limits | None = None
 ) -> ToolsGenerator: ...
 
 
 @overload
 def generator(  # type: ignore[overload-overlap]
-    model: LanguageModel, spec_or_index: JsonSpec[T], *, limits: Limits | None = None
+    model: LanguageModel, constraint: JsonSpec[T], *, limits: Limits | None = None
 ) -> JsonGenerator[T]: ...
 
 
 @overload
 def generator(  # type: ignore[overload-overlap]
-    model: LanguageModel, spec_or_index: Choice[T], *, limits: Limits | None = None
+    model: LanguageModel, constraint: Choice[T], *, limits: Limits | None = None
 ) -> Generator[T]: ...
 
 
 @overload
 def generator(
-    model: LanguageModel, spec_or_index: Composition, *, limits: Limits | None = None
+    model: LanguageModel, constraint: Composition, *, limits: Limits | None = None
 ) -> CompositionGenerator: ...
 
 
 @overload
+def generator(model: LanguageModel, constraint: Index | Grammar, *, limits: Limits | None = None) -> Generator[Any]: ...
+
+
+@overload
 def generator(
-    model: LanguageModel, spec_or_index: Spec | StackSpec | Index | None, *, limits: Limits | None = None
+    model: LanguageModel,
+    constraint: "Spec | StackSpec | str | re.Pattern[str] | None",
+    *,
+    limits: Limits | None = None,
 ) -> Generator[str]: ...
 
 
-@suggest_keywords()
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, constraint: type[E], *, limits: Limits | None = None
+) -> Generator[E]: ...
+
+
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, constraint: "type[T] | TypeAdapter[T]", *, limits: Limits | None = None
+) -> JsonGenerator[T]: ...
+
+
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, constraint: Sequence[TextOrMember], *, limits: Limits | None = None
+) -> Generator[TextOrMember]: ...
+
+
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, constraint: Mapping[str, Any] | PathLike[str], *, limits: Limits | None = None
+) -> Generator[Any]: ...
+
+
+@overload
+def generator(  # type: ignore[overload-overlap]
+    model: LanguageModel, constraint: "TypeForm[T]", *, limits: Limits | None = None
+) -> Generator[T]: ...
+
+
+@overload
 def generator(
-    model: LanguageModel, spec_or_index: Spec | StackSpec | Composition | Index | None, *, limits: Limits | None = None
-) -> Generator[Any]:
-    """Make a generator for any spec or compiled index.
+    model: LanguageModel, constraint: AnyTool | Sequence[AnyTool], *, limits: Limits | None = None
+) -> ToolsGenerator: ...
+
+
+@suggest_keywords()
+def generator(model: LanguageModel, constraint: Any, *, limits: Limits | None = None) -> Generator[Any]:
+    """Make a generator for any constraint.
 
     Parameters
     ----------
     model : guided.Model
         Source of the logits.
-    spec_or_index : Regex, Choice, Tools, JsonSchema, composition, Index or None
-        The constraint. `choice` and `tools` offer more options, such as ``select="score"``. None: unconstrained text, for comparison.
+    constraint : type, dict, list, function, str, pattern, spec, Index or None
+        A type (a pydantic model, a dataclass, ``list[int]``, ...): JSON of its values. An Enum, a ``Literal`` or a list of texts, numbers
+        and Enum members: one of these. A dict: JSON of a schema or response format, or calls of a tool's definition. A function, or a
+        list of functions and tools: calls of these, in the format of the model's chat template. A str: this text, letter for letter; a
+        compiled pattern of ``re``: texts that it matches. A spec or a composition. An index, which reads its texts as the spec did that
+        it was compiled from. None: unconstrained text. See `guided.calls.inputs`.
+
+        `json`, `regex`, `choice`, `grammar` and `tools` make the same generators with more options.
     limits : Limits, optional
         Compile budgets.
 
     Returns
     -------
     Generator
-        ``value`` of its results is the text; for `JsonSchema`, `Choice` and `Tools`, the value that `guided.json`, `guided.choice` and
-        `guided.tools` give.
+        ``value`` of its results is an instance of the type, the parsed JSON, the chosen option, the list of calls, the parse tree of a
+        grammar, or the text.
 
     Raises
     ------
-    PatternError, SchemaError, LimitError
-        The spec cannot be compiled.
+    PatternError, SchemaError, GrammarError
+        The constraint is malformed or cannot be enforced.
+    LimitError
+        A compile budget is exceeded.
     VocabularyError
-        The vocabulary cannot spell any text of the spec, or the index was compiled for another vocabulary.
+        The vocabulary cannot spell any text of the constraint, or the index was compiled for another vocabulary.
+    TypeError
+        The constraint is none of these.
     """
     check_model(model)
-    if isinstance(spec_or_index, Composition):
-        index = index_of(spec_or_index, model, None, limits)
-        return CompositionGenerator(model, index, spec_or_index, limits)
-    if isinstance(spec_or_index, Tools):
-        return ToolsGenerator(model, spec_or_index, limits=limits)
-    if spec_or_index is None or isinstance(spec_or_index, Index):
-        return Generator(model, spec_or_index, limits=limits)
-    if isinstance(spec_or_index, JsonSpec):
-        return JsonGenerator(model, index_of(spec_or_index, model, None, limits), spec_or_index, limits)
-    if isinstance(spec_or_index, Choice):
-        return Generator(model, index_of(spec_or_index, model, None, limits), spec_or_index.read, limits=limits)
-    return Generator(model, index_of(spec_or_index, model, None, limits), limits=limits)
+    if constraint is None:
+        return Generator(model, None, limits=limits)
+    if isinstance(constraint, Index):
+        return _reading(model, constraint, constraint.reader, limits)
+    spec = spec_of(constraint, lambda items: Tools(items, format_for(model)))
+    if isinstance(spec, Tools):
+        return ToolsGenerator(model, spec, limits=limits)
+    return _reading(model, index_of(spec, model, None, limits), spec, limits)
+
+
+def _reading(model: LanguageModel, index: Index, spec: Any, limits: Limits | None) -> Generator[Any]:
+    """The generator of an index, whose values are read as those of a spec."""
+    if isinstance(spec, Tools):
+        return ToolsGenerator(model, spec, index, limits=limits)
+    if isinstance(spec, Composition):
+        return CompositionGenerator(model, index, spec, limits)
+    if hasattr(type(spec), "read_part"):
+        return JsonGenerator(model, index, spec, limits)
+    if isinstance(spec, Grammar):
+        return Generator(model, index, spec.parse if spec.can_parse else str, limits=limits)
+    return Generator(model, index, getattr(spec, "read", str), limits=limits)

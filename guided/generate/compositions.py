@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from guided.calls.inputs import spec_of
 from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
 from guided.engine.algebra import (
     Alternatives,
-    Composable,
     Composition,
     Concatenation,
     Named,
     Optional,
     Part,
     Repeat,
+    Stored,
     Text,
 )
 from guided.engine.captures import Capture, Captures, list_names
@@ -63,6 +64,7 @@ def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = No
     """
     if not isinstance(spec, Composition):
         raise TypeError(f"captures needs a composition, not {type(spec).__name__}")
+    spec = spec_of(spec)
     data = text.encode() if isinstance(text, str) else text
     found = Captures(spec, limits or Limits()).of(data)
     if found is None:
@@ -123,9 +125,9 @@ def _value(part: Part, text: str) -> Any:
             return text[: len(text) - len(stop)]
         case Located() | LocatedStack():
             return _value(part.spec, text)
-        case str() | Composable():
-            return text
-    return JsonSchema(part).read(text)
+        case Stored() if isinstance(part.lowered, JsonSchema):
+            return part.lowered.read(text)
+    return text
 
 
 class CompositionGenerator(Generator[str]):

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from guided.engine.algebra import Composable
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema, SchemaOptions
+from guided.errors import shown
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator
 from guided.generate.texts import index_of
@@ -114,5 +116,7 @@ def json(
         An argument has the wrong type.
     """
     check_model(model)
+    if isinstance(schema, Composable) and not isinstance(schema, JsonSchema):
+        raise TypeError(f"json takes a schema or a type; guided.generator(model, ...) takes {shown(schema)}")
     spec = schema if isinstance(schema, JsonSchema) else JsonSchema(schema, **options)
     return JsonGenerator(model, index_of(spec, model, index, limits), spec, limits)

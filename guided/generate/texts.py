@@ -3,6 +3,7 @@
 Separate from those of calls and JSON, so that programs without these do not import them.
 """
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -25,11 +26,12 @@ __all__ = ["choice", "index_of", "regex"]
 T = TypeVar("T")
 
 
+@refuse_options_of(re.Pattern, "pattern", "ascii")
 @refuse_options_of(Regex, "pattern", "ascii")
 @suggest_keywords()
 def regex(
     model: LanguageModel,
-    pattern: str | Regex,
+    pattern: "str | re.Pattern[str] | Regex",
     *,
     ascii: bool = False,  # noqa: A002 - the name that Regex has
     index: Index | None = None,
@@ -41,10 +43,10 @@ def regex(
     ----------
     model : guided.Model
         Source of the logits.
-    pattern : str or Regex
+    pattern : str, compiled pattern or Regex
         Python's ``re`` syntax.
     ascii : bool
-        Compile the pattern with ``re.ASCII``: ``\d`` means 0 to 9. A `Regex` has its own flag.
+        Compile the pattern with ``re.ASCII``: ``\d`` means 0 to 9. A compiled pattern or `Regex` has its own flag.
     index : Index, optional
         An index of the same pattern for the model's vocabulary.
     limits : Limits, optional
@@ -69,6 +71,8 @@ def regex(
         ``ascii`` is given together with a `Regex`.
     """
     check_model(model)
+    if isinstance(pattern, re.Pattern):
+        pattern = Regex.of(pattern)
     spec = pattern if isinstance(pattern, Regex) else Regex(pattern, ascii=ascii)
     return Generator(model, index_of(spec, model, index, limits), limits=limits)
 
@@ -116,7 +120,7 @@ def choice(
 def choice(
     model: LanguageModel,
     options: Any,
-    *,
+    *others: Any,
     select: Literal["greedy", "score"] = "greedy",
     probabilities: bool = False,
     tolerance: float | None = None,
@@ -129,7 +133,7 @@ def choice(
     ----------
     model : guided.Model
         Source of the logits.
-    options : iterable of str, Enum class, Literal, or Choice
+    options : iterable of str, numbers and Enum members, Enum class, Literal, or Choice
         At least one, all distinct; see `Choice`.
     select : {"greedy", "score"}
         ``"greedy"`` chooses token by token, like every generator; this is myopic, because the best first token may lead to a bad
@@ -158,6 +162,8 @@ def choice(
         As in `regex`.
     """
     check_model(model)
+    if others:
+        raise TypeError("the options are one argument: pass a list, as in guided.choice(model, ['yes', 'no'])")
     if select not in ("greedy", "score"):
         raise ValueError(f"select must be 'greedy' or 'score', not {shown(select)}")
     spec: Choice[Any] = options if isinstance(options, Choice) else Choice(options)

@@ -16,6 +16,7 @@ continues from there. When the call is complete, the context is restored as if t
 """
 
 import inspect
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Generated
 from dataclasses import replace
@@ -42,6 +43,8 @@ from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.frontend.callables import context_names
 from guided.vocabulary.markers import with_markers
+
+_logger = logging.getLogger("guided.generate")
 
 __all__ = ["ToolStream", "ToolStreamAsync", "ToolsGenerator"]
 
@@ -126,6 +129,7 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(f"execute=False runs no calls: leave out {names}")
         if not isinstance(run_steered, bool):
             raise TypeError(f"run_steered must be a bool, not {type(run_steered).__name__}")
+        _logger.info("calls of %d tools in format %r", len(spec.argument_lists), spec.format.name)
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         segments = Segments(model, spec, has_segments, index, until, limits)
         # The values come from `Writing`.

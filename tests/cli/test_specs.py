@@ -118,7 +118,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "bad.json is not valid JSON" in errors_of("check", "--spec", "bad.json", "a")
     assert "bad.yaml is not valid YAML" in errors_of("check", "--spec", "bad.yaml", "a")
     assert "none.json" in errors_of("check", "--spec", "none.json", "a")
-    assert "agent.py:other is not a spec but a number" in errors_of("check", "--spec", "agent.py:other", "a")
+    assert "agent.py:other: expected a spec" in errors_of("check", "--spec", "agent.py:other", "a")
     assert "does not name a spec: pass a spec in Python" in errors_of("check", "--spec", "agent.py", "a")
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert "YAML needs the package PyYAML" in errors_of("check", "--spec", "form.yaml", "a")

@@ -184,7 +184,7 @@ def test_templates_that_take_calls_are_given_them_with_arguments_as_objects() ->
 
 
 def test_templates_that_take_arguments_as_strings_are_given_those() -> None:
-    text = prompt_of(STRINGS, history(CALL), show_tools="never")
+    text = prompt_of(STRINGS, history(CALL), show_tools="never", format="json")
     assert '<call>get_weather {"city": "Berlin", "day": "today"}</call>' in text
 
 
@@ -242,9 +242,9 @@ def test_assistant_messages_need_no_content(template: str, absent: bool) -> None
     messages = history(CALL)
     if absent:
         del messages[1]["content"]
-    assert "None" not in prompt_of(template, messages, show_tools="never")
+    assert "None" not in prompt_of(template, messages, show_tools="never", format="json")
     nothing = [*USER, {"role": "assistant"} if absent else {"role": "assistant", "content": None}]
-    assert prompt_of(template, nothing, show_tools="never") == rendered(template, USER)
+    assert prompt_of(template, nothing, show_tools="never", format="json") == rendered(template, USER)
 
 
 def test_the_assistants_last_text_is_continued() -> None:

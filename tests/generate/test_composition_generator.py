@@ -150,10 +150,12 @@ def test_validators_of_types_run() -> None:
 
 
 def test_parts_are_checked() -> None:
-    with pytest.raises(TypeError, match="a part must be a spec, a composition, a str or a type, not int"):
+    with pytest.raises(
+        TypeError, match="a part must be a spec, a str, a type, a list of choices or a function, not int"
+    ):
         guided.Optional(3)
     with pytest.raises(TypeError, match="write JsonSchema"):
-        guided.Repeat({"type": "integer"})
+        guided.Repeat(True)
     with pytest.raises(TypeError):
         guided.Regex("a") + 3  # type: ignore[operator]
     with pytest.raises(ValueError, match="Repeat needs 0 <= min <= max, not min=2, max=1"):

@@ -47,6 +47,7 @@ TURN = [
 
 
 def chatting(*script: str, template: str = QWEN, **options: Any) -> guided.Conversation[Any]:
+    options = {"format": "json", **options}
     return guided.Conversation(guided.tools(Chatting(template, script), [get_weather, add], **options))
 
 

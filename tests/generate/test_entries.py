@@ -131,6 +131,9 @@ def test_every_entry_takes_every_option_and_reads_it_alike(kind: str, name: str)
         ways["sample"] = lambda: made.sample("p", 1, **given)[0]
     for way, run in ways.items():
         found = outcome(run)
+        if way == "batch" and isinstance(wanted, tuple) and isinstance(found, guided.Result):
+            # The error of one prompt stays with its result.
+            found = type(found.error), str(found.error)
         assert repr(found) == repr(wanted), way
         if isinstance(wanted, guided.Result):
             assert (found.tokens, found.logprobs, found.scores) == (wanted.tokens, wanted.logprobs, wanted.scores)

@@ -22,6 +22,7 @@ from guided.errors import (
     VocabularyError,
 )
 from guided.events import Done, Result, Text
+from guided.generate import schemas
 from guided.generate.api import generator
 from guided.generate.function_model import FunctionModel
 from guided.generate.generator import Generator
@@ -252,7 +253,9 @@ def test_bad_arguments_are_refused_before_the_model_is_asked(
         (lambda model: choice(model, []), SchemaError, "a choice needs at least one option"),
         (lambda model: choice(model, ["a", "a"]), SchemaError, "duplicate option 'a'"),
         (lambda model: choice(model, "abc"), TypeError, "options must be a list of str, not one str"),
-        (lambda model: generator(model, "abc"), TypeError, "expected a spec"),
+        (lambda model: generator(model, 3), TypeError, "a function or a list of tools, not int 3"),
+        (lambda model: choice(model, "yes", "no"), TypeError, "the options are one argument: pass a list"),
+        (lambda model: schemas.json(model, Regex("a")), TypeError, "json takes a schema or a type"),
         (
             lambda model: regex(model, "a", index=compile(Regex("b"), ASCII)),
             IndexFormatError,

@@ -13,7 +13,7 @@ from guided.calls.formats.files import format_named, format_names
 from guided.calls.formats.format import Format
 from guided.errors import SchemaError, shown
 
-__all__ = ["format_of"]
+__all__ = ["format_for", "format_of"]
 
 _KEY = "tokenizer.chat_template"
 # Attributes with a template, or with an object that has one: tokenizers, their processors, models of this package, llama-cpp-python.
@@ -58,6 +58,20 @@ def format_of(source: Any) -> Format:
     if len(names) > 1:
         raise SchemaError(f"the chat template fits several formats, {', '.join(names)}: name one", "", "chat_template")
     return format_named(names[0])
+
+
+def format_for(model: Any) -> Format:
+    """Return the call format of a model's chat template; JSON if there is no template, or if it writes no tools.
+
+    Raises
+    ------
+    SchemaError
+        The template writes tools in no known format, or fits several.
+    """
+    template = _template(model)
+    if template is None or "tool" not in template:
+        return format_named("json")
+    return format_of(template)
 
 
 def _template(source: Any) -> str | None:

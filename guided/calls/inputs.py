@@ -1,0 +1,243 @@
+"""`spec_of`: any constraint as its spec, the same everywhere: in `compile`, generators, compositions and the command line.
+
+=================================================================  ===================================================================
+given                                                              is
+=================================================================  ===================================================================
+a spec                                                             itself; the parts of a composition are converted by this table
+str                                                                this text, letter for letter: ``Choice([text])``
+compiled pattern of ``re``                                         `Regex`
+Enum class, ``Literal``, list of texts, numbers and Enum members   `Choice`
+any other type: a class, ``list[int]``, ``int | None``, ...        `JsonSchema`
+dict                                                               `Tools` of a tool's definition; `StructuralTag`; otherwise
+                                                                   `JsonSchema` of a schema, a response format or an OpenAPI document
+function or other callable, tool; list of these                    `Tools`
+path of a file that ends in .json or .lark                         `JsonSchema`, `Grammar`
+Lark object                                                        `Grammar`
+=================================================================  ===================================================================
+"""
+
+import copy
+import enum
+import os
+import re
+import typing
+from collections.abc import Callable, Iterable, KeysView, Mapping, Set
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_origin
+
+from guided.engine import compile as compiling
+from guided.engine.algebra import Composable, Composition
+from guided.engine.index import Index
+from guided.engine.specs import Choice, Regex
+from guided.errors import shown
+from guided.keywords import suggest_keywords
+from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["compile", "spec_of"]
+
+# A constraint as users write it.
+Given: TypeAlias = Any
+_SCHEMAS = ("parameters", "input_schema", "inputSchema")
+_TYPING = frozenset({"typing", "types", "typing_extensions"})
+_LISTS = (list, tuple, Set, KeysView)
+_ACCEPTED = (
+    "a spec, a str (a literal text), a compiled pattern, an Enum or Literal, a list of choices, a type, a JSON Schema as a dict, "
+    "a function or a list of tools"
+)
+
+
+@suggest_keywords()
+def compile(spec: Given, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
+    """Compile an output constraint and a tokenizer vocabulary into an index.
+
+    Parameters
+    ----------
+    spec : Regex, Choice, Tools, JsonSchema, Grammar, composition, or any other constraint
+        See `guided.calls.inputs` for what else is taken: types, Enums, dicts, functions, lists, patterns and literal texts.
+    vocabulary : Vocabulary
+        The tokens of the model.
+    limits : Limits, optional
+        Budgets; the defaults keep a compile under about 5 s and 1 GB.
+
+    Returns
+    -------
+    Index
+        Immutable and thread-safe. A generator that is made of it reads texts as the spec does.
+
+    Raises
+    ------
+    PatternError, SchemaError, GrammarError
+        The spec is malformed or cannot be enforced; with the position.
+    VocabularyError
+        The vocabulary cannot spell any text of the spec.
+    LimitError
+        A budget was exceeded.
+    TypeError
+        An argument has the wrong type.
+
+    Notes
+    -----
+    O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
+    """
+    return compiling.compile(spec_of(spec), vocabulary, limits)
+
+
+def spec_of(given: Given, tools: Callable[[list[Any]], Composable] | None = None) -> Any:
+    """Return the spec of a constraint.
+
+    Parameters
+    ----------
+    given
+        See the table above.
+    tools : callable, optional
+        Makes the spec of tools; by default `Tools` with its default format.
+
+    Raises
+    ------
+    TypeError
+        It is none of these.
+    SchemaError, GrammarError
+        It is malformed.
+    """
+    if isinstance(given, Composition):
+        return _converted(given, tools or _tools)
+    if isinstance(given, Composable) or _is_own_spec(given):
+        return given
+    if isinstance(given, str):
+        return Choice([given])
+    if isinstance(given, re.Pattern):
+        return Regex.of(given)
+    if isinstance(given, os.PathLike):
+        return _of_file(Path(given))
+    if isinstance(given, Mapping):
+        return _of_mapping(given, tools or _tools)
+    if isinstance(given, _LISTS):
+        items = list(given)
+        if any(map(_is_tool, items)):
+            return (tools or _tools)(items)
+        return Choice(items)
+    if (isinstance(given, type) and issubclass(given, enum.Enum)) or _is_literal(given):
+        return Choice(given)
+    if _is_type(given):
+        from guided.engine.json_schema import JsonSchema
+
+        return JsonSchema(given)
+    if type(given).__module__.partition(".")[0] == "lark":
+        from guided.engine.grammar import Grammar
+
+        return Grammar(given)
+    if _is_tool(given):
+        return (tools or _tools)([given])
+    raise TypeError(f"expected {_ACCEPTED}, not {_named(given)}")
+
+
+def _is_own_spec(given: Any) -> bool:
+    """Return whether an object of another class has the methods of a spec."""
+    kind = type(given)
+    return hasattr(kind, "fingerprint") and (hasattr(kind, "lower") or hasattr(kind, "pushdown"))
+
+
+def _is_literal(given: Any) -> bool:
+    while type(given).__name__ == "TypeAliasType" and hasattr(given, "__value__"):
+        given = given.__value__
+    return get_origin(given) is Literal
+
+
+def _is_type(given: Any) -> bool:
+    """Return whether an object is a type: a class, an annotation, or pydantic's adapter of one."""
+    if isinstance(given, type) or get_origin(given) is not None or typing.is_typeddict(given):
+        return True
+    kind = type(given)
+    return kind.__name__ == "TypeAdapter" or (
+        kind.__module__ in _TYPING and not callable(getattr(given, "__code__", None))
+    )
+
+
+def _is_tool(given: Any) -> bool:
+    """Return whether an object is a tool: a definition, a `Tool`, or what can be called and is no type."""
+    if isinstance(given, Mapping):
+        return _is_definition(given)
+    if isinstance(given, str | Composable | enum.Enum | int | float | None) or _is_type(given):
+        return False
+    if callable(given):
+        return True
+    from guided.calls.tool import Tool, definition_of
+
+    return isinstance(given, Tool) or definition_of(given) is not None
+
+
+def _is_definition(given: Mapping[str, Any]) -> bool:
+    """Return whether a dict is the definition of a tool in the format of OpenAI, Anthropic or MCP."""
+    if given.get("type") == "function" and ("function" in given or "name" in given):
+        return True
+    return isinstance(given.get("name"), str) and any(isinstance(given.get(key), Mapping) for key in _SCHEMAS)
+
+
+def _of_mapping(given: Mapping[str, Any], tools: Callable[[list[Any]], Composable]) -> Any:
+    if _is_definition(given):
+        return tools([given])
+    if given.get("type") == "structural_tag":
+        from guided.engine.structural_tags import StructuralTag
+
+        return StructuralTag(given)
+    if given.get("type") in ("json_object", "text") and given.keys() == {"type"}:
+        wanted = "guided.JsonSchema({'type': 'object'})" if given["type"] == "json_object" else "None, for free text"
+        raise TypeError(f"the response format {dict(given)} has no schema: pass {wanted}")
+    from guided.engine.json_schema import JsonSchema
+
+    return JsonSchema(given)
+
+
+def _of_file(path: Path) -> Any:
+    if path.suffix == ".json":
+        from guided.engine.json_schema import JsonSchema
+
+        return JsonSchema(path)
+    if path.suffix == ".lark":
+        from guided.engine.grammar import Grammar
+
+        return Grammar(path)
+    raise TypeError(f"expected the path of a schema (.json) or a grammar (.lark), not {shown(str(path))}")
+
+
+def _tools(items: list[Any]) -> Composable:
+    # Why here: programs without calls do not import them.
+    from guided.calls.spec import Tools
+
+    return Tools(items)
+
+
+def _converted(spec: Composition, tools: Callable[[list[Any]], Composable]) -> Composition:
+    """Return a composition whose leaves are specs and strings; itself if they are."""
+    # A node may occur many times: it is converted once.
+    known: dict[int, Any] = {}
+    todo: list[Any] = [spec]
+    while todo:
+        part = todo[-1]
+        if isinstance(part, str):
+            known[id(part)] = part
+        elif not isinstance(part, Composition):
+            known[id(part)] = spec_of(part, tools)
+        elif open_parts := [each for each in part.parts if id(each) not in known]:
+            todo += open_parts
+            continue
+        else:
+            parts = tuple(known[id(each)] for each in part.parts)
+            is_same = all(one is other for one, other in zip(parts, part.parts, strict=True))
+            known[id(part)] = part if is_same else _with_parts(part, parts)
+        todo.pop()
+    found: Composition = known[id(spec)]
+    return found
+
+
+def _with_parts(node: Composition, parts: Iterable[Any]) -> Composition:
+    twin = copy.copy(node)
+    object.__setattr__(twin, "parts", tuple(parts))
+    return twin
+
+
+def _named(given: Any) -> str:
+    if isinstance(given, bool):
+        return f"{given} (the schema of {'any value' if given else 'no value'} is guided.JsonSchema({given}))"
+    return f"{type(given).__name__} {shown(given, 40)}"

@@ -1,0 +1,284 @@
+"""Any constraint, in every entry: what it is, what its texts are read as, what a file keeps of it, and what mistakes are told."""
+
+import dataclasses
+import enum
+import functools
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
+
+import lark
+import pytest
+from pydantic import BaseModel, TypeAdapter
+
+import guided
+from guided.calls.inputs import spec_of
+from guided.engine.algebra import Concatenation
+from guided.generate.compositions import CompositionGenerator
+from guided.generate.structured import JsonGenerator
+from guided.generate.tools import ToolsGenerator
+from tests.cli.programs import call, errors_of, write_ranks
+from tests.generate.chats import QWEN
+from tests.generate.models import ASCII, ascii_model, greedy_text_model
+
+
+class City(BaseModel):
+    name: str
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+class Movie(TypedDict):
+    title: str
+
+
+class Pair(NamedTuple):
+    x: int
+
+
+class Color(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Shape(enum.Enum):
+    ROUND = (1, 2)
+    FLAT = (3, 4)
+
+
+def add(a: int) -> int:
+    """Add one."""
+    return a + 1
+
+
+class Adder:
+    def __call__(self, a: int) -> int:
+        return a
+
+    def method(self, a: int) -> int:
+        """Add."""
+        return a
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+DEFINITION = {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}
+RESPONSE_FORMAT = {"type": "json_schema", "json_schema": {"name": "x", "schema": SCHEMA}}
+TAG = {"type": "structural_tag", "format": {"type": "const_string", "value": "x"}}
+
+# A constraint, its spec, a text, and the value that the text is read as (in a file, if that is another one).
+GIVEN: list[tuple[Any, type, str, Any, Any]] = [
+    (City, guided.JsonSchema, '{"name":"Rome"}', City(name="Rome"), {"name": "Rome"}),
+    (Point, guided.JsonSchema, '{"x":3}', Point(3), {"x": 3}),
+    (Movie, guided.JsonSchema, '{"title":"M"}', {"title": "M"}, {"title": "M"}),
+    (Pair, guided.JsonSchema, "[3]", Pair(3), [3]),
+    (int, guided.JsonSchema, "12", 12, 12),
+    (list[Point], guided.JsonSchema, '[{"x":3}]', [Point(3)], [{"x": 3}]),
+    (int | None, guided.JsonSchema, "null", None, None),
+    (Optional[int], guided.JsonSchema, "4", 4, 4),  # noqa: UP045 - as people write it
+    (Annotated[int, "small"], guided.JsonSchema, "4", 4, 4),
+    (NewType("Id", int), guided.JsonSchema, "4", 4, 4),
+    (TypeAdapter(list[int]), guided.JsonSchema, "[1]", [1], [1]),
+    (SCHEMA, guided.JsonSchema, '{"a":1}', {"a": 1}, {"a": 1}),
+    (RESPONSE_FORMAT, guided.JsonSchema, '{"a":1}', {"a": 1}, {"a": 1}),
+    (guided.JsonSchema(Literal["a", 1], eager=True), guided.JsonSchema, "1", 1, 1),
+    (Color, guided.Choice, "red", Color.RED, "red"),
+    (Level, guided.Choice, "2", Level.HIGH, 2),
+    (Shape, guided.Choice, "FLAT", Shape.FLAT, "FLAT"),
+    (Literal["yes", 1, True, None], guided.Choice, "true", True, True),
+    (["a", "b"], guided.Choice, "b", "b", "b"),
+    ([1, 2.5, "x", None], guided.Choice, "2.5", 2.5, 2.5),
+    ((Color.RED, Level.LOW), guided.Choice, "1", Level.LOW, 1),
+    ({"only"}, guided.Choice, "only", "only", "only"),
+    ("a+", guided.Choice, "a+", "a+", "a+"),
+    (re.compile("A+b", re.IGNORECASE), guided.Regex, "aab", "aab", "aab"),
+    (guided.Regex("[ab]"), guided.Regex, "b", "b", "b"),
+    (TAG, guided.StructuralTag, "x", "x", "x"),
+]
+TOOLS: list[Any] = [
+    add, [add], DEFINITION, [DEFINITION, add], (guided.Tool(add),), guided.Tool(add), functools.partial(add), Adder().method,
+    [Adder().method],
+    {"name": "f", "parameters": SCHEMA}, {"name": "f", "input_schema": SCHEMA}, {"name": "f", "inputSchema": SCHEMA},
+]  # fmt: skip
+
+
+def value_of(constraint: Any, text: str) -> Any:
+    return guided.generator(greedy_text_model(text), constraint)("p", max_tokens=60).value
+
+
+@pytest.mark.parametrize(("given", "kind", "text", "value", "stored"), GIVEN, ids=lambda item: str(item)[:30])
+def test_a_constraint_is_the_same_in_every_entry(
+    given: Any, kind: type, text: str, value: Any, stored: Any, tmp_path: Path
+) -> None:
+    spec = spec_of(given)
+    assert type(spec) is kind
+    index = guided.compile(given, ASCII)
+    assert index.spec_fingerprint == guided.compile(spec, ASCII).spec_fingerprint
+    assert index.accepts(text)
+    for constraint in (given, spec, index):
+        assert value_of(constraint, text) == value
+    index.save(tmp_path / "x.index")
+    for again in (guided.load_index(tmp_path / "x.index", ASCII), pickle.loads(pickle.dumps(index))):
+        found = value_of(again, text)
+        assert (type(found), found) == (type(stored), stored)
+    composed = guided.compile("<" + guided.Optional(given) + ">", ASCII)
+    assert composed.accepts(f"<{text}>")
+    assert composed.accepts("<>")
+
+
+@pytest.mark.parametrize("given", TOOLS, ids=lambda item: str(item)[:30])
+def test_functions_and_definitions_are_tools_in_every_entry(given: Any) -> None:
+    spec = spec_of(given)
+    assert type(spec) is guided.Tools
+    model = ascii_model()
+    for made in (
+        guided.generator(model, given),
+        guided.tools(model, given),
+        guided.generator(model, guided.compile(given, ASCII)),
+    ):
+        assert type(made) is ToolsGenerator
+        assert made.spec.fingerprint == spec.fingerprint
+    composed = guided.compile(guided.Text(stop=":") + given, ASCII)
+    assert composed.spec_fingerprint == (guided.Text(stop=":") + spec).fingerprint
+
+
+def test_parts_of_compositions_are_converted_once_and_kept_if_they_are_specs() -> None:
+    spec = guided.Text(stop=".") + guided.Choice(["a"])
+    assert spec_of(spec) is spec
+    part = "n" + guided.Optional([1, 2])
+    converted = spec_of(part | (part + City))
+    first, second = converted.parts
+    assert isinstance(second, Concatenation)
+    assert second.parts[1] is first.parts[1]
+    named = "x" + guided.Optional(Literal[1, 2]).named("n")
+    assert guided.captures(named, "x2") == {"n": 2}
+    made = guided.generator(greedy_text_model("x2"), guided.compile(named, ASCII))
+    assert isinstance(made, CompositionGenerator)
+    assert made("p").captures == {"n": 2}
+
+
+def test_captures_of_a_stored_composition_are_plain_values(tmp_path: Path) -> None:
+    spec = guided.Text(stop=":").named("text") + guided.JsonSchema(SCHEMA).named("a") + guided.Choice([1, 2]).named("n")
+    guided.compile(spec, ASCII).save(tmp_path / "x.index")
+    made = guided.generator(greedy_text_model('b:{"a":1}2'), guided.load_index(tmp_path / "x.index", ASCII))
+    assert made("p", max_tokens=40).captures == {"text": "b", "a": {"a": 1}, "n": 2}
+
+
+def test_grammars_are_files_or_lark_objects_and_give_trees(tmp_path: Path) -> None:
+    (tmp_path / "g.lark").write_text('start: "a" | "b"')
+    for given in (
+        tmp_path / "g.lark",
+        lark.Lark('start: "a" | "b"', parser="lalr"),
+        guided.Grammar('start: "a" | "b"'),
+    ):
+        assert type(spec_of(given)) is guided.Grammar
+        assert value_of(given, "a").data == "start"
+        assert value_of(guided.compile(given, ASCII), "a").data == "start"
+    guided.compile(tmp_path / "g.lark", ASCII).save(tmp_path / "g.index")
+    assert value_of(guided.load_index(tmp_path / "g.index", ASCII), "a") == "a"
+    (tmp_path / "s.json").write_text('{"type": "integer"}')
+    assert value_of(tmp_path / "s.json", "7") == 7
+
+
+def test_values_of_large_choices_are_not_stored(tmp_path: Path) -> None:
+    guided.compile(list(range(9_000)), ASCII).save(tmp_path / "x.index")
+    assert value_of(guided.load_index(tmp_path / "x.index", ASCII), "7") == "7"
+
+
+@pytest.mark.parametrize(
+    ("flags", "text", "is_accepted"),
+    [
+        (re.IGNORECASE, "AB", True), (re.DOTALL, "a\nb", True), (re.NOFLAG, "a\nb", False), (re.ASCII, "aéb", True),
+        (re.VERBOSE, "ab", True),
+    ],
+)  # fmt: skip
+def test_compiled_patterns_keep_their_flags(flags: re.RegexFlag, text: str, is_accepted: bool) -> None:
+    pattern = re.compile("a .? b" if flags & re.VERBOSE else "a.?b", flags)
+    assert (pattern.fullmatch(text) is not None) == is_accepted
+    index = guided.compile(pattern, guided.Vocabulary([bytes([b]) for b in range(256)], eos=[256], size=257))
+    assert index.accepts(text) == is_accepted
+    assert guided.regex(ascii_model(), pattern).index is not None
+    with pytest.raises(TypeError, match="a Pattern has its own ascii"):
+        guided.regex(ascii_model(), pattern, ascii=True)
+
+
+MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: spec_of(3), TypeError, "expected a spec, a str .a literal text.*, not int 3"),
+    (lambda: spec_of(None), TypeError, "not NoneType None"),
+    (lambda: spec_of(True), TypeError, r"guided.JsonSchema\(True\)"),
+    (lambda: spec_of(b"a"), TypeError, "not bytes b'a'"),
+    (lambda: spec_of(object()), TypeError, "not object"),
+    (lambda: spec_of([]), guided.SchemaError, "a choice needs at least one option"),
+    (lambda: spec_of([int, str]), TypeError, "option 0 must be a str, a number or an Enum member, not type; alternatives of specs"),
+    (lambda: spec_of([guided.Regex("a")]), TypeError, "alternatives of specs are written with |"),
+    (lambda: spec_of([["a"]]), TypeError, "option 0 must be a str, a number or an Enum member, not list"),
+    (lambda: spec_of(["a", "a"]), guided.SchemaError, "duplicate option 'a'"),
+    (lambda: spec_of([add, "x"]), TypeError, "a tool must be a callable or a dict, not str"),
+    (lambda: spec_of({"type": "json_object"}), TypeError, r"pass guided.JsonSchema\({'type': 'object'}\)"),
+    (lambda: spec_of({"type": "text"}), TypeError, "pass None, for free text"),
+    (lambda: spec_of({"type": "json_schema"}), guided.SchemaError, "needs a schema"),
+    (lambda: spec_of(re.compile(b"a")), TypeError, "a pattern of bytes has no characters"),
+    (lambda: spec_of(Path("x.txt")), TypeError, "a schema .*json. or a grammar .*lark., not 'x.txt'"),
+    (lambda: spec_of(Path("none.json")), guided.SchemaError, "none.json cannot be read: No such file"),
+    (lambda: guided.compile(City, City), TypeError, "expected a Vocabulary, not ModelMetaclass"),  # type: ignore[arg-type]
+    (lambda: guided.compile(City, ASCII, limit=3), TypeError, "did you mean 'limits'"),  # type: ignore[call-arg]
+    (lambda: guided.generator(City, ascii_model()), TypeError, "model"),  # type: ignore[call-overload]
+    (lambda: guided.choice(ascii_model(), "yes", "no"), TypeError, "the options are one argument: pass a list"),  # type: ignore[call-overload]
+    (lambda: guided.choice(ascii_model(), "yes"), TypeError, "not one str: put it in a list"),
+    (lambda: guided.json(ascii_model(), guided.Regex("a")), TypeError, "json takes a schema or a type"),  # type: ignore[call-overload]
+    (lambda: guided.regex(ascii_model(), City), TypeError, "a pattern must be a str"),  # type: ignore[arg-type]
+    (lambda: guided.tools(ascii_model(), "add"), TypeError, "tools must be a list of callables, dicts and Tools, not str"),
+    (lambda: guided.tools(ascii_model(), []), guided.SchemaError, "tool"),
+    (lambda: "x" + guided.Optional(3), TypeError, "a part must be a spec, a str, a type"),
+    (lambda: guided.Optional(True), TypeError, r"write JsonSchema\(...\)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "error", "message"), MISTAKES)
+def test_mistakes_say_what_to_pass(make: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_tools_have_the_format_of_the_chat_template(caplog: pytest.LogCaptureFixture) -> None:
+    model = ascii_model()
+    assert "format 'json'" in repr(guided.tools(model, add))
+    for template, form in ((QWEN, "hermes"), ("{{ messages }}", "json")):
+        model.chat_template = template  # type: ignore[attr-defined]
+        for made in (guided.tools(model, add), guided.generator(model, [add])):
+            assert f"format {form!r}" in repr(made)
+        with caplog.at_level("INFO", "guided.generate"):
+            guided.tools(model, add)
+        assert f"calls of 1 tools in format {form!r}" in caplog.text
+        assert "format 'react'" in repr(guided.tools(model, add, format="react"))
+    model.chat_template = "{% for tool in tools %}<odd>{{ tool }}</odd>{% endfor %}"  # type: ignore[attr-defined]
+    with pytest.raises(guided.SchemaError, match="the chat template matches no known format; tags in it: <odd>"):
+        guided.tools(model, add)
+
+
+def test_the_command_line_takes_any_constraint_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_ranks(tmp_path / "ranks")
+    Path("given.py").write_text(
+        "import enum, re\nfrom dataclasses import dataclass\nclass Color(enum.Enum):\n    RED = 'red'\n"
+        "@dataclass\nclass Point:\n    x: int\nnames = ['ada', 'bob']\ncode = re.compile('[A-Z]{2}')\n"
+        "def add(a: int) -> int: ...\nnumber = 3\n"
+    )
+    for name, text in {"Color": "red", "Point": '{"x":3}', "names": "bob", "code": "AB", "add": "hello"}.items():
+        assert call("check", "--spec", f"given.py:{name}", text).exit_code == 0, name
+    assert "given.py:number: expected a spec" in errors_of("check", "--spec", "given.py:number", "3")
+
+
+def test_what_a_json_index_reads_is_the_value_of_its_type() -> None:
+    made = guided.generator(greedy_text_model("41"), guided.compile(guided.JsonSchema(int), ASCII))
+    assert isinstance(made, JsonGenerator)
+    assert made("p").value + 1 == 42
