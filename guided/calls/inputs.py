@@ -155,7 +155,7 @@ def _is_type(given: Any) -> bool:
 
 
 def _is_tool(given: Any) -> bool:
-    """Return whether an object is a tool: a definition, a `Tool`, or what can be called and is no type."""
+    """Return whether an object is a tool: a definition, a `Tool`, or a callable other than a type."""
     if isinstance(given, Mapping):
         return _is_definition(given)
     if isinstance(given, str | Composable | enum.Enum | int | float | None) or _is_type(given):

@@ -13,6 +13,7 @@ from guided.cli.models import load_model
 from guided.cli.output import COMPILING, print_json, shown
 from guided.cli.specs import (
     AsciiOption,
+    AutoFormatOption,
     ChoiceOption,
     DeviceOption,
     GrammarOption,
@@ -55,13 +56,7 @@ def run(
     strict_keywords: StrictKeywordsOption = False,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
-    tool_format: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="With --tools: how calls are written; auto: as in the model's chat template. Names as in guided check.",
-        ),
-    ] = "auto",
+    tool_format: AutoFormatOption = "auto",
     tool_choice: ToolChoiceOption = "auto",
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsciiOption",
+    "AutoFormatOption",
     "ChoiceOption",
     "Constraint",
     "DeviceOption",
@@ -121,6 +122,13 @@ MaxIgnoredOption = Annotated[
 ]
 FormatOption = Annotated[
     str, typer.Option("--format", help=f"With --tools: how calls are written. One of {', '.join(_FORMATS)}.")
+]
+AutoFormatOption = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help=f"With --tools: how calls are written; auto: as in the model's chat template. One of {', '.join(_FORMATS)}.",
+    ),
 ]
 ToolChoiceOption = Annotated[
     str,
