@@ -231,7 +231,14 @@ def test_bad_arguments_are_refused_before_the_model_is_asked(
 ) -> None:
     model = ascii_model()
     made = regex(model, "a[bc]+")
-    for ask in (made, made.stream, lambda prompt, **options: made.batch([prompt], **options)):
+
+    def batched(prompt: Any, **options: Any) -> None:
+        (result,) = made.batch([prompt], **options)
+        # The error of one prompt stays with its result.
+        assert result.error is not None
+        raise result.error
+
+    for ask in (made, made.stream, batched):
         with pytest.raises(kind) as caught:
             ask(**{"prompt": "p", **arguments})
         assert message in str(caught.value)
@@ -278,7 +285,7 @@ def test_generators_of_invalid_specs_are_refused(make: Any, kind: type[Exception
 
 def test_batches_take_lists() -> None:
     made = regex(ascii_model(), "a")
-    with pytest.raises(TypeError, match="batch needs a list of prompts, not a single str"):
+    with pytest.raises(TypeError, match="expected several prompts, not a single str"):
         made.batch("prompt")
     with pytest.raises(ValueError, match="width must be at least 1, not 0"):
         made.batch(["prompt"], width=0)
