@@ -24,8 +24,6 @@ from guided.automata.pushdown import (
     END_ACTION,
     GUARD,
     KEPT,
-    LIVE,
-    MANY,
     NEEDS,
     PENDING,
     PER_CELL,
@@ -178,7 +176,7 @@ class Stacks:
         automaton = self.automaton
         tables = automaton.tables
         rows, info = tables.rows, tables.info
-        recorded = None if texts is None else _Recorded(texts, data)
+        recorded = _Recorded(texts, data) if texts else None
         for at, byte in enumerate(data):
             while True:
                 entry = rows.item(control, byte)
@@ -212,14 +210,16 @@ class Stacks:
                 if after is None:
                     return None
                 control, node, needed, allowed = after
-                if recorded is not None and self._depths[node] != len(recorded.begun):
+                if texts is not None and self._depths[node] != (0 if recorded is None else len(recorded.begun)):
+                    recorded = recorded or _Recorded(texts, data)
+                    recorded.at = at
                     recorded.resize(self._depths[node])
                 if not is_again:
                     break
         # A control leads to no label that those before it do not lead to, so the last one decides for all.
         if info.item(control, GUARD) >= 0 and not self.is_open(control, node):
             return None
-        if texts is not None and recorded is not None and (texts or recorded.begun):
+        if texts is not None and recorded is not None:
             texts[:] = recorded.texts()
         return control, node, needed, allowed
 
@@ -321,10 +321,12 @@ class Stacks:
             needed, allowed = reaction.registers
             if allowed <= PER_CELL:
                 needed = allowed = needed * (self.nodes.item(node, 2) + allowed - PER_CELL)
-        return (entry, node, needed, allowed) if self.is_open(entry, node) else None
+        if tables.info.item(entry, GUARD) >= 0 and not self.is_open(entry, node):
+            return None
+        return entry, node, needed, allowed
 
     def settled(self, configuration: Configuration) -> Configuration:
-        """Return the configuration after the action to which every byte leads that may come, if it leaves the byte to be read again.
+        """Return the configuration after the action to which every byte leads that may come, many of them, if the byte is read again.
 
         Both allow the same texts. So does a value that any byte may begin: its plan is that of all values of its kind.
         """
@@ -340,16 +342,14 @@ class Stacks:
     def _settling_entry(self, control: int) -> int:
         """Return the entry of that action; DEAD if there is none."""
         tables = self.automaton.tables
-        if tables.info.item(control, LIVE) <= MANY:
-            return DEAD
-        first = int(np.argmax(tables.rows[control] == UNKNOWN))
+        first = int((tables.rows[control] == UNKNOWN).argmax())
         if tables.rows.item(control, first) == UNKNOWN:
             self.automaton.fill(control, first)
         row: Int32Array = tables.rows[control]
         if (row == UNKNOWN).any():
             return DEAD
         live = row != DEAD
-        entry = row.item(int(np.argmax(live)))
+        entry = row.item(int(live.argmax()))
         reaction = tables.direct.get(ACTION - entry) if entry <= ACTION and (row[live] == entry).all() else None
         is_same = (
             reaction is not None

@@ -20,7 +20,7 @@ from itertools import accumulate
 import numpy as np
 
 from guided.arrays import Int32Array, UInt8Array, freeze, mask_words
-from guided.automata.pushdown import UNLIMITED, PushdownTables, action_entry
+from guided.automata.pushdown import ACTION, UNLIMITED, PushdownTables
 from guided.vocabulary.trie import TokenTrie, trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -192,14 +192,12 @@ class ActionGroup:
 
         With each the least and most code points that a token reads before it.
         """
-        found, most = [], UNLIMITED
-        for action, most_needed in tables.alternatives(self.action):
-            least = max(needed - most_needed, 0)
+        found, most, action = [], UNLIMITED, self.action
+        while action >= 0 and most >= 0:
+            least = max(needed - tables.actions.item(action, 3), 0)
             if least <= most:
-                found.append((action_entry(action), least, most))
-            most = least - 1
-            if most < 0:
-                break
+                found.append((ACTION - action, least, most))
+            most, action = least - 1, tables.actions.item(action, 4)
         return found
 
 

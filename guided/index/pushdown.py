@@ -180,7 +180,7 @@ class PushdownIndex:
                 return compute(state, self.configuration(state), *arguments)
             try:
                 self._begin_call(state)
-                found = compute(state, self.configuration(state), *arguments)
+                found = compute(state, self._configurations.get(state) or self.configuration(state), *arguments)
             except (GuidedError, ValueError):
                 self._is_whole = True
                 with placed(self.automaton.tables.place):
@@ -194,7 +194,8 @@ class PushdownIndex:
         if not self._is_whole and self._anew is not None:
             self._begin_anew(state)
         self._is_whole = False
-        self.automaton.tables.steps.begin()
+        # PERF: every new mask and token comes here (`python -m benchmarks.maskbench`).
+        self.automaton.tables.steps.spent = 0
         self.automaton.tables.place = ""
         if self._n_unchecked > 0:
             self._n_unchecked -= 1
@@ -346,7 +347,8 @@ class PushdownIndex:
 
     def _mask(self, state: int, configuration: Configuration) -> Int32Array:
         words = self._masker.mask(configuration, self._texts.get(state, ()))
-        if self._is_end(state, configuration):
+        is_end = self._ends[state] = self.stacks.is_end(configuration)
+        if is_end:
             for token in self._eos:
                 words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
         found = self._masker.intern(words)

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
-from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, NEEDS, PENDING, PLAN, Pushdown
+from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.caching import cached_property
 from guided.index.plans import (
@@ -28,7 +28,7 @@ from guided.index.plans import (
     suffixes_of,
     walk_trie,
 )
-from guided.index.pushdown_walk import PushdownWalk
+from guided.index.pushdown_walk import Foresee, PushdownWalk
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
 from guided.kernels.below import LOOPS, bytes_below
@@ -131,7 +131,12 @@ class MaskMaker(ABC):
         Number of further masks that are interned.
     n_bytes : int
         Approximate bytes of memory, without data shared by indices.
+    foresee : callable or None
+        Prepares the entries that nodes of a trie will need after an entry; as of `PushdownWalk`.
     """
+
+    # Why static: a bound method in the walk would be a reference cycle, and keep the automaton until it is collected.
+    foresee: Foresee | None = None
 
     def __init__(
         self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
@@ -174,12 +179,6 @@ class MaskMaker(ABC):
         own_counts, counts = (info[controls][:, [COUNTS, NEEDS]] for controls in (own[met], met))
         return np.array_equal(own_counts, counts)
 
-    @staticmethod
-    def foresee(automaton: Pushdown, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
-        """Prepare the entries that nodes of a trie will need after an entry. Does nothing by default: entries are made on demand."""
-        # Why static: a bound method in the walk would be a reference cycle, and keep the automaton until it is collected.
-        del automaton, entry, trie, begin, end
-
     def intern(self, words: Int32Array) -> Int32Array:
         """Return the one read-only mask with this content."""
         bucket = self._interned.setdefault(masks.content_hash(words), [])
@@ -216,7 +215,9 @@ class Masks(MaskMaker):
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
         """Return the mask without EOS."""
         self.walk.deferred = []
-        configuration = self.stacks.settled(configuration)
+        info = self.stacks.automaton.tables.info
+        if info.item(configuration[0], PLAN) < 0 and info.item(configuration[0], LIVE) > MANY:
+            configuration = self.stacks.settled(configuration)
         planned, plan = self.plan(configuration) or (-1, None)
         words = np.zeros(self.n_words, np.int32) if plan is None else self._planned(plan, configuration)
         if planned != configuration[0]:

@@ -45,10 +45,6 @@ class _Rows:
         self.rows: Int32Array = np.empty((_FIRST_ROOM, 3), np.int32)
         self.slots: Int32Array = np.empty(2 * _FIRST_ROOM, np.int32)
 
-    def clear(self) -> None:
-        """Remove all rows."""
-        kernel.enter_all(self.rows, self.slots, 0)
-
     def grow(self) -> None:
         """Double the capacity of full rows."""
         n = len(self.rows)
@@ -72,13 +68,13 @@ class PushdownWalk:
         The vocabulary's trie: no other trie that is walked has more nodes.
     below : callable
         Returns the bytes below each of its nodes (`guided.kernels.below`).
-    foresee : callable
+    foresee : callable or None
         Called with the automaton, an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
     limits : Limits
     """
 
     def __init__(
-        self, stacks: Stacks, trie: WalkTrie, below: Callable[[], UInt64Array], foresee: Foresee, limits: Limits
+        self, stacks: Stacks, trie: WalkTrie, below: Callable[[], UInt64Array], foresee: Foresee | None, limits: Limits
     ) -> None:
         self._stacks, self._limits = stacks, limits
         self._trie, self._below = trie, below
@@ -109,13 +105,14 @@ class PushdownWalk:
         frames, out = self._frames, np.zeros(9, np.int64)
         pushed, classes = self._pushed, self._classes
         below = self._below() if trie is self._trie else _NONE_BELOW
-        pushed.clear()
+        kernel.enter_all(pushed.rows, pushed.slots, 0)
         if len(ends):
-            classes.clear()
+            kernel.enter_all(classes.rows, classes.slots, 0)
         is_deferring = escapes is None
         frames[0, 0], frames[0, 1], frames[0, 2], frames[0, 3] = configuration
         frames[0, 7] = base
-        self._foresee(automaton, configuration[0], trie, 0, len(trie.byte))
+        if self._foresee is not None:
+            self._foresee(automaton, configuration[0], trie, 0, len(trie.byte))
         out[0], out[5], out[8] = -1, allow, first
         while True:
             if is_deferring:
@@ -143,9 +140,10 @@ class PushdownWalk:
             elif status == kernel.MISSING_ENTRY:
                 control, byte = int(out[1]), int(out[2])
                 automaton.fill(control, byte)
-                cursor, row = frames[int(out[0]), 4], frames[int(out[0]), 6]
-                node = int(cursor if row < 0 else trie.child[row, byte])
-                self._foresee(automaton, tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
+                if self._foresee is not None:
+                    cursor, row = frames[int(out[0]), 4], frames[int(out[0]), 6]
+                    node = int(cursor if row < 0 else trie.child[row, byte])
+                    self._foresee(automaton, tables.rows.item(control, byte), trie, node + 1, int(trie.skip[node]))
             elif status == kernel.MISSING_LABELS:
                 automaton.compute_allowed(int(out[1]))
             else:

@@ -66,7 +66,7 @@ class ConjunctiveState(NamedTuple):
     def labels(self) -> int:
         """Return the labels that may come next and leave the object live, as bits."""
         rules = self.rules
-        keys, alive, needed = rules.keys, rules.alive(), self.needed
+        keys, alive, needed = rules.keys, rules.alive(), rules.required & ~self.seen
         labels = alive & ~keys.labels_of(self.seen)
         if rules.is_ordered and needed:
             first = needed & -needed
@@ -133,7 +133,8 @@ class ConjunctiveState(NamedTuple):
 
     def at_close(self) -> tuple[int, ...] | None:
         """Return an empty tuple (nothing is observed) if the object may end here; None if it cannot."""
-        return () if not self.needed and self.members >= self.rules.least else None
+        rules = self.rules
+        return () if not rules.required & ~self.seen and self.members >= rules.least else None
 
     @property
     def needed(self) -> int:

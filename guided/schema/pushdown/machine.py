@@ -409,13 +409,12 @@ class SchemaMachine:
         if after is None:
             return None
         query, state = after
-        is_other = self.context.key_table(before.table).labels[label][0] == OTHER
         opened = OpenContainer(
             state,
             query[1:],
             HAS_BEGUN,
             content.is_known,
-            is_named=not (is_other and state.remembers()),
+            is_named=not (state.remembers() and self.context.key_table(before.table).labels[label][0] == OTHER),
             is_outermost=content.is_outermost,
         )
         if content.is_outermost:

@@ -118,10 +118,6 @@ class Structure:
         """The actions every object receives: ends of values, a comma, a key, the closing brace."""
         return self.value_done, self.value_done_again, self.comma, self.key_start, self.close_object
 
-    def spaced(self, tables: PushdownTables, row: Int32Array) -> int:
-        """Add a position with this row and whitespace before it; return its first control."""
-        return self.spaces.before(tables, row)
-
     def entered(self, control: int, pops: int = 0, pushes: int = -1) -> Reaction:
         """Return the reaction that enters a position at the start of the whitespace before it."""
         return Reaction(pops, pushes, control, self.spaces.registers)

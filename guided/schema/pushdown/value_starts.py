@@ -188,7 +188,7 @@ class ValueStarts:
             if unlike is not None:
                 # `_entries` decides on first use of a type whether all its values are excluded.
                 must = unlike[0]
-            types = tuple([kind for kind in BEGINS if typed(must, kind) != FALSE])
+            types = tuple([kind for kind in self.context.types(must) or BEGINS if typed(must, kind) != FALSE])
             row = self._unknown.get(types)
             if row is None:
                 row = self._unknown[types] = dead_row()
@@ -203,7 +203,7 @@ class ValueStarts:
         if start.first < 0:
             lines = self.structure.lines
             if lines is None:
-                start.first = self.structure.spaced(self.tables, start.row)
+                start.first = self.structure.spaces.before(self.tables, start.row)
                 self._add_view(start, start.first)
             else:
                 start.first = lines.before_item(self.tables, self._indented(start), dead_row())
@@ -561,7 +561,7 @@ class ValueStarts:
             if may_end:
                 row[CLOSING["array"]] = action_entry(self.structure.close_empty)
             if lines is None or query is None:
-                found = self.structure.spaced(self.tables, row)
+                found = self.structure.spaces.before(self.tables, row)
             else:
                 found = lines.before_item(self.tables, self._indented(self._start(query)), row)
                 self.start_of[found] = self._start(query)
@@ -585,7 +585,7 @@ class ValueStarts:
                 row[COLON] = direct(self.tables, self.structure.entered(value))
             else:
                 row[COLON] = value
-            found = self._colons[value] = self.structure.spaced(self.tables, row)
+            found = self._colons[value] = self.structure.spaces.before(self.tables, row)
         return found
 
     def done(self, bits: int, again: bool = False) -> int:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import repeat
 
 import numpy as np
 
@@ -125,6 +126,13 @@ class SchemaContext:
                 known = self._separated[found] = make_disjoint(self.formulas, found, self._as_written)
             return known
         return found
+
+    def types(self, formula: int) -> list[str]:
+        """Return the type that a formula of a value names, if it is a conjunction that names one."""
+        nodes = self.formulas.nodes
+        if nodes[formula][0] == "schema":
+            formula = self.lowering.expand(nodes[formula][1])
+        return [nodes[member][1] for member in self.formulas.members(formula) if nodes[member][0] == "type"][:1]
 
     def _narrowed(self) -> dict[str, int]:
         """Return the bounds on members and items that a restricted alphabet implies, by type.
@@ -536,7 +544,7 @@ class SchemaContext:
             ways = tuple(tuple(filter(self.can_spell, self._spellings_of(name))) for name in names)
             self._spellings.append(ways)
             self._automata.append(None)
-            labels: tuple[tuple[int, int], ...] = ((OTHER, 0), *((i, 0) for i in range(len(names))))
+            labels = tuple(zip(range(OTHER, len(names)), repeat(0)))
             spellable = {0, *(i for i, found in enumerate(ways, 1) if found)}
         else:
             leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)

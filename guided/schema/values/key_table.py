@@ -6,6 +6,7 @@ each set of patterns that such a name can match. Sets of names are bit sets: bit
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 
@@ -52,8 +53,8 @@ class KeyTable:
 
     def __post_init__(self) -> None:
         label_of = dict(zip((name for name, _ in self.labels), range(len(self.labels)), strict=True))
-        others = sum(1 << label for label, (name, _) in enumerate(self.labels) if name == OTHER)
-        found = tuple(label_of.get(name, -1) for name in range(len(self.names)))
+        others = sum([1 << label for label, (name, _) in enumerate(self.labels) if name == OTHER])
+        found = tuple(map(label_of.get, range(len(self.names)), repeat(-1)))
         object.__setattr__(self, "other_labels", others)
         object.__setattr__(self, "_label_of", () if found == tuple(range(1, len(found) + 1)) else found)
 
