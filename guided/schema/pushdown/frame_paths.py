@@ -14,18 +14,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH, PushdownTables
+from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH
 from guided.errors import no_completion_found
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
 from guided.schema.containers.open_container import OpenContainer
-from guided.schema.containers.opening import Containers
-from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.arguments import ArgumentFrames
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to
-from guided.schema.pushdown.structure import Structure
-from guided.schema.pushdown.value_starts import TextStart
+from guided.schema.pushdown.value_starts import ValueStarts
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
 
@@ -72,55 +69,22 @@ class MachineParts(NamedTuple):
 
     Attributes
     ----------
-    containers, keys, structure, tables
-        Those of the machine.
+    starts : ValueStarts
+    keys : KeyFrames
     contents : mapping of int to (OpenContainer or None)
         Content of each cell.
-    queries : callable
-        The query of a control at which a value may begin, or None.
-    start : callable
-        The control at which a value with a query may begin.
     cell : callable
         The cell of an open object or array.
-    frames : mapping of (str, tuple of int, CountedStrings or None) to int
-        First control of each string or number: type, formulas of the leaf, and how registers count its characters.
-    leaf, end_of : callable
-        The leaf of a frame, by type and formulas, and the byte that ends it, by type.
-    text_starts, closings, openings : mapping
-        As in `guided.schema.pushdown.value_starts.ValueStarts`.
-    in_string : callable
-        Whether a control is in a frame of all strings, or of all except some.
-    valuation_of : mapping of int to int
-        Valuation of each action that ends a value.
-    in_number : callable
-        Whether a control is in a frame of numbers except some.
-    passing, closing_text : callable
-        The cell that passes the valuation of a value on, behind a closing text, and the control at that text, by the valuation.
     arguments : ArgumentFrames or None
         The texts around arguments, if members of the outermost object are written so.
     outermost : (int, int)
         The control at the start of such an object, and its cell.
     """
 
-    containers: Containers
+    starts: ValueStarts
     keys: KeyFrames
-    structure: Structure
-    tables: PushdownTables
     contents: Mapping[int, OpenContainer | None]
-    queries: Callable[[int], ValueQuery | None]
-    start: Callable[[ValueQuery], int]
     cell: Callable[[OpenContainer], int]
-    frames: Mapping[tuple[str, tuple[int, ...], CountedStrings | None], int]
-    leaf: Callable[[str, tuple[int, ...]], Leaf]
-    end_of: Callable[[str], bytes]
-    text_starts: Mapping[int, TextStart]
-    closings: Mapping[int, bytes]
-    openings: Mapping[int, bytes]
-    in_string: Callable[[int], bool]
-    valuation_of: Mapping[int, int]
-    in_number: Callable[[int], bool]
-    passing: Callable[[], int]
-    closing_text: Callable[[int], int]
     arguments: ArgumentFrames | None
     outermost: tuple[int, int]
 
@@ -140,8 +104,8 @@ class FramePaths:
 
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
-        self._context = parts.containers.context
-        self._after_name = parts.structure.after_name
+        self._context = parts.starts.containers.context
+        self._after_name = parts.starts.structure.after_name
         self._frames: list[LeafFrame] = []
         self._firsts: list[int] = []
         self._near: dict[tuple[int, int], bytes | None] = {}
@@ -256,11 +220,11 @@ class FramePaths:
 
     def frame_at(self, control: int) -> LeafFrame | None:
         """Return the frame of a string or number that a control is in; None if it is in none."""
-        frames = self._parts.frames
+        frames = self._parts.starts.frames
         for (kind, wanted, counts), first in islice(frames.items(), len(self._frames), None):
             at = bisect_right(self._firsts, first)
-            leaf = self._parts.leaf(kind, wanted)
-            self._frames.insert(at, LeafFrame(first, kind, leaf, counts, self._parts.end_of(kind)))
+            leaf = self._parts.starts.leaf(kind, wanted)
+            self._frames.insert(at, LeafFrame(first, kind, leaf, counts, self._parts.starts.end_of(kind)))
             self._firsts.insert(at, first)
         at = bisect_right(self._firsts, control) - 1
         if at < 0:
@@ -275,7 +239,7 @@ class FramePaths:
         if not needed:
             return found
         path, last = found[:-1], found[-1:]
-        tables, reached = self._parts.tables, control
+        tables, reached = self._parts.starts.tables, control
         rows = tables.rows
         for byte in path:
             needed = max(needed - (tables.info.item(reached, COUNTS) == 1), 0)
@@ -299,10 +263,10 @@ class FramePaths:
         """Return how many code points a string still needs where its completion ends, if it needs ``needed`` now."""
         found: list[tuple[bool, int, int]] = []
         least = 0
-        for action, most in self._parts.tables.alternatives(ACTION - entry):
+        for action, most in self._parts.starts.tables.alternatives(ACTION - entry):
             if least > needed:
                 break
-            bits = self._parts.valuation_of.get(action)
+            bits = self._parts.starts.valuation_of.get(action)
             if bits is not None:
                 left = min(needed, most)
                 costs = [target.cost for target in targets if target.suits(bits)]
@@ -318,7 +282,7 @@ class FramePaths:
         return self._near[key]
 
     def _search(self, control: int, entry: int) -> bytes | None:
-        rows, end = self._parts.tables.rows, self._parts.keys.end_at(control)
+        rows, end = self._parts.starts.tables.rows, self._parts.keys.end_at(control)
         # Predecessor and byte of each visited control.
         came = {control: (control, -1)}
         for reached in (queue := [control]):
@@ -337,11 +301,11 @@ class FramePaths:
         return None
 
     def _spend(self, count: int) -> None:
-        self._parts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
+        self._parts.starts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
 
     def open_labels(self, control: int, state: ConjunctiveState | ObjectState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""
-        tables = self._parts.tables
+        tables = self._parts.starts.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return ones(bits & state.labels())
@@ -385,7 +349,7 @@ class FramePaths:
         found = self._spelled.get((start, label))
         if found is None:
             found = self._spelled[start, label] = {}
-            rows = self._parts.tables.rows
+            rows = self._parts.starts.tables.rows
             for spelling in self._context.spellings(table)[label - 1]:
                 control = start
                 for count in range(len(spelling) + 1):

@@ -222,25 +222,10 @@ class SchemaMachine:
     def _witness(self) -> Witness:
         return Witness(
             MachineParts(
-                self.containers,
+                self.value_starts,
                 self.keys,
-                self.structure,
-                self.tables,
                 self._cells,
-                self.value_starts.query_at,
-                self.value_starts.value,
                 self._open_cell,
-                self.value_starts.frames,
-                self.value_starts.leaf,
-                self.value_starts.end_of,
-                self.value_starts.text_starts,
-                self.value_starts.closings,
-                self.value_starts.openings,
-                self.value_starts.is_in_string,
-                self.value_starts.valuation_of,
-                self.value_starts.without_numbers.__contains__,
-                self.value_starts.passing,
-                self.value_starts.closing_text,
                 self.arguments,
                 (self.start, self._outermost),
             )

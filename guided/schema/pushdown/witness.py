@@ -61,13 +61,13 @@ class Witness:
     """Short completions for one schema."""
 
     def __init__(self, parts: MachineParts) -> None:
-        self._parts, self._context = parts, parts.containers.context
+        self._parts, self._context = parts, parts.starts.containers.context
         self._frame_paths = FramePaths(parts)
-        self._formulas = parts.containers.formulas
-        self._shortest = Shortest(parts.containers)
-        structure = parts.structure
+        self._formulas = parts.starts.containers.formulas
+        self._shortest = Shortest(parts.starts.containers)
+        structure = parts.starts.structure
         # A byte that begins a name without quotes.
-        begins = np.flatnonzero(parts.tables.rows[structure.object_next] <= ACTION)
+        begins = np.flatnonzero(parts.starts.tables.rows[structure.object_next] <= ACTION)
         self._names_at = -1 if structure.has_quoted_names or not len(begins) else int(begins[0])
         self._before_name, self._after_name = (b'"', b":") if structure.has_quoted_names else (b"", b"")
         # Whether no whitespace is needed between two tokens.
@@ -84,7 +84,7 @@ class Witness:
     def targets(self, cell: int, own: TargetValuations) -> TargetValuations:
         """Return the targets for the pending value of a cell, given the targets for the cell itself."""
         content = self._parts.contents[cell]
-        if cell == self._parts.passing():
+        if cell == self._parts.starts.passing():
             return own
         if content is None or not content.observed:
             return _ANY
@@ -110,8 +110,8 @@ class Witness:
 
     def _next_bytes(self, control: int, cell: int, own: TargetValuations, needed: int) -> bytes:
         parts, content = self._parts, self._parts.contents[cell]
-        structure = parts.structure
-        if parts.tables.info.item(control, GUARD) >= 0:
+        structure = parts.starts.structure
+        if parts.starts.tables.info.item(control, GUARD) >= 0:
             assert content is not None
             return self._in_key(control, content, own)
         if structure.string <= control < structure.other_key:
@@ -119,7 +119,7 @@ class Witness:
         frame = self._frame_paths.frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own, needed)
-        text = parts.text_starts.get(control)
+        text = parts.starts.text_starts.get(control)
         if text is not None:
             return self._of_text(control, text, cell, own)
         if parts.arguments is not None:
@@ -131,18 +131,18 @@ class Witness:
             if between:
                 targets = self.targets(cell, own)
                 return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
-        fixed = parts.closings.get(control) or parts.openings.get(control)
+        fixed = parts.starts.closings.get(control) or parts.starts.openings.get(control)
         if fixed is not None:
             return fixed
-        if parts.in_string(control):
+        if parts.starts.is_in_string(control):
             return self._frame_paths.near_end(control, needed, self.targets(cell, own))
-        if parts.in_number(control):
+        if control in parts.starts.without_numbers:
             found = self._frame_paths.nearest(control, 0)
             assert found is not None, "every control is live"
             return found[:-1] or self._after_valuation(cell, 0, own)
         if needed:
             return bytes([BLANK]) * needed
-        query = parts.queries(control)
+        query = parts.starts.query_at(control)
         if query is not None:
             return self._of_value(control, query, cell, own)
         return self._at_punctuation(control, cell, own) or self._frame_paths.near_end(control, 0)
@@ -162,7 +162,7 @@ class Witness:
         return self._in_key(start, content, own)
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
-        row = self._parts.tables.rows[control]
+        row = self._parts.starts.tables.rows[control]
         if row[COLON] != DEAD:
             return b":"
         if row[COMMA] <= ACTION:
@@ -185,7 +185,7 @@ class Witness:
 
     def _through_spaces(self, control: int) -> bytes:
         """Return the shortest whitespace that is still required."""
-        rows, queries = self._parts.tables.rows, self._parts.queries
+        rows, queries = self._parts.starts.tables.rows, self._parts.starts.query_at
         text: dict[int, bytes] = {control: b""}
         for reached in (queue := [control]):
             row = rows[reached]
@@ -261,7 +261,7 @@ class Witness:
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
         content = self._parts.contents[cell]
-        if content is None or content.is_outermost or self._parts.tables.rows.item(control, COMMA) > ACTION:
+        if content is None or content.is_outermost or self._parts.starts.tables.rows.item(control, COMMA) > ACTION:
             return None
         state = content.state
         # Why not while the object counts undeclared names: then its stack cell records the current key.
@@ -275,7 +275,7 @@ class Witness:
 
         def begin(label: int) -> tuple[bytes, int]:
             key = self._before_name + self._frame_paths.key(state, label) + self._after_name
-            return b"," + key, self._parts.start((rules.value(label),))
+            return b"," + key, self._parts.starts.value((rules.value(label),))
 
         def after(count: int) -> int:
             past = needed & (2 << labels.item(count - 1)) - 1
@@ -284,7 +284,7 @@ class Witness:
         return CountedMembers(rules, len(rules.values), labels, b",", begin, after)
 
     def _closing(self, state: Container) -> bytes:
-        if self._parts.structure.lines is not None:
+        if self._parts.starts.structure.lines is not None:
             return bytes([NEWLINE])
         return bytes([CLOSING["array" if isinstance(state, ArrayState) else "object"]])
 
@@ -335,18 +335,20 @@ class Witness:
         content = self._parts.contents[cell]
         cost, formula, target = self._cost_of_value(query, self.targets(cell, own))
         bracket = CLOSING["array"]
-        if self._parts.tables.rows.item(control, bracket) == action_entry(self._parts.structure.close_empty):
+        if self._parts.starts.tables.rows.item(control, bracket) == action_entry(
+            self._parts.starts.structure.close_empty
+        ):
             assert content is not None
             valuation = content.empty
             if valuation >= 0 and min((one.cost for one in own if one.suits(valuation)), default=INFINITE) < cost:
                 return bytes([bracket])
-        if self._parts.tables.rows.item(control, NEWLINE) <= ACTION:
+        if self._parts.starts.tables.rows.item(control, NEWLINE) <= ACTION:
             return bytes([NEWLINE])
         kind = self._shortest.kind(formula)
         if kind in LITERALS:
-            return self._parts.structure.words[kind]
+            return self._parts.starts.structure.words[kind]
         if kind != "number":
-            return {"string": self._parts.structure.opening, "array": b"[", "object": b"{"}[kind]
+            return {"string": self._parts.starts.structure.opening, "array": b"[", "object": b"{"}[kind]
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
         return self._frame_paths.down(leaf, 0, (target,))[0]
 
@@ -355,17 +357,17 @@ class Witness:
         parts = self._parts
         if not text.wanted:
             return self._of_value(text.nested, text.query, cell, own)
-        leaf, targets, kind, target = parts.leaf("text", text.wanted), self.targets(cell, own), "string", _ANY[0]
+        leaf, targets, kind, target = parts.starts.leaf("text", text.wanted), self.targets(cell, own), "string", _ANY[0]
         if len(text.query) > 1:
             _, formula, target = self._cost_of_value(text.query, targets)
             kind = self._shortest.kind(formula)
-        row = parts.tables.rows[control]
+        row = parts.starts.tables.rows[control]
         if leaf.automaton.is_empty() or (kind in CLOSING and row[BEGINS[kind][0]] != DEAD):
             kinds = (kind, "array", "object")
             return next(BEGINS[one] for one in kinds if one in CLOSING and row[BEGINS[one][0]] != DEAD)
         if text.counts is not None:
-            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, parts.end_of("text"))
-        return self._frame_paths.down(leaf, 0, (target,))[0] + parts.end_of("text")
+            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, parts.starts.end_of("text"))
+        return self._frame_paths.down(leaf, 0, (target,))[0] + parts.starts.end_of("text")
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first
@@ -380,8 +382,8 @@ class Witness:
         """Return the byte that ends a number: the next byte of the surrounding object or array."""
         content = self._parts.contents[cell]
         if content is None:
-            passing = cell == self._parts.passing()
-            return self._parts.closings[self._parts.closing_text(valuation)] if passing else b""
+            passing = cell == self._parts.starts.passing()
+            return self._parts.starts.closings[self._parts.starts.closing_text(valuation)] if passing else b""
         state = content.state
         if content.observed:
             reported = state.with_valuation(content.observed, valuation)
