@@ -4,7 +4,9 @@ import ast
 import json
 import random
 import re
+import shutil
 from itertools import product
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import jsonschema
@@ -12,6 +14,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import KEPT
@@ -35,6 +38,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language
 from tests.masks import bits
 from tests.profiles import examples
+from tests.real_vocabularies import real_file
 from tests.schema import official
 
 RAW = Format(
@@ -500,6 +504,36 @@ def test_quote_tokens_may_be_special_tokens_at_any_depth(name: str, value: Any) 
             quotes += token == special[form.quote]
     assert index.is_accepting(state)
     assert quotes == 2 * (len(value) if isinstance(value, list) else 1)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", [name for name in format_names() if format_named(name).markers])
+def test_a_real_tokenizer_reads_marks_and_quotes_as_its_special_tokens(name: str, tmp_path: Path) -> None:
+    """DeepSeek's tokenizer with the family's marks added: its own tokens of a call, one after the other, and within budgets."""
+    form, given = format_named(name), real_file("deepseek-128k")
+    tokenizer = Tokenizer.from_file(str(given))
+    tokenizer.add_special_tokens(list(form.markers))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    shutil.copy(given.with_name("tokenizer_config.json"), tmp_path)
+    vocabulary = Vocabulary.from_file(tmp_path / "tokenizer.json")
+    spec = tools({}, form)
+    index = compile_spec(spec, vocabulary)
+    assert isinstance(index, Index)
+    for value in ("Tromsø, 3 <", ["a", {"b": ["c"]}], {"b": ["c", None, 1.5]}):
+        text = render_calls([Call("f", {"a": value}, (0, 0))], spec.argument_lists, form, is_alone=True)
+        tokens = tokenizer.encode(text, add_special_tokens=False).ids
+        marks = [tokenizer.token_to_id(mark) for mark in form.markers]
+        assert sum(map(tokens.count, marks)) == sum(map(text.count, form.markers))
+        state = index.initial
+        for token in tokens:
+            assert token in bits(index.mask(state))
+            left = index.remaining(state)
+            assert bits(index.mask_within(state, left))
+            state = index.next(state, token)
+        assert index.is_accepting(state)
+        (found,) = parse_text(text, spec)
+        assert isinstance(found, Call)
+        assert found.arguments == {"a": value}
 
 
 def test_every_format_takes_the_tools_of_public_servers() -> None:
