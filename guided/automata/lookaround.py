@@ -21,7 +21,7 @@ import numpy as np
 
 from guided.arrays import DEAD
 from guided.automata.determinize import CharDFA
-from guided.automata.nfa import NFA, adjacency
+from guided.automata.nfa import NFA, Adjacency
 from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import LimitError
@@ -88,9 +88,9 @@ class Machine:
         # Inner assertions first: they have higher numbers.
         self.behind = [i for i in reversed(range(len(nfa.assertions))) if nfa.assertions[i].behind]
         self.ends = frozenset([nfa.accept, *(assertion.end for assertion in nfa.assertions)])
-        self.empty = adjacency(nfa.empty, nfa.n_states)
-        self.edges = adjacency(nfa.edges, nfa.n_states)
-        self.looks = adjacency(nfa.looks, nfa.n_states)
+        self.empty = Adjacency(nfa.empty, nfa.n_states)
+        self.edges = Adjacency(nfa.edges, nfa.n_states)
+        self.looks = Adjacency(nfa.looks, nfa.n_states)
         classes, indptr = parts.set_classes, parts.set_indptr
         self.members = [frozenset(classes[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(indptr) - 1)]
 

@@ -24,7 +24,7 @@ from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Call, Chars, Concat, Graph, Literal, Look, Node, Repeat
 
-__all__ = ["CALL_DIGITS", "LEAD", "NFA", "Assertion", "Operand", "adjacency", "build_nfa", "columns"]
+__all__ = ["CALL_DIGITS", "LEAD", "NFA", "Adjacency", "Assertion", "Operand", "build_nfa", "columns"]
 
 # Digits of a call's number, to the base LEAD; the symbol of the first one is LEAD + digit.
 CALL_DIGITS, LEAD = 4, 16
@@ -135,12 +135,18 @@ def columns(flat: "array[int]", width: int) -> Int32Array:
     return np.array(flat, np.int32).reshape(-1, width)
 
 
-def adjacency(edges: Int32Array, n_states: int) -> list[list[tuple[int, ...]]]:
-    """Return for each state its edges without the source."""
-    rows: list[list[tuple[int, ...]]] = [[] for _ in range(n_states)]
-    for source, *rest in edges.tolist():
-        rows[source].append(tuple(rest))
-    return rows
+class Adjacency(dict[int, list[tuple[int, ...]]]):
+    """The edges of each state without the source, made when they are asked for: a search often reaches few states."""
+
+    def __init__(self, edges: Int32Array, n_states: int) -> None:
+        super().__init__()
+        edges = edges[np.argsort(edges[:, 0], kind="stable")]
+        self._onward, self._first = edges[:, 1:], np.searchsorted(edges[:, 0], np.arange(n_states + 1))
+
+    def __missing__(self, state: int) -> list[tuple[int, ...]]:
+        first, last = self._first[state : state + 2].tolist()
+        found = self[state] = list(map(tuple, self._onward[first:last].tolist())) if first < last else []
+        return found
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ import numpy as np
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.determinize import CharDFA, determinize
 from guided.automata.minimize import minimal
-from guided.automata.nfa import NFA, adjacency, columns
+from guided.automata.nfa import NFA, Adjacency, columns
 from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.limits import Limits
@@ -93,7 +93,7 @@ class _Bodies:
         self._numbers: dict[tuple[int, Behind], int] = {}
         steps.spend(_EDGE_COST * (len(nfa.empty) + len(nfa.edges) + len(nfa.looks)), _TOO_MANY)
         self.empty, self.edges, self.looks = (
-            adjacency(edges, nfa.n_states) for edges in (nfa.empty, nfa.edges, nfa.looks)
+            Adjacency(edges, nfa.n_states) for edges in (nfa.empty, nfa.edges, nfa.looks)
         )
         self.classes = [
             parts.set_classes[first:end].tolist()
