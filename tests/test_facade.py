@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import guided
+from tests.test_docs import ROOT, blocks
 
 HOMES = guided._HOMES
 
@@ -50,6 +52,51 @@ def test_public_modules_list_their_names(name: str) -> None:
     assert module is importlib.import_module(f"guided.{name}")
     assert sorted(module.__all__) == module.__all__
     assert all(hasattr(module, inner) for inner in module.__all__)
+
+
+# What users may import besides the names of the façade; docs/stability.md lists the same.
+PUBLIC_MODULES = {
+    "guided.calls.sources.rest",
+    "guided.events",
+    "guided.integrations.llama_cpp",
+    "guided.integrations.masking",
+    "guided.integrations.openai_chunks",
+    "guided.integrations.serving",
+    "guided.integrations.vllm",
+    "guided.resources",
+    "guided.vocabulary.segmentation",
+}
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PROGRAMS = [
+    *((path.name, source) for path in DOCUMENTS for _, source in blocks(path, "python")),
+    *((path.name, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "docs" / "examples").glob("*.py"))),
+]
+
+
+def imported(source: str) -> set[str]:
+    """The modules and names of the package that a program imports."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.partition(".")[0] == "guided"}
+
+
+@pytest.mark.parametrize(("name", "source"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
+def test_documents_and_examples_import_what_is_public(name: str, source: str) -> None:
+    public = {"guided", *PUBLIC_MODULES, *(f"guided.{one}" for one in guided.__all__)}
+    wrong = {one for one in imported(source) if one not in public and one.rpartition(".")[0] not in PUBLIC_MODULES}
+    assert not wrong, name
+
+
+def test_the_page_on_stability_lists_the_public_modules() -> None:
+    text = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    row = next(line for line in text.split("\n") if line.startswith("| **public** |"))
+    assert set(re.findall(r"`(guided\.[\w.]+)`", row)) == PUBLIC_MODULES
+    for module in PUBLIC_MODULES - {"guided.integrations.llama_cpp", "guided.integrations.vllm"}:
+        assert importlib.import_module(module).__all__
 
 
 def test_type_checkers_see_the_same_names() -> None:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import guided
-from guided.calls.formats.files import format_named
 
 BUILT = {"tower of Pisa": 1372, "bridge of Lucerne": 1365, "castle of Prague": 870}
 WHERE = {"tower of Pisa": "Italy", "bridge of Lucerne": "Switzerland", "castle of Prague": "Czechia"}
@@ -39,7 +38,11 @@ def finish(answer: str) -> str:
 
 
 # ReAct as the package has it, but that the next thought is begun for the model.
-REACT = replace(format_named("react"), name="react with thoughts", result="\nObservation: {result}\nThought:")
+REACT = replace(
+    guided.Tools([finish], format="react").format,
+    name="react with thoughts",
+    result="\nObservation: {result}\nThought:",
+)
 PROMPT = """Question: Where is the tower of Belem?
 Thought: I need the country in which the tower of Belem stands.
 Action: find_country
