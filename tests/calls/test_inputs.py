@@ -135,7 +135,7 @@ def test_a_constraint_is_the_same_in_every_entry(
     assert composed.accepts("<>")
 
 
-@pytest.mark.parametrize("given", TOOLS, ids=lambda item: str(item)[:30])
+@pytest.mark.parametrize("given", TOOLS)
 def test_functions_and_definitions_are_tools_in_every_entry(given: Any) -> None:
     spec = spec_of(given)
     assert type(spec) is guided.Tools

@@ -249,7 +249,7 @@ READ: list[tuple[Any, dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "accepted", "refused"), READ, ids=str)
+@pytest.mark.parametrize(("kind", "accepted", "refused"), READ)
 def test_patterns_beside_a_type_and_members_are_enforced_and_read(
     kind: Any, accepted: dict[str, Any], refused: list[str]
 ) -> None:
@@ -281,7 +281,6 @@ def test_patterns_beside_a_type_and_members_are_enforced_and_read(
         (Literal[b"a"], "Literal"),
         (Holder, "Enum"),
     ],
-    ids=str,
 )
 def test_constraints_that_no_keyword_expresses_are_refused(kind: Any, keyword: str) -> None:
     with pytest.raises(SchemaError) as caught:
