@@ -5,6 +5,7 @@ A TypeError names the function and the closest argument, or the options.
 
 import difflib
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, TypeVar
@@ -54,10 +55,20 @@ def suggest_keywords(*options: type) -> Callable[[F], F]:
         code = function.__code__
         known = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
         known = known.union(*(option.__annotations__ for option in options)) - {"self"}
+        by_name = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+        named = next(
+            (name for names in (*(option.__annotations__ for option in options), by_name) for name in names), ""
+        )
+        example = f", such as {named}=..." if named else ""
+        has_rest = bool(code.co_flags & inspect.CO_VARARGS)
+        n_positional = sys.maxsize if has_rest else code.co_argcount
         public = function.__qualname__.removesuffix(".__init__").removesuffix(".__call__")
 
         @wraps(function)
         def checked(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > n_positional:
+                listed = ", ".join(name for name in code.co_varnames[:n_positional] if name != "self")
+                raise TypeError(f"{public}() takes only {listed} by position: pass options by name{example}")
             for name in kwargs:
                 if name not in known:
                     advice = closest(name, known) or f"; arguments are {', '.join(sorted(known))}"

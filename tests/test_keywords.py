@@ -151,7 +151,7 @@ def test_choices_of_enums_and_literals_have_their_members_as_values(
     [
         (enum.Enum("Empty", {}), guided.SchemaError, "at least one option"),
         (Literal["1", 1], guided.SchemaError, "duplicate option '1'"),
-        (Literal[b"a"], TypeError, "option 0 must be a str or an Enum member, not bytes"),
+        (Literal[b"a"], TypeError, "option 0 must be a str, a number or an Enum member, not bytes"),
         (int | None, TypeError, "options must be a list of str, an Enum class or a Literal"),
         (int, TypeError, "options must be a list of str, an Enum class or a Literal, not int"),
     ],

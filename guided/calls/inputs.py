@@ -4,7 +4,8 @@
 given                                                              is
 =================================================================  ===================================================================
 a spec                                                             itself; the parts of a composition are converted by this table
-str                                                                this text, letter for letter: ``Choice([text])``
+str                                                                this text, letter for letter: ``Choice([text])``; a warning if it
+                                                                   looks like a pattern
 compiled pattern of ``re``                                         `Regex`
 Enum class, ``Literal``, list of texts, numbers and Enum members   `Choice`
 any other type: a class, ``list[int]``, ``int | None``, ...        `JsonSchema`
@@ -21,7 +22,9 @@ import enum
 import os
 import re
 import typing
+import warnings
 from collections.abc import Callable, Iterable, KeysView, Mapping, Set
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_origin
 
@@ -40,6 +43,8 @@ __all__ = ["compile", "spec_of"]
 Given: TypeAlias = Any
 _SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
+# What literal texts hardly ever contain.
+_PATTERN_LIKE = re.compile(r"\\[dDsSwW]|\.[*+]|\][*+?{]")
 _LISTS = (list, tuple, Set, KeysView)
 _ACCEPTED = (
     "a spec, a str (a literal text), a compiled pattern, an Enum or Literal, a list of choices, a type, a JSON Schema as a dict, "
@@ -105,6 +110,9 @@ def spec_of(given: Given, tools: Callable[[list[Any]], Composable] | None = None
     if isinstance(given, Composable) or _is_own_spec(given):
         return given
     if isinstance(given, str):
+        if _PATTERN_LIKE.search(given):
+            reason = f"{shown(given, 40)} is a literal text; a pattern is guided.Regex({shown(given, 40)})"
+            warnings.warn(reason, UserWarning, stacklevel=3)
         return Choice([given])
     if isinstance(given, re.Pattern):
         return Regex.of(given)
@@ -240,4 +248,11 @@ def _with_parts(node: Composition, parts: Iterable[Any]) -> Composition:
 def _named(given: Any) -> str:
     if isinstance(given, bool):
         return f"{given} (the schema of {'any value' if given else 'no value'} is guided.JsonSchema({given}))"
-    return f"{type(given).__name__} {shown(given, 40)}"
+    name = type(given).__name__
+    if isinstance(given, enum.Enum):
+        return f"{name} {shown(given, 40)}: pass the class {name}, or a list of members"
+    if is_dataclass(given) or hasattr(type(given), "model_fields"):
+        return f"an instance of {name}: pass the class {name}"
+    if isinstance(given, Vocabulary):
+        return "a Vocabulary: the constraint comes first, as in guided.compile(City, vocabulary)"
+    return f"{name} {shown(given, 40)}"

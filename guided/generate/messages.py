@@ -25,12 +25,16 @@ def check_messages(prompt: object) -> None:
         A field is missing, or a part is not a text part.
     """
     if isinstance(prompt, bytes | Mapping) or not isinstance(prompt, Sequence):
-        raise TypeError(f"a prompt must be a str or a list of messages, not {type(prompt).__name__}")
+        advice = ": put the message in a list" if isinstance(prompt, Mapping) else ""
+        raise TypeError(f"a prompt must be a str or a list of messages, not {type(prompt).__name__}{advice}")
     if not prompt:
         raise ValueError("a list of messages needs at least one message")
     for place, message in enumerate(prompt):
         if not isinstance(message, Mapping):
-            raise TypeError(f"prompt[{place}] must be a dict with 'role' and 'content', not {type(message).__name__}")
+            advice = "; several prompts are for batch and map" if isinstance(message, str) else ""
+            raise TypeError(
+                f"prompt[{place}] must be a dict with 'role' and 'content', not {type(message).__name__}{advice}"
+            )
         needed = {"role"} if message.get("role") == "assistant" else {"role", "content"}
         missing = needed - message.keys()
         if missing:

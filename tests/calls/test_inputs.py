@@ -211,6 +211,19 @@ def test_compiled_patterns_keep_their_flags(flags: re.RegexFlag, text: str, is_a
         guided.regex(ascii_model(), pattern, ascii=True)
 
 
+def letter() -> guided.Generator[str]:
+    return guided.regex(ascii_model(), "[abc]")
+
+
+@pytest.mark.parametrize("text", [r"\d+", "[a-z]{3}", "a.*b", "x[01]+"])
+def test_a_text_that_looks_like_a_pattern_is_a_literal_with_a_warning(text: str) -> None:
+    with pytest.warns(UserWarning, match="is a literal text; a pattern is guided.Regex"):
+        index = guided.compile(text, ASCII)
+    assert index.accepts(text)
+    spec_of("1 + 1 = 2? [yes] a|b. C:\\Temp")
+    spec_of(guided.Text(stop=".") + r"\d+")
+
+
 MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: spec_of(3), TypeError, "expected a spec, a str .a literal text.*, not int 3"),
     (lambda: spec_of(None), TypeError, "not NoneType None"),
@@ -240,6 +253,43 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.tools(ascii_model(), []), guided.SchemaError, "tool"),
     (lambda: "x" + guided.Optional(3), TypeError, "a part must be a spec, a str, a type"),
     (lambda: guided.Optional(True), TypeError, r"write JsonSchema\(...\)"),
+    # Types, specs and their arguments.
+    (lambda: spec_of(City(name="x")), TypeError, "an instance of City: pass the class City"),
+    (lambda: spec_of(Point(1)), TypeError, "an instance of Point: pass the class Point"),
+    (lambda: spec_of(Color.RED), TypeError, "pass the class Color, or a list of members"),
+    (lambda: spec_of(lambda a: a), guided.SchemaError, r"give another with Tool\(..., name=...\)"),
+    (lambda: guided.JsonSchema(City(name="x")), TypeError, "pass the model's class"),  # type: ignore[call-overload]
+    (lambda: guided.JsonSchema("person.json"), guided.SchemaError, "to read a file, give a pathlib.Path"),
+    (lambda: guided.compile({"type": "int"}, ASCII), guided.SchemaError, "a type must be one of null, boolean, number, integer"),
+    (lambda: guided.JsonSchema(City, whitespace="none"), guided.SchemaError, "whitespace must be 'compact', 'flexible'"),
+    (lambda: guided.JsonSchema(City, white_space="compact"), TypeError, "did you mean 'whitespace'"),  # type: ignore[call-overload]
+    (lambda: guided.Regex(re.compile("a")), TypeError, r"Regex.of\(...\) takes a compiled one"),  # type: ignore[arg-type]
+    (lambda: guided.Grammar("x.lark"), guided.GrammarError, r"give pathlib.Path\('x.lark'\)"),
+    (lambda: guided.Text(stop=3), TypeError, "stop must be a str or several, not int"),  # type: ignore[arg-type]
+    (lambda: guided.captures(guided.Regex("a"), "a"), TypeError, "captures needs a composition"),  # type: ignore[arg-type]
+    (lambda: guided.Tools([add], format="hermez"), guided.SchemaError, "known formats are .*hermes"),
+    (lambda: guided.Tools([add], tool_choice="ad"), guided.SchemaError, "unknown tool 'ad'; known tools are add, and the choices"),
+    (lambda: guided.Vocabulary(["a"]), TypeError, "encode it to the bytes it spells"),  # type: ignore[list-item]
+    (lambda: guided.compile("a", guided.Vocabulary([b"a"])), guided.VocabularyError, r"pass eos=\[...\]"),
+    # Arguments in the wrong place.
+    (lambda: guided.compile(ASCII, City), TypeError, r"the constraint comes first, as in guided.compile\(City, vocabulary\)"),  # type: ignore[arg-type]
+    (lambda: guided.compile(City, ascii_model()), TypeError, "give its attribute vocabulary"),  # type: ignore[arg-type]
+    (lambda: guided.compile(City, "gpt2"), TypeError, r"Vocabulary.from_tokenizer\(...\) makes one"),  # type: ignore[arg-type]
+    (lambda: guided.generator("gpt2", City), TypeError, "load it first: guided.load"),  # type: ignore[call-overload]
+    (lambda: guided.json(ascii_model(), City, index="x.index"), TypeError, "index must be an Index, as guided.compile returns it"),  # type: ignore[call-overload]
+    (lambda: guided.generator(ascii_model(), City, limits=5), TypeError, "limits must be a Limits"),  # type: ignore[call-overload]
+    (lambda: guided.Conversation(ascii_model()), TypeError, "generator must be a Generator, as guided.tools returns it"),  # type: ignore[arg-type]
+    # Calls of generators.
+    (lambda: letter()("p", 40), TypeError, "takes only prompt by position: pass options by name, such as max_tokens=..."),  # type: ignore[call-arg]
+    (lambda: letter()(["p", "q"]), TypeError, "several prompts are for batch and map"),  # type: ignore[list-item]
+    (lambda: letter()({"role": "user", "content": "x"}), TypeError, "put the message in a list"),  # type: ignore[arg-type]
+    (lambda: letter().batch("p"), TypeError, "expected several prompts, not a single str"),
+    (lambda: letter()("p", search="mcts"), ValueError, "search must be None, 'smc', 'rejection' or 'beam'"),  # type: ignore[arg-type]
+    (lambda: letter()("p", on_budget="stop"), ValueError, "on_budget must be 'complete', 'raise' or 'truncate'"),  # type: ignore[arg-type]
+    (lambda: letter()("p", logprobs=True), TypeError, r"the number of alternatives to each token \(0: none\)"),
+    (lambda: letter()("p", max_tokens="10"), TypeError, "max_tokens must be an int, not str"),  # type: ignore[arg-type]
+    (lambda: guided.tools(ascii_model(), add, until="stop"), guided.SchemaError, "unknown tool 'stop'; known tools are add"),
+    (lambda: guided.tools(ascii_model(), add, confirm=True), TypeError, "confirm must be a function that takes a call"),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 
