@@ -178,7 +178,7 @@ class Regex(Composable):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
-            advice = "; Regex.of(...) takes a compiled one" if isinstance(self.pattern, re.Pattern) else ""
+            advice = "; Regex.of(...) takes a compiled one" if hasattr(self.pattern, "pattern") else ""
             raise TypeError(f"a pattern must be a str, not {type(self.pattern).__name__}{advice}")
         if self.builder not in ("guided", "interegular"):
             raise ValueError(f"builder must be 'guided' or 'interegular', not {shown(self.builder)}")
