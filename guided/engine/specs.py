@@ -178,8 +178,10 @@ class Regex(Composable):
 
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
-            advice = "; Regex.of(...) takes a compiled one" if hasattr(self.pattern, "pattern") else ""
-            raise TypeError(f"a pattern must be a str, not {type(self.pattern).__name__}{advice}")
+            raise TypeError(
+                f"a pattern must be a str, not {type(self.pattern).__name__}"
+                f"{'; Regex.of(...) takes a compiled one' if hasattr(self.pattern, 'flags') else ''}"
+            )
         if self.builder not in ("guided", "interegular"):
             raise ValueError(f"builder must be 'guided' or 'interegular', not {shown(self.builder)}")
         if not isinstance(self.ascii, bool):
