@@ -5,7 +5,7 @@ from typing import Any
 from guided.errors import LimitError
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.frontend.keywords.counts import at_least, at_most
-from guided.schema.frontend.keywords.strings import check_pattern
+from guided.schema.frontend.keywords.strings import check_names, check_pattern
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.site import Site
 
@@ -61,6 +61,9 @@ def properties(site: Site, _: Any) -> None:
         if "additionalProperties" in site.schema
         else TRUE
     )
+    if {others, *(formula for _, formula in patterns)} != {TRUE}:
+        for source, _ in patterns:
+            check_names(site, site.atom("pattern", source), "patternProperties")
     table(site, names, patterns, others)
     if site.context.dialect.year == 3:
         _required_within(site)
@@ -128,6 +131,10 @@ def property_names(site: Site, value: Any) -> None:
     if formula == FALSE:
         site.objects.append(site.atom("maxProperties", 0))
     elif formula != TRUE:
+        formulas = site.lowering.formulas
+        for kind, *content in map(formulas.nodes.__getitem__, formulas.members(formula)):
+            if kind == "string":
+                check_names(site, content[0], "propertyNames")
         site.objects.append(site.atom("propertyNames", formula))
 
 

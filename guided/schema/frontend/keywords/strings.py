@@ -6,25 +6,40 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 import re
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, LAST
 from guided.patterns.tree import Chars, Concat, Node, Repeat
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
-from guided.schema.formula.formulas import FALSE
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.keywords.counts import count_or
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.site import Site
+from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.ecma import parse_ecma
 from guided.schema.strings.languages import ANY_LENGTH, known
 
-__all__ = ["check_pattern", "format_of_draft3", "format_of_string", "least_length", "most_length", "pattern"]
+__all__ = [
+    "check_names",
+    "check_pattern",
+    "format_of_draft3",
+    "format_of_string",
+    "least_length",
+    "most_length",
+    "pattern",
+]
 
 # One word, or several in a group, that span the whole text and consist of literal characters.
 _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',/:;<=>@`~-]*))\$", re.ASCII)
 # Counts of at least ten.
 _COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
+# Counts that `check_names` looks at: any below have few states.
+_FAR, _COUNTED_FAR = 100, re.compile(r"\{\d{3,}|\{\d+,\d{3,}")
+# Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
+_BYTES_OF_STATE = 1_500
 _REPEATED = re.compile(r"[*+]|\{\d+,\}")
 # States that count the characters of a repeated set.
 _LARGE = 10_000
@@ -94,6 +109,43 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
     return counted
+
+
+def check_names(site: Site, formula: int, keyword: str) -> None:
+    """Raise for names of members that an automaton counts, if it is so large that no text could contain one.
+
+    Raises
+    ------
+    LimitError
+        Its states need more than ``growth_bytes``, or its edges more than ``call_steps``.
+    """
+    lowering = site.lowering
+    if not _counts_far(lowering.formulas, formula):
+        return
+    table = string_automaton(lowering.formulas, (TRUE, formula), lowering.options, lowering.limits).automaton.table
+    n_edges = int((np.diff(np.sort(table, axis=1), axis=1) != 0).sum())
+    for what, given in (("growth_bytes", _BYTES_OF_STATE * len(table)), ("call_steps", n_edges)):
+        if given > getattr(lowering.limits, what):
+            advice = (
+                f"the names at {pointer_of(site.location)}/{keyword} need too large an automaton: shorten their counts"
+            )
+            raise LimitError(what, given, getattr(lowering.limits, what), advice)
+
+
+def _counts_far(formulas: Formulas, formula: int) -> bool:
+    """Return whether a formula has a length or a count of hundreds. O(its parts)."""
+    todo, seen = [formula], {formula}
+    while todo:
+        kind, *content = formulas.nodes[todo.pop()]
+        if kind == "length" and max(content) >= _FAR:
+            return True
+        if kind == "pattern" and _COUNTED_FAR.search(content[0]):
+            return True
+        if kind in ("&", "|", "1", "!"):
+            below = set(content[0] if kind != "!" else content) - seen
+            seen |= below
+            todo += below
+    return False
 
 
 def _may_be_large(source: str) -> bool:
