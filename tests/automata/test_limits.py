@@ -100,8 +100,8 @@ def nested(depth: int, wrap: Callable[[Node], Node]) -> Node:
         (20_000, lambda node: Repeat(node, 1, None), 2, "aa"),
         (20_000, lambda node: Repeat(node, 0, 1), 2, ""),
         (20_000, lambda node: Repeat(node, 1, 1), 2, "a"),
-        (1_000, Complement, 2, "a"),
-        (500, lambda node: Intersect((node, Literal("a"))), 2, "a"),
+        (2_000, Complement, 2, "a"),
+        (1_000, lambda node: Intersect((node, Literal("a"))), 2, "a"),
         (50, lambda node: Look(node, behind=False, negative=False) + Literal("a"), 2, "a"),
     ],
 )  # fmt: skip
