@@ -30,6 +30,7 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
+from guided.caching import cached_property
 from guided.encoding import as_bytes
 from guided.errors import GuidedError, LimitError, StateEvicted, placed
 from guided.index.pushdown_budget import Budgets
@@ -124,7 +125,7 @@ class PushdownIndex:
         self._next: dict[int, int] = {}
         self._ends: dict[int, bool] = {self.final: True}
         self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
-        self._budgets = Budgets(self, self._tokens, self._eos, self._masker)
+        vars(self).pop("_budgets", None)
         self._settled = self.n_bytes
         # Number of calls that may still pass before the memory in use is compared with the budget.
         self._n_unchecked = 0
@@ -139,8 +140,13 @@ class PushdownIndex:
             + self.stacks.n_bytes
             + self._masker.n_bytes
             + self.automaton.n_bytes
-            + self._budgets.n_bytes
+            + (self._budgets.n_bytes if "_budgets" in vars(self) else 0)
         )
+
+    @cached_property
+    def _budgets(self) -> Budgets:
+        """Made where a budget is first asked for."""
+        return Budgets(self, self._tokens, self._eos, self._masker)
 
     @contextmanager
     def _filling(self, state: int) -> Iterator[Configuration]:

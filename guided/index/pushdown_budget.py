@@ -217,7 +217,7 @@ class Budgets:
                 classes.stays if of_stays else classes.stays[:0],
                 min(of_stays, default=0),
                 max(of_stays, default=0),
-                *self._classifier.listed(classes),
+                *classes.listed(),
                 np.array(bounds, np.int32),
             )
             self._evaluated[state] = found
@@ -232,7 +232,7 @@ class Budgets:
         """Fill in the bounds of text-dependent classes and of tokens without a class."""
         text_configuration = self._text_configuration(state)
         single: dict[int, int] = {}
-        class_of = self._classifier.class_of(classes)
+        class_of = classes.class_of()
         first, counts = self._first_of(state, classes, class_of)
         for number in text_dependent:
             if counts.item(number) <= _FEW:
@@ -352,6 +352,6 @@ class Budgets:
             self._classifier.of(self._configurations.text_configuration(state)[0]),
             self._text_configuration(state),
         )
-        first, counts = self._first_of(state, classes, self._classifier.class_of(classes))
+        first, counts = self._first_of(state, classes, classes.class_of())
         found = {self._after(text_configuration, token): token for token in reversed(self._deferred(state, classes))}
         return sorted({*first[counts > 0].tolist(), *found.values()})

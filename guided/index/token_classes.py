@@ -9,6 +9,8 @@ Configurations here have no maximum of code points, because short completions ne
 Complexity: one walk of the trie per control with a plan; otherwise as a mask.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from guided.arrays import Int32Array, mask_words
@@ -30,7 +32,7 @@ _MANY = 1 << 20
 _NONE: Int32Array = np.zeros(0, np.int32)
 
 
-class _SuffixClasses:
+class _SuffixClasses(NamedTuple):
     """Classes of the token suffixes allowed in a configuration.
 
     Attributes
@@ -43,16 +45,13 @@ class _SuffixClasses:
         Pairs whose result depends on the bytes read before.
     """
 
-    __slots__ = ("class_of", "configurations", "deferred")
-
-    def __init__(self, class_of: Int32Array, configurations: list[Configuration], deferred: list[int]) -> None:
-        self.class_of = class_of
-        self.configurations = configurations
-        self.deferred = deferred
+    class_of: Int32Array
+    configurations: list[Configuration]
+    deferred: list[int]
 
 
 class TokenClasses:
-    """Classes of the tokens allowed in one configuration.
+    """Classes of the tokens allowed in one configuration; ``scratch``: one word a token.
 
     Attributes
     ----------
@@ -66,7 +65,8 @@ class TokenClasses:
         The classes of tokens that stay are those from 1 to this number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Int32Array) -> None:
+        self._scratch = scratch
         self.configurations: list[Configuration | None] = [None]
         self.deferred: list[int] = []
         self.stays: Int32Array = _NONE
@@ -99,20 +99,20 @@ class TokenClasses:
         if len(tokens):
             self._listed.append((tokens, classes))
 
-    def listed(self, scratch: Int32Array) -> tuple[Int32Array, Int32Array]:
-        """Return the tokens whose classes were set one by one, and these classes. ``scratch``: one word a token."""
+    def listed(self) -> tuple[Int32Array, Int32Array]:
+        """Return the tokens whose classes were set one by one, and these classes."""
         if not self._listed:
             return _NONE, _NONE
         if len(self._listed) > 1:
             tokens, classes = (np.concatenate(parts) for parts in zip(*self._listed, strict=True))
             # The class of a repeated token is the one that was set last.
-            scratch[tokens] = classes
-            self._listed = [(tokens, scratch[tokens])]
+            self._scratch[tokens] = classes
+            self._listed = [(tokens, self._scratch[tokens])]
         return self._listed[0]
 
-    def class_of(self, size: int) -> Int32Array:
+    def class_of(self) -> Int32Array:
         """Return the class of each token in the mask: int32, shape (size,); arbitrary for other tokens."""
-        found: Int32Array = self.stays.copy() if len(self.stays) else np.zeros(size, np.int32)
+        found: Int32Array = self.stays.copy() if len(self.stays) else np.zeros_like(self._scratch)
         for tokens, classes in self._listed:
             found[tokens] = classes
         return found
@@ -141,7 +141,7 @@ class TokenClassifier:
 
     def of(self, configuration: Configuration) -> TokenClasses:
         """Return the classes of the tokens allowed in a configuration."""
-        classes = TokenClasses()
+        classes = TokenClasses(self._ends)
         self._walk.deferred = []
         planned = self._masker.plan(configuration)
         base = -1
@@ -171,14 +171,6 @@ class TokenClassifier:
         if classes.deferred:
             classes.add(np.array(classes.deferred, np.int32), np.zeros(len(classes.deferred), np.int32))
         return classes
-
-    def listed(self, classes: TokenClasses) -> tuple[Int32Array, Int32Array]:
-        """Return `TokenClasses.listed`."""
-        return classes.listed(self._ends)
-
-    def class_of(self, classes: TokenClasses) -> Int32Array:
-        """Return `TokenClasses.class_of`."""
-        return classes.class_of(self._size)
 
     def _suffixes(self, suffixes: TokenSuffixes, configuration: Configuration) -> _SuffixClasses:
         """Return the classes of the suffixes allowed in a configuration."""

@@ -53,7 +53,7 @@ def check(index: Index, draw: random.Random, steps: int) -> int:
             break
         place, texts = tables.text_configuration(guide.state)
         ends = token_ends.of(place)
-        deferred, class_of = set(ends.deferred), token_ends.class_of(ends)
+        deferred, class_of = set(ends.deferred), ends.class_of()
         for token in allowed if len(allowed) < 1_000 else draw.sample(allowed, 300):
             if token in deferred:
                 assert tables.automaton.tables.byte_dependent or tables.automaton.tables.defers
