@@ -26,6 +26,7 @@ from guided.calls.lowering import argument_list_of, check_name, least_length, op
 from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
+from guided.calls.parameters import Parameter
 from guided.calls.schema import SchemaType, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
@@ -117,7 +118,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
 
     def _make(self, name: str) -> ArgumentList:
         with placed(f"/{name}"):
-            parameters = self.tools[name].parameters(self._caps, self._strict)
+            parameters = _parameters(self.tools[name], self._form, self._caps, self._strict)
             found = self._made[name] = argument_list_of(name, parameters, self._form)
         return found
 
@@ -172,6 +173,11 @@ class ArgumentLists(Mapping[str, ArgumentList]):
         return name in self.tools
 
 
+def _parameters(tool: Tool, form: Format, caps: Caps, strict: bool) -> Sequence[Parameter]:
+    """Return the parameters of a tool, or the one that stands for all of them where their order is free."""
+    return tool.together(caps, strict) if form.argument_order == "any" else tool.parameters(caps, strict)
+
+
 class WritableTypes:
     """Checks in microseconds whether a format can write definitions: their names, and each type of an argument once.
 
@@ -189,7 +195,7 @@ class WritableTypes:
         check_name(tool.name, form)
         if self._is_json or isinstance(tool.schema, Entry):
             return
-        parameters = tool.parameters(self._caps, self._strict)
+        parameters = _parameters(tool, form, self._caps, self._strict)
         if form.is_positional:
             argument_list_of(tool.name, parameters, form)
             return

@@ -105,7 +105,7 @@ def check_name(tool: str, form: Format) -> None:
 def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
     """Return the type of all arguments as a format writes them."""
     if form.is_json:
-        return kind
+        return _in_any_order(kind) if form.argument_order == "any" else kind
     if form.is_quoted or "{name}" in form.after_value or form.after_key[:1] in f"{BLANKS}{{":
         raise _inseparable(kind, form, pointer)
     found = _as_arguments(kind, form)
@@ -121,9 +121,19 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
 
 
 @lru_cache(maxsize=4096)
+def _in_any_order(kind: SchemaType) -> SchemaType:
+    return replace(kind, any_order=True)
+
+
+@lru_cache(maxsize=4096)
 def _as_arguments(kind: SchemaType, form: Format) -> SchemaType:
-    is_python = form.values == "python"
-    return replace(kind, arguments=arguments_of(form), notation=form.quotes, is_python=is_python)
+    return replace(
+        kind,
+        arguments=arguments_of(form),
+        notation=form.quotes,
+        is_python=form.values == "python",
+        any_order=form.argument_order == "any",
+    )
 
 
 @lru_cache(maxsize=64)
@@ -158,6 +168,8 @@ def skipped(form: Format) -> str:
 def _inseparable(whole: SchemaType, form: Format, pointer: str) -> SchemaError:
     """Return the error of arguments that cannot be written one by one: the first keyword that is about several of them, if there is one."""
     reason = f"format {form.name!r} writes arguments one by one"
+    if form.argument_order == "any":
+        return SchemaError(f"{reason}, and these only in the order of their declaration", pointer, "argument_order")
     document = whole.document if isinstance(whole.document, dict) else {}
     for keyword in document:
         if keyword not in SEPARABLE:

@@ -33,6 +33,7 @@ __all__ = [
     "documentation_of",
     "of_definition",
     "of_signature",
+    "whole_of",
 ]
 
 Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic", "whole"]
@@ -244,14 +245,10 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
         A pattern is malformed.
     """
     pointer = f"/{tool}"
-    if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
-        raise SchemaError("the parameters of a tool must be a schema of type object", pointer, "parameters")
-    closed = closed_definition(schema, strict)
+    closed = _closed(schema, pointer, strict)
     if closed.get("additionalProperties") is not False or not closed.keys() <= SEPARABLE:
         _known(overrides, {}, tool)
-        with placed(pointer):
-            whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
-        return Lowered([Parameter("arguments", "arguments", whole, True, "whole")])
+        return Lowered([whole_of(schema, tool, strict, caps)])
     fields = _fields(closed, pointer)
     _known(overrides, {name: None for name, _, _ in fields}, tool)
     lowered = Lowered()
@@ -274,6 +271,27 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
         else:
             lowered.add(Parameter(name, name, kind, required, "either", description))
     return lowered
+
+
+def _closed(schema: Any, pointer: str, strict: bool) -> Mapping[str, Any]:
+    if schema is not None and (not isinstance(schema, Mapping) or schema.get("type", "object") != "object"):
+        raise SchemaError("the parameters of a tool must be a schema of type object", pointer, "parameters")
+    return closed_definition(schema, strict)
+
+
+def whole_of(schema: Any, tool: str, strict: bool, caps: Caps) -> Parameter:
+    """Return one parameter that stands for all arguments of a definition.
+
+    Raises
+    ------
+    SchemaError, PatternError
+        As `of_definition`.
+    """
+    pointer = f"/{tool}"
+    closed = _closed(schema, pointer, strict)
+    with placed(pointer):
+        whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
+    return Parameter("arguments", "arguments", whole, True, "whole")
 
 
 def _satisfiable(

@@ -106,6 +106,8 @@ class SchemaType:
         Whether values are written as Python literals with double quotes.
     arguments : Arguments or None
         How the members are written, if values are objects whose members are written as arguments.
+    any_order : bool
+        Whether the members of values, which are objects, may come in any order.
     """
 
     name: str
@@ -116,6 +118,7 @@ class SchemaType:
     plain: "SchemaType | None" = field(default=None, repr=False)
     is_python: bool = False
     arguments: Arguments | None = None
+    any_order: bool = False
 
     @property
     def closing(self) -> str:
@@ -133,11 +136,11 @@ class SchemaType:
         """What an embedding reads."""
         if self.arguments is not None:
             begins = begins_arguments(self.arguments)
-            return Value(self.document, self.pointer, begins, arguments=self.arguments)
+            return Value(self.document, self.pointer, begins, arguments=self.arguments, any_order=self.any_order)
         if self.is_python:
             return Value(self.document, self.pointer, _OF_PYTHON)
         if self.notation is None or not self.notation.opening:
-            return Value(self.document, self.pointer, b"", self.notation)
+            return Value(self.document, self.pointer, b"", self.notation, any_order=self.any_order)
         return Value(self.document, self.pointer, _UNQUOTED + self.notation.opening.encode()[:1])
 
     @property

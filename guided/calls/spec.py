@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -82,6 +82,9 @@ class Tools(Composable):
     unsupported : {"error", "skip"}
         Whether a tool that cannot be lowered or written in the format is an error, or is left out with a note (`notes`). Of more than a
         hundred tools, those of documents are lowered when a text has passed their names (docs/limits.md).
+    argument_order : {"declared", "any"}, optional
+        Whether arguments come in the order of their schema, or in any order, which needs tools given by JSON definitions. By default, that
+        of the format.
 
     Raises
     ------
@@ -126,10 +129,15 @@ class Tools(Composable):
         reasoning: bool | Sequence[str] = False,
         chat_template: Any = None,
         unsupported: Literal["error", "skip"] = "error",
+        argument_order: Literal["declared", "any"] | None = None,
     ) -> None:
         if engine not in ("nested", "lalr"):
             raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
         form = format_of(chat_template) if format == "auto" else format_named(format)
+        if argument_order not in (None, "declared", "any"):
+            raise ValueError(f"argument_order must be 'declared' or 'any', not {shown(argument_order)}")
+        if argument_order is not None and argument_order != form.argument_order:
+            form = replace(form, argument_order=argument_order)
         count = Count.of(parallel_tool_calls, form)
         if unsupported not in ("error", "skip"):
             raise ValueError(f"unsupported must be 'error' or 'skip', not {shown(unsupported)}")
@@ -183,6 +191,7 @@ class Tools(Composable):
                 reasoning,
                 None,
                 unsupported,
+                argument_order,
             ),
         }
         for attribute, value in values.items():
@@ -288,7 +297,7 @@ class Tools(Composable):
         added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
         is_plain = self.is_inventory and isinstance(self.tool_choice, str) and len(names) == len(added)
-        is_plain = is_plain and self._options[-1] == "error"
+        is_plain = is_plain and self._options[_ARGUMENTS.index("unsupported") - 1] == "error"
         n_tools = len(known) + len(added) - len(gone)
         if not is_plain or not n_tools or not all(map(_is_plain_definition, added)):
             kept = [tool for tool in self._given if not isinstance(tool, Tool) or tool.name not in gone]
@@ -420,7 +429,16 @@ class FirstCall:
 # Arguments of `Tools` in order: the tools, then the options.
 _ARGUMENTS = (
     *("tools", "format", "tool_choice", "parallel_tool_calls", "strict"),
-    *("engine", "max_length", "max_digits", "duplicates", "reasoning", "chat_template", "unsupported"),
+    *(
+        "engine",
+        "max_length",
+        "max_digits",
+        "duplicates",
+        "reasoning",
+        "chat_template",
+        "unsupported",
+        "argument_order",
+    ),
 )
 
 

@@ -15,7 +15,15 @@ from typing import Any, Protocol, TypeAlias, cast
 from guided.automata.build import one_budget
 from guided.calls.constraints import Caps
 from guided.calls.definitions import arguments_schema
-from guided.calls.parameters import Lowered, Parameter, closed_definition, documentation_of, of_definition, of_signature
+from guided.calls.parameters import (
+    Lowered,
+    Parameter,
+    closed_definition,
+    documentation_of,
+    of_definition,
+    of_signature,
+    whole_of,
+)
 from guided.errors import LimitError, SchemaError, brief, placed, shown
 from guided.keywords import suggest_keywords
 from guided.schema.frontend.callables import unwrapped
@@ -243,6 +251,19 @@ class Tool:
             Whether a JSON definition that does not mention additional arguments allows none.
         """
         return tuple(_lowered(self, caps, strict).parameters)
+
+    def together(self, caps: Caps, strict: bool) -> tuple[Parameter, ...]:
+        """Return one parameter that stands for all arguments, which may come in any order.
+
+        Raises
+        ------
+        SchemaError
+            The tool is not given by a definition alone.
+        """
+        if not self.is_definition or self.types:
+            reason = "arguments in any order need a tool that a JSON definition gives, without other types"
+            raise SchemaError(reason, f"/{self.name}", "argument_order")
+        return (whole_of(_schema_of(self), self.name, strict, caps),)
 
     def never_written(self, caps: Caps = Caps(), strict: bool = True) -> tuple[str, ...]:  # noqa: B008 - frozen
         """Optional parameters, and optional fields within parameters, that no value satisfies, so that no call has them.

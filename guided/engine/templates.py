@@ -130,15 +130,19 @@ def impossible_in(values: Iterable[Value], options: JsonOptions, limits: Limits)
 
 def value_data(value: Value) -> list[Any]:
     """Return what a value is besides its document and its place."""
-    more = [None if one is None else asdict(one) for one in (value.notation, value.arguments)]
+    more: list[Any] = [None if one is None else asdict(one) for one in (value.notation, value.arguments)]
+    more.append(value.any_order or None)
     while more and more[-1] is None:
         more.pop()
     return [value.pointer, value.begins.decode("latin-1"), *more]
 
 
-def _value(document: Any, pointer: Any, begins: Any, notation: Any = None, arguments: Any = None) -> Value:
+def _value(
+    document: Any, pointer: Any, begins: Any, notation: Any = None, arguments: Any = None, any_order: Any = None
+) -> Value:
     """Return the value of `value_data`."""
-    return Value(document, str(pointer), begins.encode("latin-1"), _notation(notation), _arguments(arguments))
+    texts = _notation(notation), _arguments(arguments)
+    return Value(document, str(pointer), begins.encode("latin-1"), *texts, bool(any_order))
 
 
 def _arguments(data: Any) -> Arguments | None:

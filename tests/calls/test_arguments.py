@@ -2,6 +2,7 @@
 
 import json
 import random
+from itertools import permutations
 from typing import Any
 
 import jsonschema
@@ -186,3 +187,67 @@ def test_formats_that_cannot_write_all_arguments_together_name_the_keyword() -> 
     with pytest.raises(SchemaError, match="cannot write this name") as caught:
         tools({"type": "object", "properties": {"a b": {}}, "minProperties": 1}, "pythonic")
     assert (caught.value.pointer, caught.value.keyword) == ("/f/a b", "name")
+
+
+ORDERED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string"},
+        "b": {"type": "integer"},
+        "c": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}},
+    },
+    "required": ["a", "c"],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in format_names() if name != "anthropic-legacy"])
+def test_arguments_may_come_in_any_order(name: str) -> None:
+    """Those that are missing or repeated are still refused, and members of values have the schema's order."""
+    values = {"a": "x", "b": 5, "c": {"x": 1, "y": 2}}
+    definition = {"name": "f", "parameters": ORDERED}
+    spec, declared = (
+        Tools([definition], name, tool_choice="required", argument_order=order) for order in ("any", None)
+    )
+    language = Language(spec)
+    for count in range(4):
+        for labels in permutations(values, count):
+            arguments = {label: values[label] for label in labels}
+            text = None
+            try:
+                text = written(arguments, spec)
+            except SchemaError:
+                assert not {"a", "c"} <= set(labels)
+                continue
+            assert language.accepts(text.encode()) == ({"a", "c"} <= set(labels))
+            if {"a", "c"} <= set(labels):
+                (call,) = parse_text(text, spec)
+                assert isinstance(call, Call)
+                assert list(call.arguments.items()) == list(arguments.items())
+                assert Language(declared).accepts(text.encode()) == (list(labels) == sorted(labels)) or (
+                    format_named(name).is_positional
+                )
+    text = written({"c": {"x": 1, "y": 2}, "a": "x"}, spec)
+    swapped = text.replace('"x": 1, "y": 2', '"y": 2, "x": 1').replace("x:1,y:2", "y:2,x:1")
+    assert swapped != text
+    assert not language.accepts(swapped.encode())
+
+
+@pytest.mark.parametrize("name", ["json", "qwen-coder", "pythonic", "gemma"])
+def test_masks_of_arguments_in_any_order_are_those_of_single_bytes(name: str) -> None:
+    spec = Tools([{"name": "f", "parameters": ORDERED}], name, tool_choice="required", argument_order="any")
+    for arguments in ({"c": {"x": 1}, "b": 7, "a": "ab"}, {"b": 1, "a": "<", "c": {}}):
+        check_walk(spec, written(arguments, spec).encode(), random.Random(1))
+
+
+def test_an_order_of_arguments_that_cannot_be_is_refused() -> None:
+    def function(a: int) -> None: ...
+
+    with pytest.raises(SchemaError) as caught:
+        Tools([function], argument_order="any")
+    assert (caught.value.pointer, caught.value.keyword) == ("/function", "argument_order")
+    with pytest.raises(SchemaError) as caught:
+        Tools([{"name": "f", "parameters": ORDERED}], "anthropic-legacy", argument_order="any")
+    assert (caught.value.pointer, caught.value.keyword) == ("/f", "argument_order")
+    order: Any = "some"
+    with pytest.raises(ValueError, match="argument_order must be"):
+        Tools([function], argument_order=order)

@@ -15,6 +15,7 @@ In a text that consists of calls only, trigger and terminator are omitted, excep
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from guided.calls.formats.texts import BLANKS, ending, least, written
 from guided.calls.values import automaton_of
@@ -91,6 +92,8 @@ class Format:
         Whether trigger and terminator are also written in a text that consists of calls only.
     by_name : bool
         Whether a call begins only if a tool's name follows the trigger. Otherwise the trigger alone decides.
+    argument_order : {"declared", "any"}
+        Whether the arguments of tools given by definitions come in the order of their schema, or in any order; `Tools` may choose.
     has_plus : bool
         Whether a number that is an argument may begin with ``+``.
     has_bare : bool
@@ -136,6 +139,7 @@ class Format:
     is_listed: bool = False
     is_tagged: bool = False
     by_name: bool = False
+    argument_order: Literal["declared", "any"] = "declared"
     has_plus: bool = False
     has_bare: bool = False
     also: Mapping[str, tuple[str, ...]] | tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -298,6 +302,8 @@ class Format:
             raise self._refuse("the beginning of several calls is ambiguous with that of one call", "several")
 
     def _check_arguments(self) -> None:
+        if self.argument_order not in ("declared", "any"):
+            raise self._refuse(f"is 'declared' or 'any', not {shown(self.argument_order)}", "argument_order")
         if self.values not in VALUES:
             raise self._refuse(f"is one of {', '.join(VALUES)}, not {shown(self.values)}", "values")
         if self.key.count("{name}") != 1:

@@ -47,9 +47,10 @@ class Containers:
         """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
         return self.open_object(wanted) if kind == "object" else self.open_array(wanted)
 
-    def open_object(self, wanted: tuple[int, ...]) -> ConjunctiveState | ObjectState:
-        """Return the state before the first member."""
-        return object_state(self.shared, self.context.table_of(wanted), 0, wanted)
+    def open_object(self, wanted: tuple[int, ...], *, any_order: bool = False) -> ConjunctiveState | ObjectState:
+        """Return the state before the first member. ``any_order``: declared members need not be in the order of the schema."""
+        table = self.context.table_of(wanted)
+        return object_state(self.shared, self.context.unordered(table) if any_order else table, 0, wanted)
 
     def open_array(self, wanted: tuple[int, ...]) -> ArrayState:
         """Return the state before the first item."""

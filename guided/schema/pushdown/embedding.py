@@ -66,7 +66,17 @@ def value_machine(
     formulas = Formulas()
     lowering = Lowering(value.schema, options, formulas, limits, pointer=value.pointer)
     lowering.check()
-    return SchemaMachine(lowering, formulas, options, limits, alphabet, within, value.notation, value.arguments)
+    return SchemaMachine(
+        lowering,
+        formulas,
+        options,
+        limits,
+        alphabet,
+        within,
+        value.notation,
+        value.arguments,
+        any_order=value.any_order,
+    )
 
 
 class Embedding:
@@ -96,7 +106,7 @@ class Embedding:
         self._control_starts: list[int] = [0]
         self._control_owners: list[SchemaMachine | None] = [None]
         self._below: dict[tuple[int, int], int] = {}
-        self._machines: dict[tuple[int, str, Notation | None, Arguments | None], SchemaMachine] = {}
+        self._machines: dict[tuple[int, str, Notation | None, Arguments | None, bool], SchemaMachine] = {}
         self._places: dict[int, str] = {}
         # Why not a method: it would be a reference cycle, and keep the memory of a dropped automaton until it is collected.
         self._host = around(self._letters, lambda value: value_machine(value, options, limits, alphabet).is_empty)
@@ -172,7 +182,7 @@ class Embedding:
         return machine, found
 
     def _machine(self, value: Value) -> SchemaMachine:
-        key = (id(value.schema), value.pointer, value.notation, value.arguments)
+        key = (id(value.schema), value.pointer, value.notation, value.arguments, value.any_order)
         found = self._machines.get(key)
         if found is None:
             self.tables.place = value.place

@@ -48,6 +48,8 @@ class Value:
         How the value is written, if not as JSON. Its closing text then belongs to the value.
     arguments : Arguments or None
         How the members of an object are written, if as arguments.
+    any_order : bool
+        Whether the members of an object may come in any order.
     place : str
         Where it stands, for errors: ``/tool/parameter``, the first of several; may be empty.
     """
@@ -57,6 +59,7 @@ class Value:
     begins: bytes = b""
     notation: Notation | None = None
     arguments: Arguments | None = None
+    any_order: bool = False
     place: str = field(default="", compare=False)
 
     @property

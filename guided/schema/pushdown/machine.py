@@ -95,6 +95,8 @@ class SchemaMachine:
         How a whole value is written, if not as JSON. Without an opening text, JSON is within arrays and objects only.
     arguments : Arguments, optional
         Set if the members of a whole value, an object, are written as arguments.
+    any_order : bool
+        Whether the members of a whole value, an object, may come in any order.
 
     Attributes
     ----------
@@ -114,6 +116,8 @@ class SchemaMachine:
         within: Surroundings | None = None,
         notation: Notation | None = None,
         arguments: Arguments | None = None,
+        *,
+        any_order: bool = False,
     ) -> None:
         following = b"" if arguments is None else after_arguments(arguments)
         self.structure = structure_of(options, alphabet, following, limits) if within is None else within.structure
@@ -164,18 +168,19 @@ class SchemaMachine:
         if self.is_empty:
             self.start = self.end
         elif arguments is not None:
-            self.start = self._beginning_of_arguments(root, arguments)
+            self.start = self._beginning_of_arguments(root, arguments, any_order)
         elif text is None:
+            self.value_starts.unordered = root if any_order else -1
             self.start = self.value_starts.beginning((root,))
         else:
             self.start = self.value_starts.beginning_of_text((root,))
             self.is_empty = bool((self.tables.rows[self.start] == DEAD).all())
 
-    def _beginning_of_arguments(self, root: int, arguments: Arguments) -> int:
+    def _beginning_of_arguments(self, root: int, arguments: Arguments, any_order: bool) -> int:
         """Return the control at the start of an object whose members are written as arguments."""
         tables = self.tables
         self.arguments = frames = ArgumentFrames(arguments, self.structure, tables, self.value_starts)
-        state = self.containers.open_object((self.context.typed(root, "object"),))
+        state = self.containers.open_object((self.context.typed(root, "object"),), any_order=any_order)
         self._outermost = self._cell(OpenContainer(state, is_outermost=True))
         row = dead_row()
         # Why read again: the cell is pushed first.

@@ -119,6 +119,8 @@ class ValueStarts:
         Valuation of each action that ends a value.
     without_strings, without_numbers : Exclusions
         Frames of strings and numbers that exclude some values.
+    unordered : int
+        Formula of the values, objects, whose members may come in any order; -1 if there is none.
     unsure : int
         Action at the beginning of a value that must differ from items that are not known; DEAD until needed.
     """
@@ -140,7 +142,7 @@ class ValueStarts:
         self.containers = containers
         self.formulas = containers.formulas
         self._open, self._is_inexhaustible = open_cell, every_prefix_is_inexhaustible
-        self.unsure = DEAD
+        self.unsure, self.unordered = DEAD, -1
         begins = {
             **BEGINS,
             "string": structure.opening[:1],
@@ -382,7 +384,8 @@ class ValueStarts:
                 self.unsure = self.tables.action()
             return action_entry(self.unsure)
         if kind == "object":
-            cell = OpenContainer(self.containers.open_object(wanted), is_known=is_known)
+            state = self.containers.open_object(wanted, any_order=query[0] == self.unordered)
+            cell = OpenContainer(state, is_known=is_known)
             return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
         if kind == "array":
             return self._array_entry(wanted, is_known)

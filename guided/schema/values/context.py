@@ -527,7 +527,15 @@ class SchemaContext:
     def extended(self, number: int, name: str) -> int:
         """Return the number of the table with one more name, which it must not contain yet. The name counts as declared."""
         table = self._tables[number]
-        key = ((*table.names, name), table.n_ordered, table.patterns)
+        return self._like(number, ((*table.names, name), table.n_ordered, table.patterns))
+
+    def unordered(self, number: int) -> int:
+        """Return the number of the table with the same names in any order."""
+        table = self._tables[number]
+        return self._like(number, (table.names, 0, table.patterns))
+
+    def _like(self, number: int, key: tuple[tuple[str, ...], int, tuple[int, ...]]) -> int:
+        """Return the number of a table with the patterns of another."""
         found = self._table_ids.get(key)
         if found is None:
             found = len(self._tables)
