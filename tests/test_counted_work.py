@@ -74,20 +74,14 @@ class Work:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines = 0
         self.counters: list[Steps] = []
-        made, begun = Steps.__init__, Steps.begin
+        spend = Steps.spend
 
-        def noted(steps: Steps, *given: Any, **named: Any) -> None:
-            made(steps, *given, **named)
-            self.counters.append(steps)
-
-        def restarted(steps: Steps) -> None:
-            # Why here too: the counter of an index is a copy.
-            begun(steps)
+        def noted(steps: Steps, count: int, advice: str) -> None:
             if not any(one is steps for one in self.counters):
                 self.counters.append(steps)
+            spend(steps, count, advice)
 
-        monkeypatch.setattr(Steps, "__init__", noted)
-        monkeypatch.setattr(Steps, "begin", restarted)
+        monkeypatch.setattr(Steps, "spend", noted)
 
     def trace(self, run: Callable[[], Any]) -> Any:
         def of_line(_frame: FrameType, event: str, _argument: object) -> Any:

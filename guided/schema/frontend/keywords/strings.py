@@ -124,12 +124,12 @@ def check_names(site: Site, formula: int, keyword: str) -> None:
         return
     table = string_automaton(lowering.formulas, (TRUE, formula), lowering.options, lowering.limits).automaton.table
     n_edges = int((np.diff(np.sort(table, axis=1), axis=1) != 0).sum())
-    for what, given in (("growth_bytes", _BYTES_OF_STATE * len(table)), ("call_steps", n_edges)):
-        if given > getattr(lowering.limits, what):
-            advice = (
-                f"the names at {pointer_of(site.location)}/{keyword} need too large an automaton: shorten their counts"
-            )
-            raise LimitError(what, given, getattr(lowering.limits, what), advice)
+    advice = f"the names at {pointer_of(site.location)}/{keyword} need too large an automaton: shorten their counts"
+    most_bytes, most_steps = lowering.limits.growth_bytes, lowering.limits.call_steps
+    if _BYTES_OF_STATE * len(table) > most_bytes:
+        raise LimitError("growth_bytes", _BYTES_OF_STATE * len(table), most_bytes, advice)
+    if n_edges > most_steps:
+        raise LimitError("call_steps", n_edges, most_steps, advice)
 
 
 def _counts_far(formulas: Formulas, formula: int) -> bool:
