@@ -2,6 +2,7 @@
 # One import a line: from MODULE import NAME as NAME
 
 from guided import events as events
+from guided import testing as testing
 from guided.automata.automaton import Automaton as Automaton
 from guided.calls.files import load_index as load_index
 from guided.calls.formats.format import Format as Format

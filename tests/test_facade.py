@@ -17,7 +17,7 @@ HOMES = guided._HOMES
 
 
 STUB = Path(guided.__file__).with_name("__init__.pyi")
-MODULES = {"events"}
+MODULES = {"events", "testing"}
 
 
 def names_of_the_stub() -> dict[str, str]:
@@ -64,6 +64,7 @@ PUBLIC_MODULES = {
     "guided.integrations.serving",
     "guided.integrations.vllm",
     "guided.resources",
+    "guided.testing",
     "guided.vocabulary.segmentation",
 }
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

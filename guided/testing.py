@@ -1,0 +1,119 @@
+"""Models for tests of programs that use `guided`: they need no weights, and write what the test says."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from guided.errors import ModelError
+from guided.generate.messages import text_of
+from guided.generate.model import LanguageModel, Logits, Prompt, Session
+from guided.vocabulary.vocabulary import Vocabulary
+
+__all__ = ["ScriptedModel", "scripted"]
+
+_VOCABULARY = Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
+_END = 256
+# Far enough apart that sampling at temperature 1 follows the script, too.
+_WANTED, _INSTEAD = 60.0, 30.0
+
+
+class ScriptedModel(LanguageModel):
+    """A model that writes given texts, one token for each byte; made by `scripted`.
+
+    Attributes
+    ----------
+    prompts : list of str
+        The prompts that it has read, in order.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__(_VOCABULARY)
+        self._texts = {end: text.encode() for end, text in texts.items()}
+        self.prompts: list[str] = []
+
+    def encode(self, text: str) -> list[int]:
+        """Return the bytes of a text."""
+        return list(text.encode())
+
+    def prompt_tokens(self, prompt: Prompt, tools: object = None) -> list[int]:  # noqa: ARG002 - tools are not shown
+        """Return the bytes of a prompt; messages are written ``role: content``, one on a line."""
+        if isinstance(prompt, str):
+            return self.encode(prompt)
+        return self.encode("\n".join(f"{message['role']}: {text_of(message)}" for message in prompt))
+
+    def session(self) -> Session:
+        """Return a new, empty session."""
+        return _ScriptedSession(self)
+
+    def text_after(self, prompt: str) -> bytes:
+        """Return what the model writes after a prompt.
+
+        Raises
+        ------
+        ModelError
+            The script has no text for the prompt.
+        """
+        ends = [end for end in self._texts if prompt.endswith(end)]
+        if not ends:
+            raise ModelError(f"the script has no text after a prompt that ends in {prompt[-40:]!r}")
+        return self._texts[max(ends, key=len)]
+
+
+class _ScriptedSession(Session):
+    def __init__(self, model: ScriptedModel) -> None:
+        # Why this block: a prompt is read at once.
+        super().__init__(model.vocabulary.size, block=2**31)
+        self._model = model
+        self._n_prompt, self._text = 0, b""
+
+    def start(self, tokens: Sequence[int]) -> Logits:
+        prompt = bytes(tokens).decode(errors="replace")
+        self._model.prompts.append(prompt)
+        self._begin(tokens)
+        return super().start(tokens)
+
+    def _begin(self, prompt: Sequence[int]) -> None:
+        self._n_prompt, self._text = len(prompt), self._model.text_after(bytes(prompt).decode(errors="replace"))
+
+    def _forward(self, tokens: Sequence[int]) -> Logits:
+        if not self._n_prompt:
+            # A copy of a row, which reads a prompt that another one has read.
+            whole = bytes(tokens)
+            read = [prompt.encode() for prompt in self._model.prompts]
+            self._begin(max((prompt for prompt in read if whole.startswith(prompt)), key=len))
+        written = bytes([*self._tokens, *tokens][self._n_prompt :])
+        logits = np.zeros(self._size, np.float32)
+        logits[_END] = _INSTEAD
+        if self._text.startswith(written) and written != self._text:
+            logits[self._text[len(written)]] = _WANTED
+        else:
+            logits[_END] = _WANTED
+        return logits
+
+    def _truncate(self, n_kept: int) -> None:
+        """Do nothing: there is no cache besides the tokens."""
+
+
+def scripted(texts: str | Mapping[str, str]) -> ScriptedModel:
+    """Return a model that writes a text after each prompt, as far as the constraint allows it.
+
+    Parameters
+    ----------
+    texts : str or mapping of str to str
+        The text after every prompt; or the text after prompts that end in a key, of which the longest decides. Results that tools insert
+        are part of the text. Where the constraint or the budget does not allow the next character, the model departs from the text, and
+        ends as soon as it may.
+
+    Raises
+    ------
+    ModelError
+        When generating: no key is the end of the prompt.
+
+    Examples
+    --------
+    >>> import guided
+    >>> model = guided.testing.scripted({"Oslo?": '{"city": "Oslo"}', "": "{}"})
+    >>> guided.json(model, dict[str, str])("Where is Oslo?").value
+    {'city': 'Oslo'}
+    """
+    return ScriptedModel({"": texts} if isinstance(texts, str) else texts)

@@ -1,0 +1,53 @@
+"""`guided.testing`: models that write what a test says."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import guided
+
+
+@given(st.text(max_size=20), st.text(max_size=20), st.sampled_from([0.0, 1.0]))
+def test_the_text_is_written_after_every_prompt(prompt: str, text: str, temperature: float) -> None:
+    model = guided.testing.scripted(text)
+    prompt = prompt + "?"
+    result = guided.generator(model, None)(prompt, temperature=temperature, seed=1)
+    assert result.text == text
+    assert model.prompts == [prompt]
+    assert [result.text for _, result in guided.generator(model, None).map([prompt] * 3, ordered=True)] == [text] * 3
+
+
+def test_the_longest_end_of_the_prompt_decides() -> None:
+    generate = guided.generator(guided.testing.scripted({"?": "a", "Who?": "b", "!": ""}), None)
+    assert [generate(prompt).text for prompt in ("What?", "Who?", "Oh!")] == ["a", "b", ""]
+    with pytest.raises(guided.ModelError, match=r"no text after a prompt that ends in 'x'"):
+        generate("x")
+
+
+def test_results_of_tools_are_part_of_the_text() -> None:
+    def add(x: int, y: int) -> int:
+        """Add."""
+        return x + y
+
+    model = guided.testing.scripted("I add. <T>add(x=1, y=2) = 3\nThat is all.")
+    result = guided.tools(model, [add], format="tooldec")("Add!")
+    assert result.text == "I add. <T>add(x=1, y=2) = 3\nThat is all."
+    assert result.calls[0].result == 3
+
+
+def test_where_the_constraint_departs_the_text_ends_soon() -> None:
+    model = guided.testing.scripted("yes, but")
+    assert guided.choice(model, ["yes", "yes, and more of it", "no"])("?").text == "yes, and more of it"
+    assert guided.regex(model, "[a-z]+(, [a-z]*)?")("?").text == "yes, but"
+    assert guided.regex(model, "[a-z]+")("?").text == "yes"
+    result = guided.json(guided.testing.scripted('{"total": 18000}'), dict[str, int])("?", max_tokens=14)
+    assert result.steered is not None
+
+
+def test_messages_are_lines() -> None:
+    model = guided.testing.scripted("Hello")
+    messages: list[Any] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+    assert guided.generator(model, None)(messages).text == "Hello"
+    assert model.prompts == ["system: Be kind.\nuser: Hi"]
