@@ -11,6 +11,8 @@ import pytest
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
+from guided.errors import LimitError
+from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.test_pushdown_budget import SCHEMAS, reached
 from tests.index.test_pushdown_files import TOKENS
@@ -140,3 +142,28 @@ def walks_by_processes(method: str) -> dict[str, list[Any]]:
 def test_other_processes_find_the_same(method: str) -> None:
     for expected, *others in in_new_process(walks_by_processes, method).values():
         assert others == [expected] * 2
+
+
+def test_a_call_that_exceeds_its_steps_may_be_repeated() -> None:
+    """What it has computed is kept, so that it may end after some attempts, then with the masks of a call that has enough steps."""
+    names = [f"k{i}" for i in range(60)]
+    schema = {"dependentRequired": {name: [after] for name, after in zip(names, names[1:] + names[:1], strict=True)}}
+    text, refused = b'{"k0": 1, "k1": [], "k2": ""', 0
+    guides = [
+        compile_spec(JsonSchema({"type": "object", **schema}), TOKENS, Limits(call_steps=steps)).guide()
+        for steps in (20_000, 250_000)
+    ]
+    for at in range(len(text)):
+        found = []
+        for guide in guides:
+            while True:
+                try:
+                    found.append(guide.mask().tobytes())
+                    assert guide.advance_many(text[at : at + 1]) == 1
+                    break
+                except LimitError:
+                    assert len(guide) == at
+                    refused += 1
+                    assert refused < 500
+        assert found[-1] == found[0]
+    assert refused
