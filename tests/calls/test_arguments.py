@@ -17,11 +17,12 @@ from guided.calls.reads import ArgumentRead, Call
 from guided.calls.rendering import render_calls
 from guided.calls.spec import Tools
 from guided.engine.templates import Template
-from guided.errors import SchemaError, StateEvicted
+from guided.errors import LimitError, SchemaError, StateEvicted
 from guided.limits import Limits
 from tests.calls.languages import Language
 from tests.calls.test_notations import check_walk
 from tests.profiles import examples
+from tests.schema import official
 
 FORMATS = [name for name in format_names() if not format_named(name).is_json and name != "anthropic-legacy"]
 NAMES = ["a", "b", "c", "z", "zz"]
@@ -251,3 +252,57 @@ def test_an_order_of_arguments_that_cannot_be_is_refused() -> None:
     order: Any = "some"
     with pytest.raises(ValueError, match="argument_order must be"):
         Tools([function], argument_order=order)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_values_of_different_types_may_have_the_same_strings(name: str) -> None:
+    kinds = {"a": ["string", "integer"], "b": ["string", "boolean"], "c": ["string"], "d": ["string", "integer"]}
+    spec = tools({"properties": {label: {"type": kind} for label, kind in kinds.items()}, "minProperties": 1}, name)
+    for arguments in ({"a": 1, "b": True, "c": "1", "d": 2}, {"a": "x", "b": "1", "c": "true", "d": "y"}):
+        (call,) = parse_text(written(arguments, spec), spec)
+        assert isinstance(call, Call)
+        assert call.arguments == arguments
+
+
+@pytest.mark.parametrize("name", ["qwen-coder", "pythonic", "gemma"])
+def test_hundreds_of_arguments_beside_undeclared_ones(name: str) -> None:
+    labels = [f"argument_{i}" for i in range(400)]
+    spec = tools({"properties": {label: {"type": "integer"} for label in labels}, "minProperties": 2}, name)
+    language = Language(spec)
+    for arguments in ({labels[0]: 1, labels[399]: 2}, {labels[7]: 1, "argument_400": None}):
+        assert language.accepts(written(arguments, spec).encode())
+    with pytest.raises(SchemaError):
+        written({labels[0]: 1}, spec)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["qwen-coder", "deepseek-v3.2", "pythonic", "gemma"])
+def test_real_schemas_describe_all_arguments(name: str) -> None:
+    """Arguments are those of JSON; only names and strings that look otherwise may keep one from being written."""
+    folder = official.data_folder("maskbench-dev")
+    if folder is None:
+        pytest.skip(official.MISSING)
+    n_read = 0
+    for path in sorted(folder.glob("*.json"))[::20]:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        schema = {key: value for key, value in document["schema"].items() if key not in ("$id", "id")}
+        try:
+            in_json, spec = (tools(schema, form) for form in ("json", name))
+        except (SchemaError, LimitError):
+            continue
+        plain, language = Language(in_json), Language(spec)
+        is_whole = spec.argument_lists["f"].whole is not None
+        for arguments in (test["data"] for test in document.get("tests", ()) if isinstance(test["data"], dict)):
+            is_allowed = plain.accepts(json.dumps({"name": "f", "arguments": arguments}).encode())
+            try:
+                text = written(arguments, spec)
+            except SchemaError:
+                continue
+            if is_whole or is_allowed:
+                assert language.accepts(text.encode()) == is_allowed
+            if is_allowed:
+                (call,) = parse_text(text, spec)
+                assert isinstance(call, Call)
+                assert call.arguments == arguments
+                n_read += 1
+    assert n_read > 20

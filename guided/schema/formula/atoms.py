@@ -71,7 +71,7 @@ TYPES = ("null", "true", "false", "number", "string", "array", "object")
 LARGEST_INDENT = 16
 
 # Names of members where they have no quotes, as atoms of strings, and the character after a name there.
-NAMES: tuple[tuple[Any, ...], ...] = (("without", (*map(chr, range(0x21)), *':,{}[]"<>', "\x7f")), ("length", 1, -1))
+NAMES: tuple[tuple[Any, ...], ...] = (("without", (*map(chr, range(0x21)), *':,{}[]"<>\\', "\x7f")), ("length", 1, -1))
 AFTER_NAME = ":"
 
 _PRETTY = re.compile(r"pretty\((0|[1-9][0-9]{0,8})\)")

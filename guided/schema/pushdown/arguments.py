@@ -216,7 +216,7 @@ class ArgumentFrames:
             kind = "json"
         else:
             control = starts.beginning_of_text(query, has_texts=kind != "json")
-            if control in self.values:
+            if self.values.get(control, (query, kind)) != (query, kind):
                 # Other values have the same texts.
                 control = starts.copy_of(control, query)
         self.values[control] = query, kind

@@ -107,17 +107,7 @@ def _made(
     numbers: Sequence[int] = range(len(names))
     if SURROGATE.search("".join(names)):
         numbers = [i for i in numbers if not SURROGATE.search(names[i])]
-    if not numbers:
-        return KeyLeaf(start, tuple(vectors))
-    kept = [names[i] for i in numbers]
-    laid = overlay(start, kept, SPELLINGS[options.escapes], limits)
-    under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
-    laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
-    vectors += map(KeyLabel, numbers, under)
-    if not patterns and has_one_body(kept, options.escapes):
-        return KeyLeaf(_numbered(laid), tuple(vectors))
-    arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
-    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=not patterns)), tuple(vectors))
+    return _overlaid(start, vectors, names, numbers, options.escapes, limits, is_minimal=not patterns)
 
 
 def unquoted(
@@ -129,17 +119,41 @@ def unquoted(
     options: JsonOptions,
     limits: Limits,
 ) -> KeyLeaf:
-    """Build the automaton of keys without quotes that satisfy the formula ``written``; the character ``end`` follows them."""
-    declared = [formulas.atom(("strings", (name,))) for name in names]
-    base = string_automaton(formulas, (written, *declared, *patterns), options, limits, Notation("", end))
-    found, numbers = base.automaton, {_PLAIN: 0}
-    labels = np.zeros(found.n_states, np.int32)
-    for label in np.unique(found.labels[found.accepting]).tolist():
-        bits = base.bits(label)
-        name = next((i for i in range(len(names)) if bits >> i & 1), OTHER)
-        number = numbers.setdefault(KeyLabel(name, bits >> len(names)), len(numbers))
-        labels[found.accepting & (found.labels == label)] = number
-    return KeyLeaf(Automaton.from_canonical(found.table, found.classes, found.accepting, labels), tuple(numbers))
+    """Build the automaton of keys without quotes that satisfy the formula ``written``; the character ``end`` follows them.
+
+    None of them contains a character that JSON escapes.
+    """
+    base = string_automaton(formulas, (written, *patterns), options, limits, Notation("", end))
+    start, vectors = _relabelled(base)
+    numbers = [i for i, name in enumerate(names) if not SURROGATE.search(name) and start.accepts(name)]
+    return _overlaid(start, vectors, names, numbers, "canonical", limits, is_minimal=not patterns)
+
+
+def _overlaid(
+    start: Automaton,
+    vectors: list[KeyLabel],
+    names: Sequence[str],
+    numbers: Sequence[int],
+    escapes: str,
+    limits: Limits,
+    *,
+    is_minimal: bool,
+) -> KeyLeaf:
+    """Overlay the names with these numbers on the automaton of other keys, whose labels have these meanings.
+
+    ``is_minimal``: the automaton is minimal without the labels, and so is the result.
+    """
+    if not numbers:
+        return KeyLeaf(start, tuple(vectors))
+    kept = [names[i] for i in numbers]
+    laid = overlay(start, kept, SPELLINGS[escapes], limits)
+    under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
+    laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
+    vectors = [*vectors, *map(KeyLabel, numbers, under)]
+    if is_minimal and has_one_body(kept, escapes):
+        return KeyLeaf(_numbered(laid), tuple(vectors))
+    arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
+    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=is_minimal)), tuple(vectors))
 
 
 def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
