@@ -1,54 +1,32 @@
-"""Python signatures by patterns and by schemas: ``python -m benchmarks.annotations [--tools N] [--vocabulary V] [--types]``
+"""Python functions and definitions in JSON: ``python -m benchmarks.annotations [--tools N] [--vocabulary V]``
 
-The same tools twice: as functions, whose annotations are lowered to patterns, and as definitions of their schemas. For each: to make the
-spec and compile it, then the same random calls token by token. A step is a mask and an advance; the first pass meets places that no text
-has met, the second none. Milliseconds of CPU, microseconds of wall time.
-
-``--types``: single annotations instead, as finite automata: of their pattern, and of all configurations of their schema (`JsonSchema` with
-``eager=True``). States, and the least CPU milliseconds of five builds.
+The same tools as functions and as definitions of their schemas. For each: to make the spec and compile it, then the same random calls token
+by token, one of each tool. A step is a mask and an advance; the first pass meets places that no text has met, the second none.
+Milliseconds of CPU, microseconds of wall time.
 """
 
 import argparse
-import datetime
 import inspect
 import random
 import time
-import uuid
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from annotated_types import Ge, Le, MaxLen, MultipleOf
+from annotated_types import Ge, Le, MaxLen
 
 import guided
 from benchmarks.clock import no_collection, percentiles, settle
 from benchmarks.vocabularies import MAIN, NAMES, Cutter, vocabulary
-from guided.calls.constraints import Caps
-from guided.calls.types import AnnotationContext, type_of
-from guided.calls.values import automaton_of
 
 Int64Array: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-__all__ = ["functions", "run", "types"]
+__all__ = ["functions", "run"]
 
 KINDS: tuple[Any, ...] = (
     int, float, bool, str, Annotated[int, Ge(1), Le(500)], Annotated[str, MaxLen(80)], Literal["celsius", "fahrenheit", "kelvin"],
     list[str], int | None, list[Annotated[int, Ge(0), Le(9)]],
 )  # fmt: skip
-
-
-class Point(NamedTuple):
-    """A record."""
-
-    x: int
-    y: float = 0.0
-
-
-TYPES: tuple[Any, ...] = (
-    *KINDS, Annotated[int, MultipleOf(7)], Annotated[float, Ge(0), Le(1)], datetime.date, datetime.datetime, uuid.UUID,
-    list[list[int]], Annotated[list[str], MaxLen(20)], set[int], tuple[int, str], dict[str, int], dict[str, Any], Any, Point, list[Point],
-)  # fmt: skip
-BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
 
 
 def functions(count: int) -> list[Callable[..., None]]:
@@ -109,48 +87,24 @@ def passed(index: guided.Index, calls: list[list[int]]) -> Int64Array:
     return np.array(found, np.int64)
 
 
-def run(count: int, name: str) -> list[tuple[str, float, dict[str, float], dict[str, float]]]:
-    """Of each way: CPU milliseconds of spec and compile, and what steps took in the first and in the second pass."""
+def run(count: int, name: str) -> list[tuple[str, float, float, dict[str, float], dict[str, float]]]:
+    """Of each way: CPU milliseconds of spec and compile and of all first calls, and what steps took in the first and in the second pass."""
     words = vocabulary(name)
     tools = functions(count)
     asked = definitions(tools)
     calls = texts(guided.compile(guided.Tools(tools, tool_choice="required"), words), tools, Cutter(words))
     found = []
-    for way, given in (("patterns", tools), ("schemas", asked)):
+    for way, given in (("functions", tools), ("definitions", asked)):
         settle()
         begin = time.process_time()
         index = guided.compile(guided.Tools(given, tool_choice="required"), words)
         spent = 1e3 * (time.process_time() - begin)
         with no_collection():
-            first, second = (percentiles(passed(index, calls)) for _ in range(2))
-        found.append((way, spent, first, second))
-    return found
-
-
-def types() -> list[tuple[str, str, str]]:
-    """Of each annotation: its name, and what its automaton takes by either way."""
-
-    def pattern(annotation: Any) -> int:
-        automaton_of.cache_clear()
-        return automaton_of(type_of(annotation, AnnotationContext("", Caps())).node).n_states
-
-    def schema(annotation: Any) -> int:
-        options: dict[str, Any] = {"whitespace": "[ ]?", "numbers": "dumps", "escapes": "dumps"}
-        return guided.compile(guided.JsonSchema(annotation, eager=True, **options), BYTES).n_states
-
-    def taken(way: Callable[[Any], int], annotation: Any) -> str:
-        least, states = float("inf"), 0
-        for _ in range(5):
             begin = time.process_time()
-            try:
-                states = way(annotation)
-            except guided.GuidedError as error:
-                return type(error).__name__
-            least = min(least, 1e3 * (time.process_time() - begin))
-        return f"{states:,} in {least:.1f} ms"
-
-    names = [one.__name__ if isinstance(one, type) else str(one) for one in TYPES]
-    return [(name, taken(pattern, one), taken(schema, one)) for name, one in zip(names, TYPES, strict=True)]
+            times = passed(index, calls)
+            walked = 1e3 * (time.process_time() - begin)
+            found.append((way, spent, walked, percentiles(times), percentiles(passed(index, calls))))
+    return found
 
 
 def main() -> None:
@@ -158,18 +112,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tools", type=int, default=100)
     parser.add_argument("--vocabulary", choices=NAMES, default=MAIN)
-    parser.add_argument("--types", action="store_true", help="single annotations as finite automata")
     options = parser.parse_args()
-    if options.types:
-        print("| annotation | pattern | schema |\n|---|---|---|")
-        for name, *ways in types():
-            print(f"| `{name.replace('|', chr(92) + '|')}` | {' | '.join(ways)} |")
-        return
     run(10, options.vocabulary)  # what the process makes once
-    print("| way | compile, ms | first pass: mean, p50, p99 us | second pass: mean, p50, p99 us |\n|---|---|---|---|")
-    for way, spent, *passes in run(options.tools, options.vocabulary):
+    print(
+        "| way | compile, first calls, ms | first pass: mean, p50, p99 us | second pass: mean, p50, p99 us |\n|---|---|---|---|"
+    )
+    for way, spent, walked, *passes in run(options.tools, options.vocabulary):
         shown = (f"{times['mean']:.1f}, {times['p50']:.1f}, {times['p99']:.1f}" for times in passes)
-        print(f"| {way} | {spent:.0f} | {' | '.join(shown)} |")
+        print(f"| {way} | {spent:.0f}, {walked:.0f} | {' | '.join(shown)} |")
 
 
 if __name__ == "__main__":

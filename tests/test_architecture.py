@@ -290,6 +290,8 @@ SINGLE_SUBCLASSES = {
     "Masks": "builds the masks of schemas; `NameMasks` adds what the names of an inventory need",
     "Concatenation": "what `+` makes; `StructuralTag` is one with a constructor of its own",
     "Result": "what all generators return",
+    "SchemaError": "raised itself; `Unsatisfiable` leaves optional parameters out",
+    "_Schemas": "writes the schemas of types that are enforced; `_Shown` those that models see",
     # Coroutines over one cursor, which cannot be another object's: the calls of a text are made of single calls.
     "CallScanner": "reads one call; `CallParser` reads texts with any number of them",
 }

@@ -177,7 +177,7 @@ class CallScanner(Scanner):
         if isinstance(slot.type, SchemaType):
             found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
             found = found.removesuffix(slot.type.closing)
-        elif after and slot.type.is_bare:
+        elif after:
             # Why in one scan: unquoted text ends only at the text after it.
             node = sequence(value_node(slot.type, form.has_plus), part(after))
             found = yield from self.scan(node, _ill_typed(slot), "argument")
@@ -200,7 +200,7 @@ class CallScanner(Scanner):
         return (byte in begins and byte not in b"tfn") or (byte == ord("+") and self._form.has_plus and has_digits)
 
     def _decoded(self, slot: Slot, spelling: str, begin: int) -> Any:
-        if self._form.has_plus and not slot.type.is_bare:
+        if self._form.has_plus and isinstance(slot.type, SchemaType):
             spelling = spelling.removeprefix("+")
         try:
             return slot.type.read(spelling)

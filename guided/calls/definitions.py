@@ -1,20 +1,22 @@
 """`arguments_schema`: the JSON Schema of a tool's arguments, as shown to models.
 
-A tool with a JSON definition keeps the definition's schema. The schema of a Python function is assembled from the types of its
-parameters, which also constrain calls, so models see the accepted values, with two exceptions: patterns use the syntax of Python's `re`,
-and dates and times appear as the names of their formats (calls also accept times without an offset).
+A tool with a JSON definition keeps the definition's schema. The schema of a Python function is assembled from those of its parameters,
+which also constrain calls, so models see the accepted values, with two exceptions: patterns use the syntax of Python's `re`, and dates and
+times appear as the names of their formats (calls also accept times without seconds or an offset).
 """
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from guided.calls.containers import with_description
 from guided.calls.parameters import Parameter
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType
+from guided.errors import SchemaError
 from guided.patterns.render import render
-from guided.patterns.tree import Alternate, Literal, Node
+from guided.schema.frontend.type_patterns import pattern_schema
+from guided.schema.frontend.typed import shown_schema
+from guided.schema.strings.ecma import ecma_tree
 
 __all__ = ["arguments_schema", "plain_json"]
 
@@ -44,8 +46,11 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
     properties = {}
     for parameter in parameters:
         kept = declared.get(parameter.label)
-        if kept is None or isinstance(parameter.type, ValueType):
-            kept = with_description(_schema_of(parameter, definitions), parameter.description)
+        is_given = isinstance(parameter.type, SchemaType) and parameter.type.reader is None
+        if kept is None or not is_given:
+            kept = dict(_schema_of(parameter, definitions))
+            if parameter.description:
+                kept["description"] = parameter.description
         properties[parameter.label] = kept
     found: dict[str, Any] = {"type": "object", **(given or {}), "properties": properties}
     if given is None:
@@ -58,13 +63,16 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
 
 def _schema_of(parameter: Parameter, definitions: dict[str, Any]) -> Mapping[str, Any]:
     """The schema of a parameter; its definitions move to `definitions`."""
-    if isinstance(parameter.type, ValueType):
-        schema = parameter.type.schema
+    kind = parameter.type
+    if isinstance(kind, ValueType):
+        schema: Any = _in_python(_schema_of_text(kind))
+    elif kind.reader is None:
+        schema = plain_json(kind.document)
     else:
-        schema = plain_json(parameter.type.document)
-        if not isinstance(schema, dict):
-            return {} if schema else {"not": {}}
-        schema = _hoisted(schema, parameter.label, definitions)
+        schema = _in_python(plain_json(shown_schema(kind.reader.adapter)))
+    if not isinstance(schema, dict):
+        return {} if schema else {"not": {}}
+    schema = _hoisted(schema, parameter.label, definitions)
     return {"type": "array", "items": schema} if parameter.kind == "variadic" else schema
 
 
@@ -94,25 +102,30 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
+def _schema_of_text(kind: ValueType) -> dict[str, Any]:
+    try:
+        return {"type": "string", **pattern_schema(kind.node)}
+    except SchemaError:  # its pattern cannot be written
+        return {"type": "string"}
+
+
+def _in_python(value: Any) -> Any:
+    """Copy a schema with whole patterns in Python's syntax."""
+    if isinstance(value, dict):
+        found = {name: _in_python(item) for name, item in value.items()}
+        pattern = found.get("pattern")
+        if isinstance(pattern, str) and pattern.startswith("^(?:") and pattern.endswith(")$"):
+            found["pattern"] = f"^(?:{render(ecma_tree(pattern))})$"
+        return found
+    return [_in_python(item) for item in value] if isinstance(value, list) else value
+
+
 def plain_json(value: Any) -> Any:
-    """Copy a schema to types that `json.dumps` writes: dicts, lists, int and float; pattern trees become text."""
+    """Copy a schema to types that `json.dumps` writes: dicts, lists, int and float."""
     if isinstance(value, Mapping):
-        found = {key: plain_json(item) for key, item in value.items() if not isinstance(item, Node)}
-        return found | _of_pattern(value["pattern"]) if isinstance(value.get("pattern"), Node) else found
+        return {key: plain_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain_json(item) for item in value]
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     return value
-
-
-def _of_pattern(node: Node) -> dict[str, Any]:
-    """Keywords of JSON Schema for strings that a pattern matches in full; none if the pattern cannot be written."""
-    options = node.items if isinstance(node, Alternate) else (node,)
-    texts = [item.text for item in options if isinstance(item, Literal)]
-    if len(texts) == len(options):
-        return {"enum": texts}
-    try:
-        return {"pattern": f"^(?:{render(node)})$"}
-    except ValueError:
-        return {}

@@ -17,7 +17,6 @@ from guided.automata.build import from_tree, one_budget
 from guided.automata.calls import CallAutomaton
 from guided.calls.argument_list import ArgumentList
 from guided.calls.call_states import CallStates, Parts
-from guided.calls.constraints import Caps
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import any_of
@@ -27,7 +26,7 @@ from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
 from guided.calls.parameters import Parameter
-from guided.calls.schema import SchemaType, type_of_schema
+from guided.calls.schema import Caps, SchemaType, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool

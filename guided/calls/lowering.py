@@ -7,26 +7,22 @@ after the name: ``(add|multiply)(...)``.
 
 import json
 import re
-import types
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
-from guided.calls.containers import array
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source
-from guided.calls.numbers import DIGIT
 from guided.calls.parameters import SEPARABLE, Parameter
-from guided.calls.pythonic import is_read_by_schema, pythonic
-from guided.calls.raw import is_better_by_schema, raw, raw_apart
-from guided.calls.scalars import string
-from guided.calls.schema import PYTHON, SchemaType, options_in, type_of_annotation
-from guided.calls.strings import any_text, spell_text
-from guided.calls.values import ValueType, automaton_of
+from guided.calls.pythonic import pythonic
+from guided.calls.raw import raw, raw_apart
+from guided.calls.schema import PYTHON, SchemaType, list_of, options_in, string_of
+from guided.calls.values import ValueType, any_text, automaton_of, spell_text
 from guided.errors import SchemaError, placed
-from guided.patterns.tree import Graph, Intersect, Literal, Node, alternate, concat
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 
 __all__ = [
@@ -52,6 +48,7 @@ _NOTHING = Literal("")
 # in a tag contains.
 _LABELS, _NO_NAME = r"^[A-Za-z_][\w.\-]*$", r'\x00-\x20\x7f=<>"\\'
 _QUOTED_NAMES = rf"^[^{_NO_NAME}':,{{}}\[\]]+$"
+_DIGIT = Chars(Charset.of([(48, 57)]))
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 
 
@@ -75,8 +72,11 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
         if parameter.kind == "whole":
             assert isinstance(parameter.type, SchemaType)
             return ArgumentList((), None, (), _whole(parameter.type, form, f"/{tool}"))
+        kind = parameter.type
+        if parameter.kind == "variadic" and not form.is_positional:
+            kind = list_of(string_of(kind) if isinstance(kind, ValueType) else kind)
         with placed(pointer):
-            kind, text = _written_types(_lowered(parameter, form), parameter.label, form, pointer)
+            kind, text = _written_types(kind, parameter.label, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
@@ -84,8 +84,6 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
         else:
             if not form.can_name(parameter.label):
                 raise SchemaError(f"format {form.name!r} cannot write this name: it needs quotes", pointer, "name")
-            if parameter.kind == "variadic":
-                kind, text = _listed(kind, pointer), None
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
     for slot in (*positional, *([variadic] if variadic else ())):
         _check_beside_keys(slot, keyed, form, f"/{tool}/{slot.label}")
@@ -178,25 +176,9 @@ def _inseparable(whole: SchemaType, form: Format, pointer: str) -> SchemaError:
     return SchemaError(f"{reason}: declare all, in properties, and no others", pointer, keyword)
 
 
-def _lowered(parameter: Parameter, form: Format) -> ValueType | SchemaType:
-    """The type of a parameter: by its schema if a pattern would be large, or could not be written."""
-    kind = parameter.type
-    if parameter.by_schema is None or form.values == "json" or not isinstance(kind, ValueType) or kind.is_bare:
-        return kind
-    needs_schema = is_better_by_schema(kind, form) if form.values == "raw" else is_read_by_schema(kind)
-    return parameter.by_schema() if needs_schema else kind
-
-
 def options_of(form: Format) -> JsonOptions:
     """The options of values by schema in a format."""
     return PYTHON if form.values == "python" else options_in(form.quotes)
-
-
-def _listed(kind: ValueType | SchemaType, pointer: str) -> ValueType | SchemaType:
-    if isinstance(kind, ValueType):
-        return array(kind, 0, None, list, f"list[{kind.name}]")
-    assert kind.reader is not None, "only Python's parameters are variadic"
-    return type_of_annotation(types.GenericAlias(list, (kind.reader.given,)), f"list[{kind.name}]", pointer)
 
 
 def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer: str) -> None:
@@ -361,7 +343,7 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
     automaton = automaton_of(kind.node)
     if not has_plus or all(automaton.run(digit) < 0 for digit in _DIGITS):
         return kind.node
-    unsigned = Intersect((kind.node, concat([DIGIT, any_text()])))
+    unsigned = Intersect((kind.node, concat([_DIGIT, any_text()])))
     return alternate([kind.node, concat([Literal("+"), unsigned])])
 
 
@@ -371,9 +353,7 @@ def _written_types(
     """The type as a format writes it, and the type of its strings if the format gives them a key of their own."""
     if not form.text_key:
         return _written(kind, label, form, pointer), None
-    if isinstance(kind, ValueType) and kind.is_bare:
-        kind = _as_string(kind)
-    others, text = raw_apart(kind, label, form, pointer)
+    others, text = raw_apart(string_of(kind) if isinstance(kind, ValueType) else kind, label, form, pointer)
     found = others if others is not None else text
     assert found is not None, "a type has values"
     return found, text
@@ -381,12 +361,12 @@ def _written_types(
 
 def _written(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
     """The type as a format writes it: a bare type becomes a string if the format has no bare text."""
-    if not isinstance(kind, ValueType) or not kind.is_bare:
+    if isinstance(kind, ValueType) and not form.has_bare:
+        kind = string_of(kind)
+    if isinstance(kind, SchemaType):
         if form.values == "python":
-            return pythonic(kind, form.name, pointer)
+            return pythonic(kind)
         return raw(kind, label, form, pointer) if form.values == "raw" else kind
-    if not form.has_bare:
-        return _written(_as_string(kind), label, form, pointer)
     automaton = automaton_of(kind.node)
     ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
     bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)
@@ -394,8 +374,3 @@ def _written(kind: ValueType | SchemaType, label: str, form: Format, pointer: st
         what = "may be empty" if bad is None else f"may hold {bad!r}"
         raise SchemaError(f"format {form.name!r} cannot tell where bare text ends that {what}", pointer, "types")
     return kind
-
-
-@lru_cache(maxsize=4096)
-def _as_string(kind: ValueType) -> ValueType:
-    return string(kind.node, kind.name, kind.decode)

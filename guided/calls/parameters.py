@@ -6,7 +6,9 @@ Python keyword loses the underscore (PEP 8's ``from_`` is ``from``), and pydanti
 
 import inspect
 import keyword
-from collections.abc import Callable, Mapping, Sequence
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
@@ -14,15 +16,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import docstring_parser
 
-from guided.calls.constraints import Caps, Irregular, Unsatisfiable
-from guided.calls.metadata import alias_of, collect, pattern_of
-from guided.calls.records import fields_of, hints_of, is_model
-from guided.calls.scalars import text
-from guided.calls.schema import SchemaType, known_type, type_of_annotation, type_of_schema
-from guided.calls.types import AnnotationContext, type_of
+from guided.calls.schema import Caps, SchemaType, Unsatisfiable, known_type, type_of_annotation, type_of_schema
 from guided.calls.values import ValueType
-from guided.errors import SchemaError, placed
+from guided.engine.specs import Choice, Regex
+from guided.errors import SchemaError, placed, without_addresses
+from guided.patterns.tree import Node
 from guided.schema.frontend.callables import parameters_of, unwrapped
+from guided.schema.frontend.reader import hint_of_field
 
 __all__ = [
     "SEPARABLE",
@@ -72,8 +72,6 @@ class Parameter:
         How Python takes it; "whole" stands for all arguments at once, by name.
     description : str
         Text for models and people; may be empty.
-    by_schema : callable or None
-        Makes the type of an annotation by its schema instead of a pattern.
     """
 
     name: str
@@ -82,7 +80,6 @@ class Parameter:
     required: bool
     kind: Kind
     description: str = ""
-    by_schema: Callable[[], SchemaType] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -94,8 +91,7 @@ class Lowered:
     parameters : list of Parameter
         Parameters that calls can have.
     never : list of str
-        JSON Pointers of optional parameters, ``/tool/parameter``, and of optional fields within them that no value satisfies, so that
-        no call has them.
+        JSON Pointers of optional parameters, ``/tool/parameter``, that no value satisfies, so that no call has them.
     """
 
     parameters: list[Parameter] = field(default_factory=list)
@@ -151,7 +147,7 @@ def of_signature(
     tool : str
         Name of the tool, for error places.
     overrides : Mapping
-        Parameter -> Regex, Choice, compiled pattern or tree (a string that it matches), `ValueType`, or annotation.
+        Parameter -> Regex, Choice, compiled pattern or tree (a string that it matches), `guided.calls.values.bare` text, or annotation.
     described : Mapping of str to str
         Descriptions by name.
 
@@ -162,7 +158,7 @@ def of_signature(
     PatternError
         A pattern is malformed.
     """
-    if is_model(function):
+    if _is_model(function):
         return _of_model(function, tool, overrides, described, caps)
     try:
         signature = {parameter.name: parameter for parameter in parameters_of(function, f"/{tool}")}
@@ -172,30 +168,23 @@ def of_signature(
     hints = _hints(function, tool)
     lowered = Lowered()
     for name, parameter in signature.items():
-        context = AnnotationContext(f"/{tool}/{name}", caps, never=lowered.never)
+        pointer = f"/{tool}/{name}"
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            raise SchemaError(
-                "**kwargs is not supported: every argument of a tool needs a name", context.pointer, f"**{name}"
-            )
+            raise SchemaError("**kwargs is not supported: every argument of a tool needs a name", pointer, f"**{name}")
         if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
-            raise SchemaError(
-                "put pydantic's Field into Annotated[...] and give the plain default", context.pointer, "Field"
-            )
+            raise SchemaError("put pydantic's Field into Annotated[...] and give the plain default", pointer, "Field")
         annotation = hints.get(name, parameter.annotation)
+        annotation = Any if annotation is inspect.Parameter.empty else annotation
         metadata = getattr(annotation, "__metadata__", ())
         is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
-        label = alias_of(metadata) or _without_underscore(name)
-        override = overrides.get(name)
-        lower = (
-            partial(_of_annotation, annotation, context) if override is None else partial(_override, override, context)
-        )
-        kind = _satisfiable(lower, not is_optional, context.pointer, lowered.never)
+        label = _alias_in(metadata) or _without_underscore(name)
+        lower = partial(_type_of, overrides.get(name, annotation), pointer, caps)
+        kind = _satisfiable(lower, not is_optional, pointer, lowered.never)
         if kind is None:
             lowered.skip()
         else:
-            description = described.get(name, "") or collect(metadata, context.pointer).description
-            by_schema = _by_schema(kind, annotation, (), context) if override is None else None
-            lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description, by_schema))
+            description = described.get(name, "") or _description_in(metadata)
+            lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
     labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
         if labels.count(label) > 1:
@@ -205,25 +194,22 @@ def of_signature(
 
 def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Mapping[str, str], caps: Caps) -> Lowered:
     """The fields of a pydantic model, whose signature lacks their constraints."""
-    shape = fields_of(model, f"/{tool}")
-    assert shape is not None
-    _known(overrides, {item.name: None for item in shape.fields}, tool)
+    aliases = {name: info.validation_alias or info.alias or name for name, info in model.model_fields.items()}
+    for name, alias in aliases.items():
+        if not isinstance(alias, str):
+            reason = "only aliases that are a single name are supported"
+            raise SchemaError(reason, f"/{tool}/{name}", "validation_alias")
+    _known(overrides, dict.fromkeys(aliases.values()), tool)
     lowered = Lowered()
-    for name, annotation, metadata, required in shape.fields:
-        context = AnnotationContext(f"/{tool}/{name}", caps, never=lowered.never)
-        override = overrides.get(name)
-        lower = (
-            partial(_of_annotation, annotation, context, metadata)
-            if override is None
-            else partial(_override, override, context)
-        )
-        kind = _satisfiable(lower, required, context.pointer, lowered.never)
+    for field_name, info in model.model_fields.items():
+        name, required = aliases[field_name], info.is_required()
+        lower = partial(_type_of, overrides.get(name, hint_of_field(info)), f"/{tool}/{name}", caps)
+        kind = _satisfiable(lower, required, f"/{tool}/{name}", lowered.never)
         if kind is None:
             lowered.skip()
         else:
-            description = collect(metadata, context.pointer).description or described.get(name, "")
-            by_schema = _by_schema(kind, annotation, metadata, context) if override is None else None
-            lowered.add(Parameter(name, name, kind, required, "keyword", description, by_schema))
+            description = info.description or _description_in(info.metadata) or described.get(name, "")
+            lowered.add(Parameter(name, name, kind, required, "keyword", description))
     return lowered
 
 
@@ -262,7 +248,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
             if override is None:
                 lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside, caps)
             else:
-                lower = partial(_override, override, AnnotationContext(inside, caps, never=lowered.never))
+                lower = partial(_type_of, override, inside, caps)
             kind = _satisfiable(lower, required, inside, lowered.never)
         description = inner.get("description", "") if isinstance(inner, Mapping) else ""
         description = description if isinstance(description, str) else ""
@@ -341,41 +327,52 @@ def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) ->
             raise SchemaError(f"unknown parameter {name!r}", f"/{tool}/{name}", "types")
 
 
-def _of_annotation(annotation: Any, context: AnnotationContext, metadata: Sequence[Any] = ()) -> ValueType | SchemaType:
-    """The type of an annotation: regular if possible, otherwise by its schema."""
-    try:
-        return type_of(annotation, context, metadata)
-    except Irregular as error:
-        try:
-            return type_of_annotation(_hint(annotation, metadata), error.keyword, context.pointer)
-        except Unsatisfiable:
-            raise
-        except SchemaError as other:
-            why = other.reason.partition(":")[0]
-            reason = f"{error.reason}; {why}. Tool(..., types={{name: annotation}}) gives another type"
-            raise SchemaError(reason, error.pointer, error.keyword) from None
-
-
-def _hint(annotation: Any, metadata: Sequence[Any]) -> Any:
-    return Annotated[(annotation, *metadata)] if metadata else annotation
-
-
-def _by_schema(
-    kind: ValueType | SchemaType, annotation: Any, metadata: Sequence[Any], context: AnnotationContext
-) -> Callable[[], SchemaType]:
-    return partial(type_of_annotation, _hint(annotation, metadata), kind.name, context.pointer, context.caps)
-
-
-def _override(item: Any, context: AnnotationContext) -> ValueType | SchemaType:
-    if isinstance(item, ValueType):
-        return item
-    pattern = pattern_of(item, context.pointer)
-    if pattern is not None:
-        return text(patterns=(pattern,))
+def _type_of(given: Any, place: str, caps: Caps) -> ValueType | SchemaType:
+    """The type of an annotation, or of what is given instead of one."""
+    if isinstance(given, ValueType):
+        return given
+    if isinstance(given, Regex | Choice | re.Pattern | Node):
+        given = Annotated[str, given]
     # Of the class: an Annotated alias passes look-ups on to its type, and str has a method of that name.
-    if hasattr(type(item), "lower"):
-        raise SchemaError("this type cannot be compiled to a pattern", context.pointer, type(item).__name__)
-    return _of_annotation(item, context)
+    elif hasattr(type(given), "lower") and not isinstance(given, str):
+        raise SchemaError("this type cannot be compiled to a pattern", place, type(given).__name__)
+    try:
+        return type_of_annotation(_without_alias(given), place, caps)
+    except Unsatisfiable:
+        raise
+    except SchemaError as error:
+        reason = f"{error.reason}. Tool(..., types={{name: annotation}}) gives another type"
+        raise SchemaError(reason, error.pointer, error.keyword) from error
+
+
+def _without_alias(annotation: Any) -> Any:
+    """The annotation with what pydantic's ``Field`` with an alias constrains: an alias belongs to a field."""
+    if typing.get_origin(annotation) is not Annotated or _alias_in(annotation.__metadata__) is None:
+        return annotation
+    metadata = [
+        part for item in annotation.__metadata__ for part in (item.metadata if hasattr(item, "is_required") else [item])
+    ]
+    return Annotated[(annotation.__origin__, *metadata)] if metadata else annotation.__origin__
+
+
+def _alias_in(metadata: Iterable[Any]) -> str | None:
+    """The name in pydantic's ``Field(alias=...)``."""
+    aliases = (getattr(item, "alias", None) for item in metadata if hasattr(item, "is_required"))
+    return next((alias for alias in aliases if isinstance(alias, str)), None)
+
+
+def _description_in(metadata: Iterable[Any]) -> str:
+    """The last text, `Doc` or pydantic's ``Field(description=...)``."""
+    texts = [
+        item if isinstance(item, str) else getattr(item, "documentation", None) or getattr(item, "description", None)
+        for item in metadata
+    ]
+    return next((text for text in reversed(texts) if text and isinstance(text, str)), "")
+
+
+def _is_model(kind: Any) -> bool:
+    """Whether it is a pydantic model class."""
+    return isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_validate")
 
 
 def _hints(function: Any, tool: str) -> dict[str, Any]:
@@ -390,7 +387,7 @@ def _hints(function: Any, tool: str) -> dict[str, Any]:
     if not isinstance(annotations, dict):
         return {}
     if inspect.isclass(function):
-        return hints_of(function, f"/{tool}")
+        return _resolved(function, f"/{tool}")
     # Why not the function itself: an unresolvable return annotation must not reject the tool.
     inner = inspect.unwrap(function)
     names = getattr(inner, "__annotations__", annotations)
@@ -400,7 +397,16 @@ def _hints(function: Any, tool: str) -> dict[str, Any]:
         __type_params__=getattr(inner, "__type_params__", ()),
         __name__=getattr(inner, "__name__", tool),
     )
-    return hints_of(kept, f"/{tool}")
+    return _resolved(kept, f"/{tool}")
+
+
+def _resolved(item: Any, pointer: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(item, include_extras=True)
+    except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
+        name = getattr(item, "__name__", type(item).__name__)
+        reason = without_addresses(str(error))
+        raise SchemaError(f"annotations cannot be resolved: {reason}", pointer, name) from error
 
 
 def _without_underscore(name: str) -> str:

@@ -1,14 +1,12 @@
-"""Splits a type into the values of its strings and the spellings of other values.
+"""Splits a schema into the values of its strings and the spellings of other values.
 
-Formats that write strings differently from JSON need both parts. A type from an annotation stores them (`ValueType.strings`); for a schema
-they are computed from its formulas over the atoms of strings and numbers.
+Formats that write strings differently from JSON need both parts, which are computed from formulas over the atoms of strings and numbers.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 from guided.calls.schema import VALUES, SchemaType
-from guided.calls.values import ValueType
 from guided.limits import Limits
 from guided.patterns.tree import Literal, Node, alternate
 from guided.schema.formula.formulas import Formulas
@@ -33,7 +31,7 @@ class Parts:
     strings : Node or None
         Values of its strings.
     others : Node or None
-        Spellings of values that are neither strings nor nested; for a `ValueType`, including nested ones.
+        Spellings of values that are neither strings nor nested.
     nests : bool
         Whether a value may be an array or an object.
     """
@@ -44,10 +42,8 @@ class Parts:
 
 
 @lru_cache(maxsize=4096)
-def parts_of(kind: ValueType | SchemaType) -> Parts:
+def parts_of(kind: SchemaType) -> Parts:
     """Split a type into its parts."""
-    if isinstance(kind, ValueType):
-        return Parts(kind.strings, kind.node if kind.strings is None else kind.others, kind.depth > 0)
     formulas = Formulas()
     lowering = Lowering(kind.document, VALUES, formulas, Limits(), pointer=kind.pointer)
     context = SchemaContext(formulas, lowering, VALUES, Limits(), structure_of(VALUES, _ALL).alphabet)

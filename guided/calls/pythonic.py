@@ -5,7 +5,7 @@ they are or with the escapes that JSON and Python share. A text is converted to 
 evaluated.
 
 Single values and arrays of them have a pattern. Other nested values, and long strings, are read by their schema
-(`SchemaType.is_python`), with double quotes. So are nested annotations.
+(`SchemaType.is_python`), with double quotes.
 """
 
 import re
@@ -19,24 +19,20 @@ from guided.automata.nfa import Operand
 from guided.calls.parts import parts_of
 from guided.calls.schema import SchemaType
 from guided.calls.values import COMMA, ValueType, automaton_of
-from guided.errors import LimitError, SchemaError
+from guided.errors import LimitError
 from guided.patterns.charset import Charset
 from guided.patterns.fold import fold, rebuilt
 from guided.patterns.fold import parts_of as parts_below
-from guided.patterns.parse import parse
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Look, Node, alternate, concat, optional, repeat
 from guided.patterns.width import max_width
 from guided.schema.strings.spelling import CANONICAL, lifted
 
-__all__ = ["as_json", "as_python", "is_read_by_schema", "pythonic"]
+__all__ = ["as_json", "as_python", "pythonic"]
 
 _WORDS = {"true": "True", "false": "False", "null": "None"}
 # Why the closing quotes are optional: otherwise each unmatched quote would scan the rest of a malformed text.
 _TOKENS = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|('(?:[^'\\]|\\.)*+'?)|(True|False|None)""", re.DOTALL)
 _JSON = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|(true|false|null)""", re.DOTALL)
-# Escapes of surrogate pairs: one character in JSON, two in Python.
-_WITH_SURROGATES = parse(r"(?:[^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7])*\\u[dD][89a-fA-F][\s\S]*")
-_WITH_WORDS = parse(r"""(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*(?:true|false|null)(?:[^"]|"(?:[^"\\]|\\[\s\S])*")*""")
 _EXCHANGE = {ord("'"): ord('"'), ord('"'): ord("'")}
 _QUOTES = Charset.of([(quote, quote) for quote in _EXCHANGE])
 # Longest strings that have a pattern.
@@ -44,46 +40,12 @@ _LONG = 256
 _PLAIN = frozenset({"type", "items", "minItems", "maxItems"})
 
 
-def pythonic(kind: ValueType | SchemaType, name: str, pointer: str) -> ValueType | SchemaType:
+@lru_cache(maxsize=4096)
+def pythonic(kind: SchemaType) -> ValueType | SchemaType:
     """Return a type as a format with Python literals writes it.
 
-    Parameters
-    ----------
-    kind : ValueType or SchemaType
-        Not a bare type.
-    name : str
-        Name of the format, for errors.
-    pointer : str
-        Place of the type, for errors.
-
-    Raises
-    ------
-    SchemaError
-        An annotation nests in a way that the format cannot write.
+    A pattern for single values and arrays of them, in which strings have either quotes; otherwise a schema.
     """
-    if isinstance(kind, SchemaType):
-        return _of_schema(kind)
-    try:
-        return _pythonic(kind)
-    except SchemaError as error:
-        raise SchemaError(f"format {name!r} {error.reason}", pointer, error.keyword) from error
-
-
-@lru_cache(maxsize=4096)
-def is_read_by_schema(kind: ValueType) -> bool:
-    """Return whether the pattern of an annotation would be large, or does not exist."""
-    if _is_costly(kind.strings):
-        return True
-    try:
-        _pythonic(kind)
-    except (SchemaError, LimitError):
-        return True
-    return False
-
-
-@lru_cache(maxsize=4096)
-def _of_schema(kind: SchemaType) -> ValueType | SchemaType:
-    """A pattern for single values and arrays of them, in which strings have either quotes; otherwise a schema."""
     by_schema = replace(kind, plain=kind, is_python=True)
     inner = kind
     if parts_of(kind).nests:
@@ -141,25 +103,22 @@ def as_python(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _pythonic(kind: ValueType | SchemaType) -> ValueType:
+def _pythonic(kind: SchemaType) -> ValueType:
     node = _node(kind)
 
     def decode(found: str) -> Any:
         return kind.read(as_json(found))
 
-    return ValueType(kind.name, as_operand(node), decode, is_bare=True)
+    return ValueType(kind.name, as_operand(node), decode)
 
 
-def _node(kind: ValueType | SchemaType) -> Node:
+def _node(kind: SchemaType) -> Node:
     parts = parts_of(kind)
-    if parts.nests and isinstance(kind, SchemaType):
+    if parts.nests:
         return _listed(kind)
     found: list[Node] = []
     others = parts.others
-    if parts.nests:
-        assert isinstance(kind, ValueType)
-        others = Intersect((kind.node, Complement(_WITH_SURROGATES)))
-    elif parts.strings is not None:
+    if parts.strings is not None:
         found.append(concat([Literal('"'), lifted(parts.strings, CANONICAL), Literal('"')]))
         # Why twice: the escapes between single quotes are those between double quotes with both quotes exchanged.
         single = _exchanged(lifted(_exchanged(parts.strings), CANONICAL))
@@ -168,8 +127,6 @@ def _node(kind: ValueType | SchemaType) -> Node:
         automaton = automaton_of(others)
         found += [Literal(_WORDS[word]) for word in _WORDS if automaton.accepts(word.encode())]
         others = Intersect((others, Complement(alternate(map(Literal, _WORDS)))))
-        if parts.nests and not automaton_of(Intersect((others, _WITH_WORDS))).is_empty():
-            raise SchemaError("cannot write booleans or null inside arrays", "", "types")
         found.append(others)
     return alternate(found)
 

@@ -336,10 +336,10 @@ def _kind(slot: Slot, value: Any) -> Slot:
 
 
 def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
-    if form.values == "json" and slot.type.is_bare:
+    if form.values == "json" and isinstance(slot.type, ValueType):
         return str(value)
     try:
-        found = json_value(value)
+        found = json_value(value) if isinstance(slot.type, ValueType) else _json_of(slot.type, value)
         if isinstance(slot.type, SchemaType) and slot.type.notation is not None and slot.type.notation.opening:
             return _checked(in_notation(found, slot.type.notation), slot, found)
         is_raw = isinstance(slot.type, ValueType) or bool(slot.type.closing)
@@ -351,6 +351,19 @@ def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
         raise SchemaError(
             f"{shown(value)} is not a value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
         ) from error
+
+
+def _json_of(kind: SchemaType, value: Any) -> Any:
+    """The JSON of a value: as the type writes it, unless the usual JSON is a value of the type."""
+    try:
+        found = json_value(value)
+        written = json.dumps(found, allow_nan=False).encode()
+        if kind.reader is None or (kind.plain or kind).scanner().accepts(written):
+            return found
+    except TypeError:
+        if kind.reader is None:
+            raise
+    return kind.reader.adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
 
 
 def _checked(spelled: str, slot: Slot, value: Any) -> str:

@@ -7,17 +7,20 @@ Schemas that differ only in annotations such as descriptions are one type, so th
 """
 
 import re
-from collections.abc import Hashable, Mapping
+import types
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from marshal import dumps
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
 
 from guided.automata.pushdown import GUARD, KEPT
 from guided.automata.stacks import Configuration, Stacks
-from guided.calls.constraints import Caps, Unsatisfiable
 from guided.calls.schema_names import name_of
+from guided.calls.values import ValueType
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
@@ -30,6 +33,7 @@ from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.reader import TypeReader
+from guided.schema.frontend.type_patterns import TextPattern
 from guided.schema.frontend.typed import schema_of
 from guided.schema.pushdown.arguments import begins_arguments
 from guided.schema.pushdown.embedding import value_machine
@@ -41,13 +45,18 @@ from guided.schema.strings.notation import in_json, operand_of
 from guided.schema.values.context import SchemaContext
 
 __all__ = [
+    "LONGEST_NUMBER",
     "PYTHON",
     "VALUES",
+    "Caps",
     "SchemaType",
+    "Unsatisfiable",
     "ValueScanner",
     "known_type",
+    "list_of",
     "members",
     "options_in",
+    "string_of",
     "type_of_annotation",
     "type_of_schema",
 ]
@@ -75,6 +84,28 @@ _PLAIN_FORMAT = 2
 _JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{},:"]+', re.DOTALL)
 _DOLLAR = re.compile(rb"u...\0\$", re.DOTALL)
 _types: Memo["SchemaType"] = Memo(1 << 16)
+# Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.
+LONGEST_NUMBER = 4_000
+
+
+class Unsatisfiable(SchemaError):
+    """No value satisfies a type. Optional parameters of such a type are left out; elsewhere this error is raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Default bounds for unbounded values; None means no bound.
+
+    Attributes
+    ----------
+    max_length : int or None
+        Characters of a string.
+    max_digits : int or None
+        Digits of an integer, and of a float before and after its point.
+    """
+
+    max_length: int | None = None
+    max_digits: int | None = None
 
 
 @lru_cache(maxsize=64)
@@ -142,11 +173,6 @@ class SchemaType:
         if self.notation is None or not self.notation.opening:
             return Value(self.document, self.pointer, b"", self.notation, any_order=self.any_order)
         return Value(self.document, self.pointer, _UNQUOTED + self.notation.opening.encode()[:1])
-
-    @property
-    def is_bare(self) -> bool:
-        """Return whether the spelling is plain text instead of JSON."""
-        return False
 
     def read(self, spelling: str) -> Any:
         """Decode a spelling to a Python value.
@@ -310,7 +336,7 @@ def known_type(schema: Any, document: Any, caps: Caps) -> SchemaType | None:
     return None if key is None else _types.get(key)
 
 
-def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps()) -> SchemaType:  # noqa: B008 - frozen
+def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps()) -> SchemaType:
     """Return the type of a schema in a document.
 
     Parameters
@@ -378,7 +404,7 @@ def _key_of(schema: Any, document: Any, caps: Caps) -> Hashable:
     return None if len(data) > _LONGEST_KEY or _DOLLAR.search(data) else (data, caps)
 
 
-def type_of_annotation(annotation: Any, name: str, place: str, caps: Caps = Caps()) -> SchemaType:  # noqa: B008 - frozen
+def type_of_annotation(annotation: Any, place: str, caps: Caps = Caps()) -> SchemaType:
     """Return the type of an annotation that pydantic supports.
 
     ``caps``: bounds for strings and numbers that have none of their own.
@@ -387,21 +413,55 @@ def type_of_annotation(annotation: Any, name: str, place: str, caps: Caps = Caps
     ------
     SchemaError
         There is no schema for it, or the schema cannot be enforced.
+    PatternError
+        A pattern in it is malformed.
     """
     try:
-        reader = TypeReader(annotation)
-        schema, unenforced = schema_of(reader.adapter, annotation)
+        # Why the text: unions with another order of members are equal.
+        text = repr(annotation)
+        hash(annotation)
+    except Exception:  # Why: classes of metadata may have any __hash__ and __repr__
+        make: Callable[..., SchemaType] = _of_annotation.__wrapped__
+        text = ""
+    else:
+        make = _of_annotation
+    try:
+        return make(annotation, text, caps)
     except SchemaError as error:
-        raise SchemaError(error.reason, f"{place}{error.pointer}", error.keyword) from error
+        raise type(error)(error.reason, f"{place}{error.pointer}", error.keyword) from error
+
+
+@lru_cache(maxsize=4096)
+def _of_annotation(annotation: Any, _text: str, caps: Caps) -> SchemaType:
+    reader = TypeReader(annotation)
+    schema, unenforced = schema_of(reader.adapter, annotation)
     if unenforced:
-        pointer, keyword = unenforced[0]
-        raise SchemaError(
-            "JSON Schema has no keyword for this constraint, so it cannot be enforced", f"{place}{pointer}", keyword
-        )
+        reason = "JSON Schema has no keyword for this constraint, so it cannot be enforced"
+        raise SchemaError(reason, *unenforced[0])
     document = value_of(text_of(schema))
     document = document if caps == Caps() else _capped(document, caps)
-    _check(document, "", place, "")
-    return SchemaType(name, document, "", reader)
+    _check(document, "", "", "")
+    name = name_of(document)
+    # Dates and others are strings with a pattern.
+    is_class = name == "str" and isinstance(annotation, type)
+    return SchemaType(annotation.__name__ if is_class else name, document, "", reader)
+
+
+@lru_cache(maxsize=4096)
+def string_of(kind: ValueType) -> SchemaType:
+    """Return the type of JSON strings whose values are the texts of a pattern."""
+    found = type_of_annotation(Annotated[str, TextPattern(kind.node), AfterValidator(kind.read)], "")
+    return replace(found, name=kind.name)
+
+
+@lru_cache(maxsize=4096)
+def list_of(kind: SchemaType) -> SchemaType:
+    """Return the type of the lists of an annotation's values."""
+    assert kind.reader is not None, "only Python's parameters are variadic"
+    items = dict(kind.document) if isinstance(kind.document, Mapping) else kind.document
+    definitions = {"$defs": items.pop("$defs")} if isinstance(items, dict) and "$defs" in items else {}
+    document = {"type": "array", "items": items, **definitions}
+    return SchemaType(f"list[{kind.name}]", document, "", TypeReader(types.GenericAlias(list, (kind.reader.given,))))
 
 
 def members(spelling: str) -> list[tuple[str, int, int]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import one_budget
-from guided.calls.constraints import LONGEST_NUMBER, Caps
 from guided.calls.digest import digest
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.detection import format_of
@@ -21,6 +20,7 @@ from guided.calls.lowering import call_tree, options_of
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import LeftOut, inventory
 from guided.calls.options import choice_of, chosen_tools, positive, reasoning_texts
+from guided.calls.schema import LONGEST_NUMBER, Caps
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable

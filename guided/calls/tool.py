@@ -13,7 +13,6 @@ from types import CodeType
 from typing import Any, Protocol, TypeAlias, cast
 
 from guided.automata.build import one_budget
-from guided.calls.constraints import Caps
 from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import (
     Lowered,
@@ -24,6 +23,7 @@ from guided.calls.parameters import (
     of_signature,
     whole_of,
 )
+from guided.calls.schema import Caps
 from guided.errors import LimitError, SchemaError, brief, placed, shown
 from guided.keywords import suggest_keywords
 from guided.schema.frontend.callables import unwrapped
@@ -153,7 +153,7 @@ class Tool:
         Name in calls; by default that of the callable or definition.
     types : Mapping, optional
         Parameter -> type of its values, which overrides the annotation: a `Regex`, a `Choice`, a compiled pattern or a pattern tree (a
-        string that it matches in full), a `ValueType`, or any annotation.
+        string that it matches in full), unquoted text (`guided.calls.values.bare`), or any annotation.
     examples : iterable of Example, optional
         Few-shot examples, each a question that this tool answers; a dict with the fields of `Example` is accepted.
     description : str, optional
@@ -266,9 +266,9 @@ class Tool:
         return (whole_of(_schema_of(self), self.name, strict, caps),)
 
     def never_written(self, caps: Caps = Caps(), strict: bool = True) -> tuple[str, ...]:  # noqa: B008 - frozen
-        """Optional parameters, and optional fields within parameters, that no value satisfies, so that no call has them.
+        """Optional parameters that no value satisfies, so that no call has them. Fields within arguments are not listed.
 
-        The arguments are those of `parameters`. Fields within arguments that a JSON Schema describes are not listed.
+        The arguments are those of `parameters`.
 
         Returns
         -------

@@ -1,83 +1,42 @@
-"""`ValueType`: the type of one argument, as the pattern of its JSON spelling and a decoder to Python values.
+"""`ValueType`: the type of an argument as a pattern of texts and a decoder; and the automata of patterns.
 
-Invariants:
-
-- ``node`` matches compact JSON with at most one space after each ``,`` and ``:`` (bare types: any text);
-- ``decode`` takes the result of `parse_json` for a spelling that ``node`` matches, and raises `ValueError` for values of other
-  types, so that a union finds the matching member;
-- text is parsed by `parse_json` only; nothing is evaluated.
-
-Types are built by `guided.calls.scalars` and `guided.calls.containers`.
+Other types are given by a schema (`guided.calls.schema.SchemaType`). Nothing is evaluated.
 """
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.calls.strings import spell_text
 from guided.limits import Limits
-from guided.patterns.tree import Literal, Node, concat, optional
-from guided.schema.frontend.json_values import parse_json
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Intersect, Literal, Node, concat, optional, repeat
+from guided.schema.strings import spelling
 
-__all__ = ["COLON", "COMMA", "Decode", "ValueType", "automaton_of", "constant", "joined", "nesting"]
+__all__ = ["COMMA", "ValueType", "any_text", "automaton_of", "bare", "spell_text"]
 
-Decode: TypeAlias = Callable[[Any], Any]
 COMMA = concat([Literal(","), optional(Literal(" "))])
-COLON = concat([Literal(":"), optional(Literal(" "))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueType:
-    """The lowered type of an argument.
+    """A type whose texts match a pattern.
 
     Attributes
     ----------
     name : str
-        For display: ``int``, ``list[str]``, ``"a" | "b"``.
+        For display.
     node : Node
-        Pattern of its spellings.
-    decode : callable
-        JSON value -> Python value; `ValueError` for a JSON value of another type.
-    depth : int
-        Nesting depth of arrays and objects; 0 for scalars.
-    is_string : bool
-        Whether all spellings are JSON strings. Then the type may be the key of an object.
-    is_bare : bool
-        Whether the spelling is plain text instead of JSON, and decoded as such.
-    strings : Node or None
-        Values of its strings, if it has any.
-    others : Node or None
-        Spellings of its other values, if it has strings and other values.
-    schema : Mapping
-        JSON Schema of the values, for models and people; empty if unknown. A ``pattern`` may be a tree, which
-        `guided.calls.definitions.plain_json` converts.
+        Pattern of its texts.
+    read : callable
+        Text -> Python value.
     """
 
     name: str
     node: Node
-    decode: Decode
-    depth: int = 0
-    is_string: bool = False
-    is_bare: bool = False
-    strings: Node | None = None
-    others: Node | None = None
-    schema: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    def read(self, spelling: str) -> Any:
-        """Decode a spelling to a Python value.
-
-        Raises
-        ------
-        ValueError
-            The value has another type.
-        LimitError
-            An integer has more than ``digits`` digits.
-        """
-        return self.decode(spelling if self.is_bare else parse_json(spelling))
+    read: Callable[[str], Any]
 
     def __repr__(self) -> str:
         return f"<ValueType {self.name}>"
@@ -89,30 +48,27 @@ def automaton_of(node: Node) -> Automaton:
     return from_tree(node, Limits())
 
 
-def constant(value: Any) -> Node:
-    """The pattern of all spellings of one JSON value, with object keys in the given order."""
-    if isinstance(value, str):
-        return concat([Literal('"'), spell_text(value), Literal('"')])
-    if isinstance(value, list):
-        return concat([Literal("["), joined([constant(item) for item in value]), Literal("]")])
-    if isinstance(value, dict):
-        pairs = [concat([constant(key), COLON, constant(item)]) for key, item in value.items()]
-        return concat([Literal("{"), joined(pairs), Literal("}")])
-    return Literal(json.dumps(value, allow_nan=False))
+def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueType:
+    """Return the type of unquoted text, for formats whose arguments need not be JSON; elsewhere it is a string.
+
+    Parameters
+    ----------
+    value : Node
+        Pattern of the text.
+    name : str
+        For display.
+    convert : callable
+        Maps the text to a Python value; may raise ValueError.
+    """
+    # Why Intersect: lookarounds must see only the text of the argument.
+    return ValueType(name, Intersect((value,)), convert)
 
 
-def joined(items: list[Node]) -> Node:
-    """Concatenate items with commas between them."""
-    return concat([part for item in items for part in (COMMA, item)][1:])
+def any_text(minimum: int = 0, maximum: int | None = None) -> Node:
+    """Return the pattern of any text of ``minimum`` to ``maximum`` characters."""
+    return repeat(Chars(Charset.UNIVERSE), minimum, maximum)
 
 
-def nesting(value: Any, limit: int = 100) -> int:
-    """Nesting depth of arrays and objects in a JSON value; above ``limit``, any number above it."""
-    depth, layer = 0, [value]
-    while depth <= limit:
-        inside = [item for item in layer if isinstance(item, list | tuple | dict)]
-        if not inside:
-            break
-        depth += 1
-        layer = [part for item in inside for part in (item.values() if isinstance(item, dict) else item)]
-    return depth
+def spell_text(text: str) -> Node:
+    """Return all spellings of a text within a JSON string."""
+    return spelling.spell_text(text, spelling.DUMPS)

@@ -198,8 +198,13 @@ def _set(charset: Charset, syntax: _Syntax) -> str:
     if inverse == NEWLINE:
         return syntax.line
     if len(charset.ranges) >= _LONG:
-        name = syntax.sets().get(charset)
-        return name or min(f"[{_members(charset, syntax)}]", f"[^{_members(inverse, syntax)}]", key=len)
+        name = syntax.sets().get(charset, "")
+        # In ECMA-262 a set is several properties.
+        return (
+            name
+            if len(name) == 2
+            else min(f"[{_members(charset, syntax)}]", f"[^{_members(inverse, syntax)}]", key=len)
+        )
     # Why: a set that contains the last code point is most likely meant as a complement.
     if charset.ranges[-1][1] == Charset.UNIVERSE.ranges[-1][1]:
         return f"[^{_members(inverse, syntax)}]"
@@ -215,8 +220,7 @@ def _named_sets() -> dict[Charset, str]:
 
 @cache
 def _properties() -> dict[Charset, str]:
-    letters, numbers = category("L"), category("N")
-    return {letters: r"\p{L}", numbers: r"\p{N}", category("Nd"): r"\p{Nd}"}
+    return {unicode_class("w"): r"\p{L}\p{N}_", category("Nd"): r"\p{Nd}"}
 
 
 def _members(charset: Charset, syntax: _Syntax) -> str:
@@ -245,4 +249,4 @@ def _member(point: int, syntax: _Syntax) -> str:
 
 
 _PYTHON = _Syntax("(?s:.)", ".", frozenset(r"\[]^-&~|"), _code, _anchor, _named_sets)
-_ECMA = _Syntax("[^]", r"[^\n]", frozenset(r"\[]^-"), _code_in_braces, _edge, _properties)
+_ECMA = _Syntax(r"[\s\S]", r"[^\n]", frozenset(r"\[]^-"), _code_in_braces, _edge, _properties)

@@ -16,11 +16,11 @@ from guided.calls.formats import Format, format_named, format_names, read_format
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.rendering import json_value, render_call, render_calls, render_result
-from guided.calls.scalars import bare, text
+from guided.calls.schema import type_of_annotation
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
+from guided.calls.values import bare
 from guided.errors import CallError, SchemaError
-from guided.limits import Limits
 from guided.patterns.parse import parse
 from tests.calls.languages import Language
 from tests.calls.signatures import calls, inventories, tool_of
@@ -342,7 +342,7 @@ def test_blanks_may_be_left_out(form: Format) -> None:
     for said in (text, text.replace(", ", ",").replace(": ", ":").replace("\n", "").replace(") =", ")=")):
         (call,) = parse_text(f"Well, {said} so.", spec)
         assert (call.name, call.arguments) == ("get_weather", arguments)
-        assert spec.lower(Limits()).accepts(said.encode())
+        assert Language(spec).accepts(said.encode())
 
 
 @given(data=st.data())
@@ -353,7 +353,7 @@ def test_calls_in_custom_formats_are_read_back(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(shapes)))
     arguments = data.draw(calls(shapes[name], False))
     text = render_call(name, arguments, spec.argument_lists[name], FUNCTION_TAG)
-    assert spec.lower(Limits()).accepts(text.encode())
+    assert Language(spec).accepts(text.encode())
     (call,) = parse_text(text, spec)
     assert (call.name, call.arguments) == (name, arguments)
 
@@ -362,7 +362,7 @@ def test_T13_only_formats_in_the_style_of_the_paper_have_a_plus() -> None:
     def f(a: int, b: str, c: list[int]) -> None: ...
 
     positional, keyed = (
-        Tools([f], form, tool_choice="required").lower(Limits()) for form in ("tooldec-positional", "tooldec")
+        Language(Tools([f], form, tool_choice="required")) for form in ("tooldec-positional", "tooldec")
     )
     assert positional.accepts(b'f(+5, "+", [1])')
     assert positional.accepts(b'f(+0, "", [])')
@@ -645,4 +645,4 @@ def test_the_type_of_a_parameter_is_shared_by_formats() -> None:
 
     one, two = (Tools([f], form).argument_lists["f"].keyed for form in ("tooldec", "json"))
     assert [slot.type for slot in one] == [slot.type for slot in two]
-    assert one[1].type is text()
+    assert one[1].type is type_of_annotation(str, "")

@@ -327,7 +327,9 @@ def test_an_argument_that_its_class_refuses_is_shown_as_an_error() -> None:
         return x.n
 
     result = positional('<T>f({"n": -1})=', f)("?")
-    assert str(result.calls[0].error).startswith("invalid value for argument 'x': negative")
+    assert str(result.calls[0].error).startswith(
+        "invalid value for argument 'x': the value is invalid: Value error, negative"
+    )
     assert result.text.startswith('<T>f({"n": -1})=error: CallError: ')
 
 

@@ -9,23 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guided.automata.automaton import Automaton
 from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.spec import Tools
 from guided.errors import CallError
-from guided.limits import Limits
+from tests.calls.languages import Language
 from tests.calls.parsing import parse_call
 from tests.calls.signatures import calls, inventories, mutants, tool_of, written
 from tests.oracles import slow_call
 from tests.profiles import examples
 
 STYLES = ["tooldec", "tooldec-positional", "json"]
-
-
-def died_at(automaton: Automaton, data: bytes) -> int:
-    """Offset of the first byte after which nothing is possible; the length if there is none."""
-    return next((n for n in range(len(data)) if automaton.run(data[: n + 1]) < 0), len(data))
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -35,7 +29,7 @@ def test_automaton_parser_and_regular_expression_agree(style: str, data: st.Data
     is_positional = style == "tooldec-positional"
     shapes = data.draw(inventories(is_positional))
     spec = Tools([tool_of(name, shape, is_positional) for name, shape in shapes.items()], style, tool_choice="required")
-    automaton, oracle = spec.lower(Limits()), slow_call(shapes, style)
+    automaton, oracle = Language(spec), slow_call(shapes, style)
     for _ in range(6):
         name = data.draw(st.sampled_from(sorted(shapes)))
         arguments = data.draw(calls(shapes[name], is_positional))
@@ -54,7 +48,7 @@ def test_automaton_parser_and_regular_expression_agree(style: str, data: st.Data
         else:
             with pytest.raises(CallError) as caught:
                 parse_text(mutant, spec)
-            assert caught.value.position == died_at(automaton, mutant.encode()), (mutant, caught.value)
+            assert caught.value.position == automaton.died_at(mutant.encode()), (mutant, caught.value)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -64,7 +58,7 @@ def test_running_text_is_read_as_the_automaton_reads_it(style: str, data: st.Dat
     is_positional = style == "tooldec-positional"
     shapes = data.draw(inventories(is_positional))
     spec = Tools([tool_of(name, shape, is_positional) for name, shape in shapes.items()], style)
-    automaton = spec.lower(Limits())
+    automaton = Language(spec)
     form = spec.format
     text, expected = "", []
     for _ in range(data.draw(st.integers(0, 3))):
@@ -84,7 +78,7 @@ def test_running_text_is_read_as_the_automaton_reads_it(style: str, data: st.Dat
     else:
         with pytest.raises(CallError) as caught:
             parse_text(mutant, spec)
-        assert caught.value.position == died_at(automaton, mutant.encode())
+        assert caught.value.position == automaton.died_at(mutant.encode())
 
 
 def get_weather(city: str, day: Literal["today", "tomorrow"]) -> None: ...
@@ -178,7 +172,7 @@ def test_invalid_calls_are_refused_with_class_and_place(
     assert reason in str(caught.value)
     assert (caught.value.kind, caught.value.position) == (kind, position)
     spec = Tools(TOOLS, style, tool_choice="required")
-    assert died_at(spec.lower(Limits()), text.encode()) == position
+    assert Language(spec).died_at(text.encode()) == position
 
 
 @pytest.mark.parametrize(
@@ -188,7 +182,7 @@ def test_T19_in_running_text_the_terminator_is_needed(text: str, position: int) 
     spec = Tools(TOOLS, "tooldec")
     with pytest.raises(CallError) as caught:
         parse_text(text, spec)
-    assert caught.value.position == position == died_at(spec.lower(Limits()), text.encode())
+    assert caught.value.position == position == Language(spec).died_at(text.encode())
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 100])
@@ -245,13 +239,13 @@ def test_several_calls_are_read() -> None:
     for text in ("[]", f"[{one}", f"{one}, {one}", f"[{one},]", f"{one}]", f"[{one}]]"):
         with pytest.raises(CallError) as caught:
             parse_text(text, spec)
-        assert caught.value.position == died_at(spec.lower(Limits()), text.encode()), text
+        assert caught.value.position == Language(spec).died_at(text.encode()), text
     spec = Tools(TOOLS, "tooldec", tool_choice="required", parallel_tool_calls=True)
     assert [call.name for call in parse_text("now()\nadd()now()", spec)] == ["now", "add", "now"]
     for text in ("now()\n", "now();now()"):
         with pytest.raises(CallError) as caught:
             parse_text(text, spec)
-        assert caught.value.position == died_at(spec.lower(Limits()), text.encode()), text
+        assert caught.value.position == Language(spec).died_at(text.encode()), text
 
 
 def test_without_tools_a_trigger_is_an_error() -> None:
@@ -259,7 +253,7 @@ def test_without_tools_a_trigger_is_an_error() -> None:
     assert parse_text("just <T text", spec) == []
     with pytest.raises(CallError, match="no tool may be called") as caught:
         parse_text("just <T>now() =", spec)
-    assert caught.value.position == died_at(spec.lower(Limits()), b"just <T>now() =") == 7
+    assert caught.value.position == Language(spec).died_at(b"just <T>now() =") == 7
 
 
 @dataclass

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.calls.constraints import Caps
-from guided.calls.schema import SchemaType, _key_of, members, type_of_annotation, type_of_schema
+from guided.calls.schema import Caps, SchemaType, _key_of, members, type_of_annotation, type_of_schema
 from guided.calls.schema_names import name_of
 from guided.errors import LimitError, SchemaError
 from tests.identifiers import shown
@@ -210,7 +209,7 @@ class Node(pydantic.BaseModel):
 
 
 def test_types_that_need_a_stack_are_read_as_themselves() -> None:
-    found = type_of_annotation(Node, "Node", "/tool/x")
+    found = type_of_annotation(Node, "/tool/x")
     spelling = '{"value": 1, "kids": [{"value": 2, "kids": [{"value": 3}]}]}'
     assert accepts(found, spelling)
     assert not accepts(found, spelling.replace("3", "null"))
@@ -219,7 +218,7 @@ def test_types_that_need_a_stack_are_read_as_themselves() -> None:
 
 def test_types_without_a_schema_are_refused_with_their_place() -> None:
     with pytest.raises(SchemaError) as caught:
-        type_of_annotation(type, "type", "/tool/x")
+        type_of_annotation(type, "/tool/x")
     assert caught.value.pointer == "/tool/x"
 
 

@@ -12,13 +12,13 @@ from guided.calls.naming import inventory
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.running import run
-from guided.calls.scalars import integer
 from guided.calls.spec import Tools
 from guided.calls.tool import Example, Tool
-from guided.calls.values import automaton_of
+from guided.calls.values import bare
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.errors import CallError, PatternError, SchemaError
+from guided.patterns.parse import parse
 from tests.identifiers import shown
 
 
@@ -148,8 +148,8 @@ def test_docstrings_describe_tools_and_parameters() -> None:
 def test_a_pydantic_model_has_the_constraints_of_its_fields() -> None:
     a, b, c, _ = Tool(Model).parameters()
     assert a.description == "How many."
-    assert not automaton_of(a.type.node).accepts(b"-1")
-    assert not automaton_of(b.type.node).accepts(b'"ax"')
+    assert not a.type.scanner().accepts(b"-1")
+    assert not b.type.scanner().accepts(b'"ax"')
     assert Tool(Model, types={"the-c": Regex("y")}).parameters()[2].type is not c.type
     with pytest.raises(SchemaError, match="unknown parameter 'e'"):
         Tool(Model, types={"e": Regex("y")})
@@ -177,10 +177,16 @@ def test_a_default_may_have_any_value_and_kinds_are_kept() -> None:
 @pytest.mark.parametrize("kind", [Regex("[a-z]+"), Choice(["a", "b"]), __import__("re").compile("[ab]"), Literal["a"]])
 def test_T16_types_of_ones_own_replace_the_annotation(kind: Any) -> None:
     tool = Tool(get_weather, types={"city": kind})
-    automaton = automaton_of(tool.parameters()[0].type.node)
-    assert automaton.accepts(b'"a"')
-    assert not automaton.accepts(b'"A"')
-    assert Tool(get_weather, types={"city": integer(1, 3)}).parameters()[0].type is integer(1, 3)
+    scanner = tool.parameters()[0].type.scanner()
+    assert scanner.accepts(b'"a"')
+    assert not scanner.accepts(b'"A"')
+    text = bare(parse("[0-9]+"), "number", int)
+    assert Tool(get_weather, types={"city": text}).parameters()[0].type is text
+    (call,) = parse_text(
+        '{"name": "get_weather", "arguments": {"city": "12"}}',
+        Tools([Tool(get_weather, types={"city": text})], tool_choice="required"),
+    )
+    assert call.arguments == {"city": 12}
 
 
 DEFINITION = {
@@ -259,7 +265,7 @@ REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool(keywords), "**kwargs is not supported", "/keywords/kwargs", "**kwargs"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
     (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved", "unresolved"),
-    (lambda: Tool(bad), "cannot be written as JSON", "/bad/y", "type"),
+    (lambda: Tool(bad), "this type has no JSON Schema", "/bad/y", "type"),
     (lambda: Tool(bad), "Tool(..., types={name: annotation}) gives another type", "/bad/y", "type"),
     (lambda: Tool(aliased), "duplicate parameter 'y'", "/aliased", "alias"),
     (lambda: Tool(lambda x: x), "a tool name must consist of letters", "/<lambda>", "name"),

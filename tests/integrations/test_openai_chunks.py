@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from guided.calls.scalars import bare
 from guided.calls.tool import Tool
+from guided.calls.values import bare
 from guided.generate.api import tools
 from guided.generate.function_model import FunctionModel
 from guided.generate.schemas import json as json_generator

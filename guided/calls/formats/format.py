@@ -97,7 +97,7 @@ class Format:
     has_plus : bool
         Whether a number that is an argument may begin with ``+``.
     has_bare : bool
-        Whether an argument may be unquoted text if its type is bare (`guided.calls.scalars.bare`). Otherwise it becomes a string.
+        Whether an argument may be unquoted text if its type is bare (`guided.calls.values.bare`). Otherwise it becomes a string.
     also : Mapping of str to sequence of str
         Alternatives for some of the texts, which are parsed but never rendered.
     id : str

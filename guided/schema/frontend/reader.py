@@ -21,7 +21,7 @@ from guided.schema.frontend.readable import readable
 from guided.schema.frontend.signatures import arguments_of
 from guided.schema.frontend.typed import adapter_of
 
-__all__ = ["TypeReader"]
+__all__ = ["TypeReader", "hint_of_field"]
 
 # The type of a part whose type is unknown.
 _UNKNOWN = object()
@@ -193,13 +193,19 @@ def _parts_of(annotation: Any) -> tuple[Mapping[str | int, Any], Any]:
 def _fields_of_model(kind: Any) -> dict[str | int, Any]:
     found: dict[str | int, Any] = {}
     for name, info in kind.model_fields.items():
-        hint = typing.Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
-        if info.discriminator is not None:
-            hint = typing.Annotated[hint, pydantic.Field(discriminator=info.discriminator)]
+        hint = hint_of_field(info)
         alias = info.validation_alias if isinstance(info.validation_alias, str) else info.alias
         found[alias or name] = hint
         found.setdefault(name, hint)
     return found
+
+
+def hint_of_field(info: Any) -> Any:
+    """Return the type of a field of a pydantic model."""
+    hint = typing.Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    if info.discriminator is not None:
+        hint = typing.Annotated[hint, pydantic.Field(discriminator=info.discriminator)]
+    return hint
 
 
 def _unmarked(hint: Any) -> Any:

@@ -43,6 +43,8 @@ _POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
 _CODE = re.compile(r"\\[xuU]\{([0-9A-Fa-f]{1,8})\}|\\U([0-9A-Fa-f]{8})")
 _PROPERTY = re.compile(r"\\([pP])(?:\{([^}]*)\}|([A-Za-z]))")
 _FLAGS = re.compile(r"\(\?([a-zA-Z]*)(-[a-zA-Z]*)?[:)]")
+# Intersections and complements within each other.
+_DEEPEST = 20
 _OPERATORS = ("&&", "--", "~~")
 
 
@@ -90,7 +92,7 @@ class TextPattern:
         return narrowed(handler(core_schema), pattern_schema(self.node), "pattern")
 
 
-def pattern_schema(node: Node) -> dict[str, Any]:
+def pattern_schema(node: Node, depth: int = 0) -> dict[str, Any]:
     """Return the keywords for strings that a pattern matches in full.
 
     Raises
@@ -99,10 +101,12 @@ def pattern_schema(node: Node) -> dict[str, Any]:
         Intersections or complements are within other parts of the pattern, for which ECMA-262 has no syntax.
     """
     match node:
+        case Intersect() | Complement() if depth == _DEEPEST:
+            raise SchemaError(f"intersections and complements nest more than {_DEEPEST} deep", "", "pattern")
         case Intersect(items):
-            return {"allOf": [_written(item) for item in items]}
+            return {"allOf": [pattern_schema(item, depth + 1) for item in items]}
         case Complement(item):
-            return {"not": _written(item)}
+            return {"not": pattern_schema(item, depth + 1)}
         case _:
             return _written(node)
 

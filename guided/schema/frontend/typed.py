@@ -3,7 +3,8 @@
 `schema_of` is ``TypeAdapter(...).json_schema(mode="validation")`` with these differences, which generation needs:
 
 - objects of models, dataclasses and TypedDicts have no undeclared properties, unless the model allows them (``extra="allow"``);
-- dates and times are those of Python: years 1 to 9999, no second 60, microseconds; the offset is optional unless the type requires one;
+- dates and times are those of Python: years 1 to 9999, no second 60, microseconds; seconds are optional, and the offset unless the type
+  requires one;
 - durations have at most six digits per unit; the version of a UUID and the scheme of a URL are enforced;
 - a Decimal with bounds or digits is a number; without, a number or a string of one;
 - keys of a dict have the dict's key type; a tagged union requires its tag;
@@ -25,7 +26,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.frontend.type_patterns import WHITE_SPACE, type_pattern
 
-__all__ = ["adapter_of", "schema_of"]
+__all__ = ["adapter_of", "schema_of", "shown_schema"]
 
 _MARK = "\0unenforced"
 _DATE = (
@@ -33,7 +34,7 @@ _DATE = (
     "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
 )
 _CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-_TIME = rf"{_CLOCK}:[0-5][0-9](?:\.[0-9]{{1,6}})?"
+_TIME = rf"{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?"
 _OFFSET = f"(?:Z|[+-]{_CLOCK})"
 _N = "[0-9]{1,6}"
 _DURATION = (
@@ -138,6 +139,13 @@ def schema_of(adapter: "pydantic.TypeAdapter[Any]", annotation: Any) -> tuple[An
     except Exception as error:  # Why: as above
         raise _refused(error, annotation) from error
     return schema, _without_marks(schema)
+
+
+def shown_schema(adapter: "pydantic.TypeAdapter[Any]") -> Any:
+    """Return the schema of a type for models and people: dates, times and durations have the names of their formats."""
+    schema = adapter.json_schema(schema_generator=_Shown, mode="validation")
+    _without_marks(schema)
+    return schema
 
 
 def _refused(error: Exception, annotation: Any) -> SchemaError:
@@ -354,6 +362,13 @@ class _Schemas(GenerateJsonSchema):
         if result.get("format") in _OTHER_FORMATS and result.get("type") == "string" and not result.get("pattern"):
             return _marked(result, "format")
         return result
+
+
+class _Shown(_Schemas):
+    date_schema = GenerateJsonSchema.date_schema
+    time_schema = GenerateJsonSchema.time_schema
+    datetime_schema = GenerateJsonSchema.datetime_schema
+    timedelta_schema = GenerateJsonSchema.timedelta_schema
 
 
 def _function_of_pydantic(schema: Any) -> str:
