@@ -10,7 +10,6 @@ Complexity: one row per byte of the texts, once for each machine and for each qu
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +22,7 @@ from guided.errors import VocabularyError
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.formulas import FALSE
+from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.layout import dead_row
 from guided.schema.pushdown.nearest import path_down
@@ -36,9 +36,12 @@ _State: TypeAlias = tuple[int, ...]
 _NO_NAME = frozenset(b' \t\n\r"<>\\')
 
 
-@lru_cache(maxsize=256)
+_automata: Memo[Automaton] = Memo(256, 1 << 22)
+
+
 def _automaton(source: str) -> Automaton:
-    return from_tree(parse(source))
+    found = _automata.get(source)
+    return _automata.put(source, from_tree(parse(source))) if found is None else found
 
 
 def begins_arguments(arguments: Arguments) -> bytes:
