@@ -208,7 +208,12 @@ def from_stream(made: Generator) -> Any:
 
 
 def from_batch(made: Generator) -> Any:
-    return made.batch(["?", "?"], max_tokens=40)
+    results = made.batch(["?", "?"], max_tokens=40)
+    # The error of one text stays with its result.
+    for result in results:
+        if result.error is not None:
+            raise result.error
+    return results
 
 
 def from_async(made: Generator) -> Any:

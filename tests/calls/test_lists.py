@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from guided.calls.formats import format_named
+from guided.calls.spec import Tools
 from guided.errors import SchemaError
 from guided.events import ToolCall, ToolResult
 from guided.generate.api import tools
@@ -76,8 +77,9 @@ def test_in_harmony_the_turn_ends_with_the_inserted_text() -> None:
 
 def test_the_format_of_a_model_is_that_of_its_template() -> None:
     model: Any = Wanting("no", VOCABULARY)
+    assert tools(model, [echo], format="auto").spec.format is format_named("json")
     with pytest.raises(SchemaError, match="no chat template"):
-        tools(model, [echo], format="auto")
+        Tools([echo], format="auto", chat_template=model)
     model.chat_template = "{{- '[TOOL_CALLS] [' }}{{- '[TOOL_RESULTS] ' }}"
     assert tools(model, [echo], format="auto").spec.format is format_named("mistral")
 
