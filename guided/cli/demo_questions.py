@@ -4,10 +4,11 @@ The first five are shown by default; one of them needs no tool. They are in ``de
 """
 
 import datetime
-import json
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
+
+from guided.schema.frontend.json_values import parse_json
 
 __all__ = ["QUESTIONS", "Question"]
 
@@ -37,4 +38,4 @@ def _question(text: str, tool: str | None, arguments: dict[str, Any]) -> Questio
 
 
 _DATA = files("guided.cli").joinpath("demo_questions.json").read_text(encoding="utf-8")
-QUESTIONS = tuple(_question(*entry) for entry in json.loads(_DATA))
+QUESTIONS = tuple(_question(*entry) for entry in parse_json(_DATA))
