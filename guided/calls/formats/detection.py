@@ -18,6 +18,7 @@ __all__ = ["format_for", "format_of"]
 _KEY = "tokenizer.chat_template"
 # Attributes with a template, or with an object that has one: tokenizers, their processors, models of this package, llama-cpp-python.
 _HOLDERS = ("chat_template", "metadata", "hf_tokenizer", "tokenizer")
+_WRITES_CALLS = re.compile(r"(?i)tool|function")
 _TAG = re.compile(r"<[|｜]?/?[A-Za-z][^<>\s{}'\"]{1,40}>|\[/?[A-Z][A-Z_]{2,20}\]")
 
 
@@ -69,7 +70,7 @@ def format_for(model: Any) -> Format:
         The template writes tools in no known format, or fits several.
     """
     template = _template(model)
-    if template is None or "tool" not in template:
+    if template is None or not _WRITES_CALLS.search(template):
         return format_named("json")
     return format_of(template)
 
