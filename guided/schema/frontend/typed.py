@@ -24,18 +24,14 @@ import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
+from guided.schema.formats.dates import CLOCK, DATE
 from guided.schema.frontend.type_patterns import WHITE_SPACE, type_pattern
 
 __all__ = ["adapter_of", "schema_of", "shown_schema"]
 
 _MARK = "\0unenforced"
-_DATE = (
-    "(?!0000)(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
-    "|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29)"
-)
-_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
-_TIME = rf"{_CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?"
-_OFFSET = f"(?:Z|[+-]{_CLOCK})"
+_TIME = rf"{CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?"
+_OFFSET = f"(?:Z|[+-]{CLOCK})"
 _N = "[0-9]{1,6}"
 _DURATION = (
     rf"-?P(?:{_N}W|(?:{_N}Y(?:{_N}M)?(?:{_N}D)?|{_N}M(?:{_N}D)?|{_N}D)(?:T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))?"
@@ -227,7 +223,7 @@ class _Schemas(GenerateJsonSchema):
         return _matching(_TIME + _offset(schema))
 
     def datetime_schema(self, schema: Any) -> JsonSchemaValue:
-        return _matching(f"{_DATE}T{_TIME}{_offset(schema)}")
+        return _matching(f"(?!0000){DATE}T{_TIME}{_offset(schema)}")
 
     def timedelta_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
         return _matching(_DURATION)
