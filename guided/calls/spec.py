@@ -96,7 +96,7 @@ class Tools(Composable):
     Examples
     --------
     >>> spec = Tools([get_weather], format="tooldec", tool_choice="required")
-    >>> spec.lower(Limits()).accepts(b'get_weather(city="Oslo")')
+    >>> guided.compile(spec, vocabulary).accepts(b'get_weather(city="Oslo")')
     True
     """
 
