@@ -161,7 +161,7 @@ class _Unfolding:
         while source < len(work):
             state, context = work[source]
             looks = bodies.looks[state]
-            bodies.steps.spend(_STEP_COST * (1 + len(bodies.empty[state]) + 2 * len(looks)), _TOO_MANY)
+            bodies.steps.spend(_STEP_COST * (3 + len(bodies.empty[state]) + 2 * len(looks)), _TOO_MANY)
             if state == end:
                 obligations = self.contexts[context][0]
                 if not obligations or (not is_body and self._holds_at_end(obligations)):
