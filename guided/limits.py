@@ -17,7 +17,7 @@ __all__ = ["Limits"]
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True, repr=False)
 class Limits:
-    r"""Budgets of one compile. The defaults hold a compile of anything under about 5 s and 1 GB.
+    r"""Budgets of one compile. The defaults hold a compile of anything under about 3 s and 1 GB.
 
     Attributes
     ----------
