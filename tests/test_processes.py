@@ -41,13 +41,13 @@ SPECS: dict[str, Callable[[], Spec]] = {
 }
 
 
-def walk(index: Index, seed: int, steps: int = 60) -> list[tuple[int, bytes, int]]:
-    """States, masks and next states along a random walk."""
+def walk(index: Index, seed: int, steps: int = 60) -> list[tuple[bytes, int]]:
+    """Masks and budgets along a random walk; with a stack, states are numbered as texts reach them."""
     draw, guide = random.Random(seed), index.guide()
     found = []
     for _ in range(steps):
         mask = guide.mask()
-        found.append((guide.state, mask.tobytes(), guide.remaining))
+        found.append((mask.tobytes(), guide.remaining))
         allowed = index.allowed(guide.state).tolist()
         if not allowed:
             break
@@ -55,11 +55,11 @@ def walk(index: Index, seed: int, steps: int = 60) -> list[tuple[int, bytes, int
     return found
 
 
-def compiled_walk(spec: Spec, tokens: Vocabulary, seed: int) -> list[tuple[int, bytes, int]]:
+def compiled_walk(spec: Spec, tokens: Vocabulary, seed: int) -> list[tuple[bytes, int]]:
     return walk(compile_spec(spec, tokens), seed)
 
 
-def loaded_walk(path: Path, tokens: Vocabulary, seed: int) -> list[tuple[int, bytes, int]]:
+def loaded_walk(path: Path, tokens: Vocabulary, seed: int) -> list[tuple[bytes, int]]:
     return walk(load_index(path, tokens, mmap=True), seed)
 
 
