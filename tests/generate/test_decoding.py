@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -178,7 +179,8 @@ def test_a_request_may_forget_first() -> None:
     model = ascii_model()
     list(alone(model, two_part_coroutine([1, 2, 3], [4], 1, [])))
     assert model.asked == [(1, 2, 3), (1, 4)]
-    together(model, [two_part_coroutine([1, 2, 3], [4], 1, []), two_part_coroutine([7], [8], None, [])])
+    coroutines = [two_part_coroutine([1, 2, 3], [4], 1, []), two_part_coroutine([7], [8], None, [])]
+    list(together(model, enumerate(coroutines), 2))
     assert model.asked[2:] == [(1, 2, 3), (7,), (1, 4), (7, 8)]
 
 
@@ -197,12 +199,12 @@ def test_coroutines_in_a_batch_get_the_logits_they_get_alone() -> None:
         list(alone(ascii_model(), script(*prompt, said))) for prompt, said in zip(prompts, separately, strict=True)
     ]
     scripts = [script(*prompt, said) for prompt, said in zip(prompts, in_step, strict=True)]
-    assert together(ascii_model(), scripts) == events
+    assert sorted(together(ascii_model(), enumerate(scripts), 4), key=itemgetter(0)) == list(enumerate(events))
     assert [[x.tolist() for x in said] for said in in_step] == [[x.tolist() for x in said] for said in separately]
 
 
 def test_nothing_to_do_together() -> None:
-    assert together(ascii_model(), []) == []
+    assert list(together(ascii_model(), [], 2)) == []
 
 
 def test_a_closed_stream_returns_its_session() -> None:

@@ -54,7 +54,8 @@ def test_scores_are_those_of_the_definition(options: list[str], seed: int) -> No
     assert events == [Text(f"5 {n_prefixes + 1}")]
     assert found == pytest.approx([slow_score(model, [7, 8], option) for option in options])
     in_step: list[float] = []
-    together(CountingModel(ASCII, seed), [scoring_coroutine(options, in_step), scoring_coroutine(["a", "bc"], [])])
+    coroutines = [scoring_coroutine(options, in_step), scoring_coroutine(["a", "bc"], [])]
+    list(together(CountingModel(ASCII, seed), enumerate(coroutines), 2))
     assert in_step == found
 
 

@@ -331,7 +331,7 @@ def test_the_neighbours_of_a_bound(bound: Decimal) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
-def test_every_repr_is_a_spelling(number: float, whole: int) -> None:
+def test_T14_every_repr_is_a_spelling(number: float, whole: int) -> None:
     w = Writer()
     followed = [w.integer, w.least(7), w.multiple("0.5"), w.most(-3), w.equal("2.5"), w.multiple(7)]
     for wanted in ([TRUE, *followed], [w.all(w.least(-(10**400)), w.most(10**400)), followed[0]]):

@@ -46,13 +46,18 @@ def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
         inner = type(inner).__call__
     given = getattr(inner, "__annotations__", {})
     # PERF: resolving annotations takes longer than the rest; those of most callables name no context.
-    if not any("Context" in (hint if isinstance(hint, str) else repr(hint)) for hint in given.values()):
+    if not any("Context" in hint if isinstance(hint, str) else _is_context(hint) for hint in given.values()):
         return ()
     try:
         hints = typing.get_type_hints(inner, include_extras=True)
     except Exception:  # a name that is not defined here; the annotations are resolved, and refused, later
         return ()
-    return tuple(name for name, hint in hints.items() if _MARKER in getattr(hint, "__metadata__", ()))
+    return tuple(name for name, hint in hints.items() if _is_context(hint))
+
+
+def _is_context(hint: object) -> bool:
+    # Why not its repr: an annotation may nest too deeply for one.
+    return _MARKER in getattr(hint, "__metadata__", ())
 
 
 def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Parameter]:
