@@ -71,7 +71,9 @@ class Limits:
     enum_containers : int
         Arrays and objects of one ``enum``.
     listed_values : int
-        Listed strings, numbers and words of a subschema whose items or members must differ or be counted.
+        Listed values of a subschema whose items or members must differ or be counted.
+    listed_depth : int
+        Nesting of arrays and objects in listed values. At most 16.
     whitespace_states : int
         States of the automaton of a schema's whitespace.
     configurations : int
@@ -125,6 +127,7 @@ class Limits:
     names: int = 10_000
     enum_containers: int = 64
     listed_values: int = 4_096
+    listed_depth: int = field(default=16, metadata={"most": 16})
     whitespace_states: int = 500
     configurations: int = 20_000
     composition_depth: int = field(default=200, metadata={"most": 200})

@@ -77,15 +77,11 @@ SMALL: dict[str, tuple[dict[str, int], Any]] = {
     "enum_containers": ({"enum_containers": 2}, JsonSchema({"enum": [1, "a", [1], [2], {"a": 1}]})),
     "listed_values": (
         {"listed_values": 5},
-        JsonSchema(
-            {
-                "prefixItems": [{"const": 0}],
-                "items": {"minimum": 1, "maximum": 7, "type": "integer"},
-                "uniqueItems": True,
-                "type": "array",
-                "minItems": 8,
-            }
-        ),
+        JsonSchema({"type": "array", "items": PAIRS, "uniqueItems": True, "minItems": 7}),
+    ),
+    "listed_depth": (
+        {"listed_depth": 1},
+        JsonSchema({"type": "array", "items": PAIRS, "uniqueItems": True, "minItems": 7}),
     ),
     "configurations": ({"configurations": 10}, JsonSchema({"type": "integer", "maximum": 10**40}, eager=True)),
     "whitespace_states": ({"whitespace_states": 9}, JsonSchema(True, whitespace=" {0,9}\n?")),
@@ -118,6 +114,7 @@ def test_some_limits_have_a_maximum() -> None:
         ("schema_depth", 200),
         ("schema_parts", 10_000_000),
         ("digits", 10_000),
+        ("listed_depth", 16),
     ):
         assert getattr(Limits(**{name: most}), name) == most
         with pytest.raises(ValueError, match=f"{name} must be at most {most:,}, not {most + 1}"):

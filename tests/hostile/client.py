@@ -45,7 +45,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
 _SERVED = {"schema": "JSON", "regex": "REGEX", "choice": "CHOICE", "grammar": "GRAMMAR", "tag": "STRUCTURAL_TAG"}
 # Limits that are not divided: of a vocabulary, and of what a spec looks like, which would refuse nearly all of them.
 _FIXED = {
-    "tokens", "token_length", "schema_depth", "assertion_depth", "unevaluated_cases", "whitespace_states", "digits",
+    "tokens", "token_length", "schema_depth", "listed_depth", "assertion_depth", "unevaluated_cases", "whitespace_states", "digits",
 }  # fmt: skip
 
 

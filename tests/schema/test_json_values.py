@@ -34,7 +34,6 @@ PACKAGE = Path(guided.__file__).parent
 OTHER_READERS = {
     "calls/lowering.py": "one string, which an automaton has accepted",
     "calls/rendering.py": "an argument that a model wrote: whatever is refused is written anew",
-    "calls/scalars.py": "values of annotations, which this package has written",
     "calls/sources/documents.py": "a file that an operator names",
     "cli/compositions.py": "a file that an operator names",
     "cli/manifest.py": "a file that an operator names",
@@ -150,7 +149,7 @@ def test_a_call_and_a_text_with_such_an_integer_have_an_error() -> None:
         pay,
         {"name": "pay", "parameters": {"properties": {"amount": {"type": "integer"}}, "minProperties": 1}},
     ):
-        with pytest.raises(CallError, match="digits: 20,000 needed"):
+        with pytest.raises(CallError, match="digits: 20,000 needed|number out of range"):
             parse_call(f'{{"name": "pay", "arguments": {{"amount": {"9" * 20_000}}}}}', [tool], "json")
     vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [b"9" * 5_000, None], eos=[257])
     text = [ord("["), *[256] * 3, ord(","), ord("1"), ord("]"), 257]

@@ -1,8 +1,9 @@
 """Enumerate the values of a formula up to a limit: the candidates for items that must differ.
 
-`guided.schema.numbers.counting` and `guided.schema.strings.counting` enumerate numbers and strings. Values of arrays and objects are not
-listed: each prefix of one is live (`guided.schema.containers`) and different prefixes have different completions, so the prefixes along one
-path bound their number from below. That mostly proves that there are more than the limit; if it does not, the schema is refused.
+`guided.schema.numbers.counting` and `guided.schema.strings.counting` enumerate numbers and strings. Arrays grow item by item, objects name
+by name, each declared name present or absent. Every prefix is live (`guided.schema.containers`) and different prefixes have different
+completions. A formula therefore has at least as many values as there are prefixes, and enumeration stops when these exceed the limit.
+A value that can contain a value of the same formula has infinitely many.
 
 While liveness goals are open, they count as false, so values that depend on them are missing. Results are cached only when no goal is open.
 """
@@ -12,25 +13,25 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
-from guided.errors import SchemaError
+from guided.errors import LimitError
 from guided.schema.cardinality.items import ConstantSet
-from guided.schema.containers.conjunctive import ConjunctiveState, lowest
+from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.satisfiability import Satisfiability
-from guided.schema.formula.atoms import TYPES
+from guided.schema.formula.atoms import NAMES, TYPES
 from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import FALSE
+from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.keywords import enumerations
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.counting import enumerate_strings
 
 __all__ = ["ValueEnumerator", "ValueSet"]
 
-_Container: TypeAlias = ConjunctiveState | ObjectState | ArrayState
-
 _WORDS = {"null": None, "true": True, "false": False}
-# Nesting of arrays and objects whose values are counted.
-_DEEPEST = 8
+
+_Object: TypeAlias = ConjunctiveState | ObjectState
+_Partial: TypeAlias = list[tuple[dict[str, Any], _Object]]
 
 
 class ValueSet(NamedTuple):
@@ -46,7 +47,7 @@ class ValueEnumerator:
     def __init__(
         self,
         satisfiability: Satisfiability,
-        open_object: Callable[[tuple[int, ...]], ConjunctiveState | ObjectState],
+        open_object: Callable[[tuple[int, ...]], _Object],
         open_array: Callable[[tuple[int, ...]], ArrayState],
     ) -> None:
         self._satisfiability = satisfiability
@@ -56,61 +57,76 @@ class ValueEnumerator:
         self._known: dict[int, ValueSet] = {}
         # By formula: a number that its number of values exceeds.
         self._many: dict[int, int] = {}
+        self._open: set[int] = set()
         self._listed = satisfiability.context.limits.listed_values
+
+    def _not_listed(self, count: int) -> LimitError:
+        return LimitError("listed_values", count, self._listed, "too many values that must differ")
+
+    def constants(self, value_set: ValueSet) -> tuple[int, ...] | None:
+        """Return the formulas of listed values, equal only for equal values; None if they are not listed."""
+        if value_set.values is None:
+            return None
+        lowering = self._context.lowering
+        return tuple(enumerations.constant(lowering, value, enumerations.ITEM, 0) for value in value_set.values)
 
     def constants_up_to(self, formula: int, most: int) -> ConstantSet | None:
         """Return the values of a formula, as constants if they are listed; None if there are more than ``most``."""
         found = self.enumerate_up_to(formula, most)
-        if found is None or found.values is None:
-            return None if found is None else ConstantSet(found.size, None, self._listed)
-        lowering = self._context.lowering
-        constants = (enumerations.constant(lowering, value, enumerations.ITEM, 0) for value in found.values)
-        return ConstantSet(found.size, tuple(constants), self._listed)
+        return None if found is None else ConstantSet(found.size, self.constants(found), self._listed)
 
     def enumerate_up_to(self, formula: int, most: int) -> ValueSet | None:
         """Return the values of a formula; None if there are more than ``most``.
 
         Raises
         ------
-        SchemaError
-            Arrays or objects may have as few values.
         LimitError
-            The search exceeds a budget.
+            Too many values would have to be listed, or the search exceeds a budget.
         """
         found = self._known.get(formula)
         if found is not None:
             return found if found.size <= most else None
-        if self._many.get(formula, -1) >= most:
+        if formula in self._open or self._many.get(formula, -1) >= most:
             return None
-        found = self._counted(formula, most)
+        depth, limit = len(self._open) + 1, self._context.limits.listed_depth
+        if depth > limit:
+            raise LimitError("listed_depth", depth, limit, "nested values that must differ; raise Limits.listed_depth")
+        self._open.add(formula)
+        try:
+            found = self._counted(formula, most)
+        finally:
+            self._open.discard(formula)
         if found is None:
             self._many[formula] = max(most, self._many.get(formula, -1))
-        elif not self._satisfiability.goals.is_open:
+        elif not self._satisfiability.goals.is_open and not self._open:
             self._known[formula] = found
         return found
 
     def _counted(self, formula: int, most: int) -> ValueSet | None:
-        count, listed = 0, list[Any]()
-        is_listed, typed = True, {kind: self._context.typed(formula, kind) for kind in TYPES}
+        count = 0
+        listed: list[Any] | None = []
         for kind in TYPES:
-            if typed[kind] == FALSE or kind in ("array", "object"):
+            typed = self._context.typed(formula, kind)
+            if typed == FALSE:
                 continue
-            found = self._of_type(kind, typed[kind], most - count)
-            if found is None or count + found.size > most:
+            found = self._of_type(kind, typed, most - count)
+            if found is None:
                 return None
             count += found.size
-            is_listed = is_listed and found.values is not None
-            listed += found.values or ()
-        if self._n_containers(formula, most - count, 0) > most - count:
-            return None
-        if any(self._satisfiability.can_be(kind, typed[kind]) for kind in ("array", "object")):
-            reason = "arrays or objects that must differ may have too few values; drop uniqueItems or lower minItems"
-            raise SchemaError(reason, "", "uniqueItems")
-        return ValueSet(count, tuple(listed) if is_listed else None)
+            listed = None if listed is None or found.values is None else [*listed, *found.values]
+            if count > most:
+                return None
+        return ValueSet(count, None if listed is None else tuple(listed))
 
     def _of_type(self, kind: str, typed: int, most: int) -> ValueSet | None:
         if kind in _WORDS:
             return ValueSet(1, (_WORDS[kind],)) if self._satisfiability.can_be(kind, typed) else ValueSet(0, ())
+        if kind in ("array", "object"):
+            if not self._satisfiability.can_be(kind, typed):
+                return ValueSet(0, ())
+            make = self._arrays if kind == "array" else self._objects
+            values = make(typed, most)
+            return None if values is None else ValueSet(len(values), tuple(values))
         if kind == "number":
             numbers = enumerate_numbers(self._formulas, typed, most, self._listed, self._spend)
             if numbers is None or numbers.numbers is None:
@@ -136,56 +152,140 @@ class ValueEnumerator:
         values = tuple(_decimal(value) if isinstance(value, Fraction) else value for value, _ in found)
         return ValueSet(len(values), values)
 
-    # Lower bounds
+    def _arrays(self, typed: int, most: int) -> list[Any] | None:
+        found = list[Any]()
+        partial: list[tuple[list[Any], ArrayState]] = [([], self._open_array((typed,)))]
+        while partial:
+            further: list[tuple[list[Any], ArrayState]] = []
+            for items, state in partial:
+                if state.at_close() is not None:
+                    found.append(items)
+                after = state.after(ITEM)
+                if after is None:
+                    continue
+                query, pending = after
+                values = self._values(query, most - len(found) - len(further))
+                if values is None:
+                    return None
+                for value, bits in values:
+                    reported = pending.with_valuation(query[1:], bits)
+                    if reported is None:
+                        continue
+                    onward = reported.with_last(value)
+                    if onward == state:  # Why: then such items can repeat without limit
+                        return None
+                    further.append(([*items, value], onward))
+                self._spend(16)
+                if self._are_too_many(len(found) + len(further), most):
+                    return None
+            partial = further
+        return found
 
-    def _n_values(self, formula: int, most: int, depth: int) -> int:
-        """Return a lower bound of the number of values of a formula that some value satisfies; more than ``most`` is enough."""
-        count = 0
-        for kind in TYPES:
-            typed = self._context.typed(formula, kind)
-            if typed != FALSE and kind not in ("array", "object"):
-                found = self._of_type(kind, typed, most - count)
-                count += most + 1 - count if found is None else found.size
-            if count > most:
-                return count
-        return max(count + self._n_containers(formula, most - count, depth), 1)
+    def _are_too_many(self, count: int, most: int) -> bool:
+        """Return whether the number of prefixes exceeds ``most``; raise LimitError if it exceeds only the limit on listed values."""
+        if self._listed < count <= most:
+            raise self._not_listed(most)
+        return count > most
 
-    def _n_containers(self, formula: int, most: int, depth: int) -> int:
-        """Return the same for arrays and objects; 0 if there are none."""
-        count = 0
-        kinds: tuple[tuple[str, Callable[[tuple[int, ...]], _Container]], ...] = (
-            ("array", self._open_array),
-            ("object", self._open_object),
+    def _values(self, query: ValueQuery, most: int) -> list[tuple[Any, int]] | None:
+        """Return the values of a query, each with its valuation as bits; None if there are more than ``most``."""
+        value_set = self.enumerate_up_to(query[0], max(most, 0))
+        if value_set is not None and value_set.values is None:
+            raise self._not_listed(value_set.size)
+        if value_set is None or value_set.values is None:
+            return None
+        found: list[tuple[Any, int]] = []
+        for value, formula in zip(value_set.values, self.constants(value_set) or (), strict=True):
+            bits = 0
+            for i, observed in enumerate(query[1:]):
+                if self._satisfiability.is_satisfiable(self._formulas.conjunction((formula, observed))):
+                    bits |= 1 << i
+            found.append((value, bits))
+        return found
+
+    def _objects(self, typed: int, most: int) -> list[Any] | None:
+        start = self._open_object((typed,))
+        if any(self.names(start.table, label, most) is None for label in self._next_others(start)):
+            return None
+        partial: _Partial = [({}, start)]
+        table = self._context.key_table(start.table)
+        labels = sorted(
+            (name, label) for label, (name, _) in enumerate(table.labels) if name >= 0 and label in table.spellable
         )
-        for kind, opened in kinds:
-            typed = self._context.typed(formula, kind)
-            if self._satisfiability.can_be(kind, typed):
-                count += self._n_along(opened((typed,)), most, depth)
-        return count
+        for number, label in labels:
+            further: _Partial = []
+            for members, before in partial:
+                self._spend(16)
+                absent = before.without(number)
+                if absent is not None:
+                    further.append((members, absent))
+                present = self._with(before, label, most - len(further))
+                if present is None:
+                    return None
+                further += [({**members, table.names[number]: value}, after) for value, after in present]
+                if self._are_too_many(len(further), most):
+                    return None
+            partial = further
+        for label in ones(table.other_labels):
+            more = self._others(partial, start.table, label, most)
+            if more is None:
+                return None
+            partial = more
+        return [members for members, state in partial if state.at_close() is not None]
 
-    def _n_along(self, state: _Container, most: int, depth: int) -> int:
-        """Return the number of values with the members that may come first, as long as one state follows all values of each."""
-        n_ended, n_prefixes = 0, 1
-        while n_ended + n_prefixes <= most and depth < _DEEPEST:
-            self._spend(16)
-            labels, others = 1 << ITEM, 0
-            if not isinstance(state, ArrayState):
-                keys = self._context.key_table(state.table)
-                labels, others = state.labels(), keys.other_labels
-                if labels & others and not keys.patterns:
-                    return most + 1
-            after = state.after(lowest(labels & ~others or labels)) if labels else None
-            if after is None:
-                break
-            query, onward = after
-            n_ended += n_prefixes * (state.at_close() is not None)
-            n_prefixes *= self._n_values(query[0], most, depth + 1)
-            if query[1:] or (onward.remembers() if isinstance(state, ArrayState) else not labels & ~others):
-                break
-            if onward == state:
-                return most + 1
-            state = onward
-        return n_ended + n_prefixes
+    def _others(self, partial: _Partial, table: int, label: int, most: int) -> _Partial | None:
+        """Extend objects by members with undeclared names; objects without them are kept. None if there are more than ``most``."""
+        named = [state for _, state in partial if label in self._next_others(state)]
+        names = self.names(table, label, most) if named else ()
+        if names is None:
+            return None
+        for name in names:
+            further = list(partial)
+            for members, before in partial:
+                self._spend(16)
+                present = self._with(before, label, most - len(further))
+                if present is None:
+                    return None
+                further += [({**members, name: value}, after) for value, after in present]
+                if self._are_too_many(len(further), most):
+                    return None
+            partial = further
+        return partial
+
+    def names(self, table: int, label: int, most: int) -> tuple[str, ...] | None:
+        """Return the undeclared names of a label; None if there are more than ``most``."""
+        keys, formulas = self._context.key_table(table), self._formulas
+        _, bits = keys.labels[label]
+        parts = [pattern if bits >> i & 1 else formulas.negation(pattern) for i, pattern in enumerate(keys.patterns)]
+        if self._context.options.notation is not None:
+            parts += map(formulas.atom, NAMES)
+        if keys.names:
+            parts.append(formulas.negation(formulas.atom(("strings", tuple(sorted(keys.names))))))
+        found = enumerate_strings(
+            formulas, formulas.conjunction(parts), most, self._listed, self._context.limits, self._spend
+        )
+        if found is not None and found.texts is None:
+            raise self._not_listed(found.size)
+        return None if found is None else found.texts
+
+    def _next_others(self, state: _Object) -> list[int]:
+        """Return the labels of undeclared names that may come next."""
+        table = self._context.key_table(state.table)
+        return [
+            label for label in ones(table.other_labels) if label in table.spellable and state.after(label) is not None
+        ]
+
+    def _with(self, state: _Object, label: int, most: int) -> list[tuple[Any, _Object]] | None:
+        """Return the values of a member, each with the state after it; None if there are more than ``most``."""
+        after = state.after(label)
+        if after is None:
+            return []
+        query, pending = after
+        values = self._values(query, most)
+        if values is None:
+            return None
+        states = ((value, pending.with_valuation(query[1:], bits)) for value, bits in values)
+        return [(value, state) for value, state in states if state is not None]
 
 
 def _decimal(number: Fraction) -> int | Decimal:

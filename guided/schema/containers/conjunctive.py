@@ -180,6 +180,13 @@ class ConjunctiveState(NamedTuple):
         seen = self.seen | 1 << len(self.rules.keys.names)
         return self._replace(rules=self.rules.extended(name), seen=seen)
 
+    def without(self, name: int) -> "ConjunctiveState | None":
+        """Return the state in which a declared name stays absent; None if it must come."""
+        if self.rules.required >> name & 1 and not self.seen >> name & 1:
+            return None
+        state = self._replace(seen=self.seen | 1 << name)
+        return state if state.seen == self.seen or state.is_live() else None
+
 
 @dataclass(slots=True, eq=False)
 class ConjunctiveObject:

@@ -191,6 +191,19 @@ class ObjectState(NamedTuple):
         table = self.shared.context.extended(self.table, name)
         return self._replace(table=table, seen=self.seen | 1 << len(self.keys.names))
 
+    def without(self, name: int) -> "ObjectState | None":
+        """Return the state in which a declared name stays absent; None if it must come."""
+        if self.seen >> name & 1:
+            return self
+        formulas, required = self.shared.formulas, ("required", self.keys.names[name])
+        memo: dict[int, int] = {}
+        left = tuple(
+            formulas.rewrite(formula, lambda atom: FALSE if atom == required else formulas.atom(atom), memo)
+            for formula in self.formulas
+        )
+        state = self._replace(seen=self.seen | 1 << name, formulas=left)
+        return state if left[0] != FALSE and state.is_live() else None
+
     def _label_class(self, label: int) -> int | tuple[int, int]:
         """Return the class of labels with the same successor up to ``seen``; mostly the label itself.
 
