@@ -149,7 +149,7 @@ def test_a_call_and_a_text_with_such_an_integer_have_an_error() -> None:
         pay,
         {"name": "pay", "parameters": {"properties": {"amount": {"type": "integer"}}, "minProperties": 1}},
     ):
-        with pytest.raises(CallError, match="digits: 20,000 needed|number out of range"):
+        with pytest.raises(CallError, match=r"digits: 20,000 needed|number out of range"):
             parse_call(f'{{"name": "pay", "arguments": {{"amount": {"9" * 20_000}}}}}', [tool], "json")
     vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [b"9" * 5_000, None], eos=[257])
     text = [ord("["), *[256] * 3, ord(","), ord("1"), ord("]"), 257]
