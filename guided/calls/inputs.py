@@ -83,7 +83,7 @@ def compile(spec: Given, vocabulary: Vocabulary, limits: Limits | None = None) -
 
     Notes
     -----
-    O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
+    Complexity: `guided.engine.compile.compile`.
     """
     return compiling.compile(spec_of(spec), vocabulary, limits)
 

@@ -25,35 +25,8 @@ _USUAL = Limits()
 
 @suggest_keywords()
 def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
-    """Compile an output constraint and a tokenizer vocabulary into an index.
+    """Compile a spec over a vocabulary; parameters, results and errors are those of `guided.calls.inputs.compile`.
 
-    Parameters
-    ----------
-    spec : Regex, Choice, Tools, JsonSchema, Grammar or composition
-        The constraint.
-    vocabulary : Vocabulary
-        The tokens of the model.
-    limits : Limits, optional
-        Budgets; the defaults keep a compile under about 5 s and 1 GB.
-
-    Returns
-    -------
-    Index
-        Immutable and thread-safe.
-
-    Raises
-    ------
-    PatternError, SchemaError, GrammarError
-        The spec is malformed or cannot be enforced; with the position.
-    VocabularyError
-        The vocabulary cannot spell any text of the spec.
-    LimitError
-        A budget was exceeded.
-    TypeError
-        An argument has the wrong type.
-
-    Notes
-    -----
     O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
     """
     # PERF: isinstance with a protocol checks each member, which takes a fifth of a small compile.
