@@ -29,6 +29,11 @@ def double(x: int) -> int:
     return 2 * x
 
 
+def now() -> str:
+    """The time; a call without arguments needs no stack."""
+    return "noon"
+
+
 SPECS: dict[str, Spec] = {
     "integer": Regex(r"-?(?:0|[1-9]\d{0,18})"),
     "date": Regex(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T\d{2}:\d{2}:\d{2}Z"),
@@ -36,7 +41,7 @@ SPECS: dict[str, Spec] = {
     "words": Regex(r"\w+(?:[ -]\w+)*[.!?]?"),
     "not": Regex(r"(?!the\b)[a-zé ]+(?<! )"),
     "choice": Choice(["Zürich", "Genève", "東京", "🙂", "New York", "newline\n", "tab\t"]),
-    "tools": Tools([double]),
+    "tools": Tools([now]),
 }
 
 
@@ -128,8 +133,13 @@ def test_masks_equal_those_of_reading_token_by_token(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_masks_with_a_stack_equal_those_of_reading_byte_by_byte(name: str) -> None:
     definition = {"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}
-    index = compile_spec(Tools([definition], tool_choice="required"), vocabulary(name))
-    for text in (b"", b'{"name": "f", "arguments": {', b'{"name": "f", "arguments": {"x": 1'):
+    index = compile_spec(Tools([definition, double], tool_choice="required"), vocabulary(name))
+    for text in (
+        b"",
+        b'{"name": "f", "arguments": {',
+        b'{"name": "f", "arguments": {"x": 1',
+        b'{"name": "double", "arguments": {',
+    ):
         state, count = index.tables.trace(index.initial, text)
         assert count == len(text)
         readable = {byte: index.tables.trace(state, bytes([byte]))[1] for byte in range(256)}
