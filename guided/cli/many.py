@@ -1,7 +1,8 @@
 """``guided run --input``: a text for each line of a JSONL file.
 
-Each answer is a line of the output, written when its text ends: the number of its prompt, a digest of the prompt, and the result. A later
-run reads the file and generates only what is missing, with the same seeds; a line that was cut short is dropped.
+Each answer is a line of the output, written when its text ends: the number of its prompt, a digest of what was asked, and the result. A
+later run with the same prompts, constraint and options reads the file and generates only what is missing, with the same seeds; a line that
+was cut short is dropped.
 """
 
 import hashlib
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["read_prompts", "write_answers"]
 
-Entry = tuple[str, Any]
+# A line of the input and its prompt.
+Entry = tuple[bytes, Any]
 
 
 def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
-    """Return the digest and the prompt of each line.
+    """Return each line and its prompt.
 
     A line is a prompt as a JSON string, or an object with ``prompt`` or ``messages``.
 
@@ -45,7 +47,7 @@ def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
                     prompt = _prompt(value_of(line.decode()), chat=chat)
                 except (ValueError, GuidedError) as error:
                     raise UsageError(f"{path}, line {number}: {error}") from error
-                found.append((hashlib.sha256(line.strip()).hexdigest()[:16], prompt))
+                found.append((line.strip(), prompt))
     return found
 
 
@@ -76,17 +78,23 @@ def write_answers(
     Raises
     ------
     UsageError
-        The file has answers to other prompts.
+        The file has answers to other prompts, or of another constraint or other options.
     """
     n_failed = 0
+    fingerprint = "" if generate.index is None else generate.index.spec_fingerprint
+    asked = repr((fingerprint, sorted(options.items()))).encode()
+    # The prompt as well as the line: ``--chat`` makes another prompt of a line.
+    digests = [
+        hashlib.sha256(b"\0".join((asked, line, repr(prompt).encode()))).hexdigest()[:16] for line, prompt in prompts
+    ]
     with nullcontext() if path is None else path.open("r+b" if path.exists() else "x+b") as output:
-        done = set[int]() if output is None or path is None else _answered(output, prompts, path)
+        done = set[int]() if output is None or path is None else _answered(output, digests, path)
         if done:
             print(f"{len(done):,} of {len(prompts):,} prompts have their answers already", file=sys.stderr)
         rest = [None if place in done else prompt for place, (_, prompt) in enumerate(prompts)]
         for place, result in generate.map(rest, width, **options):
             n_failed += result.error is not None
-            answer = {"index": place, "input": prompts[place][0], **data(result)}
+            answer = {"index": place, "input": digests[place], **data(result)}
             if output is None:
                 print_json(answer)
             else:
@@ -97,18 +105,20 @@ def write_answers(
     return REJECTED if n_failed else ACCEPTED
 
 
-def _answered(output: IO[bytes], prompts: list[Entry], path: Path) -> set[int]:
+def _answered(output: IO[bytes], digests: list[str], path: Path) -> set[int]:
     """Return the indices of the answers in a file, which is then at its end; a last line without an end is cut off."""
     done, end = set[int](), 0
     for number, line in enumerate(_whole(output), 1):
         try:
             answer = value_of(line.decode())
             place = answer["index"]
-            is_own = prompts[place][0] == answer["input"]
+            is_own = digests[place] == answer["input"]
         except (ValueError, KeyError, TypeError, IndexError, GuidedError):
             is_own = False
         if not is_own:
-            raise UsageError(f"{path}, line {number}: not an answer to a prompt of the input; name another --output")
+            raise UsageError(
+                f"{path}, line {number}: not an answer to this input with this constraint and these options; name another --output"
+            )
         done.add(place)
         end += len(line)
     output.seek(end)

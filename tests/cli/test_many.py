@@ -65,6 +65,18 @@ def test_answers_to_other_prompts_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "answers.jsonl").read_text() == "index,text\n"
 
 
+def test_answers_of_another_constraint_or_other_options_are_left_alone(tmp_path: Path) -> None:
+    run(tmp_path)
+    before = (tmp_path / "answers.jsonl").read_bytes()
+    path = tmp_path / "prompts.jsonl"
+    for pattern, chat, seed in (("[a-z]{1,8}", False, 1), ("[a-z]{1,9}", True, 1), ("[a-z]{1,9}", False, 2)):
+        generate = guided.generator(ascii_model(), guided.Regex(pattern))
+        with pytest.raises(UsageError, match="line 1: not an answer"):
+            options: Any = {"temperature": 1.0, "seed": seed}
+            write_answers(generate, read_prompts(path, chat=chat), tmp_path / "answers.jsonl", data, 2, options)
+    assert (tmp_path / "answers.jsonl").read_bytes() == before
+
+
 def test_a_text_that_fails_has_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = ascii_model()
     model.context_length = 20
