@@ -82,10 +82,10 @@ def write_answers(
     """
     n_failed = 0
     fingerprint = "" if generate.index is None else generate.index.spec_fingerprint
-    asked = repr((fingerprint, sorted(options.items()))).encode()
+    request = repr((fingerprint, sorted(options.items()))).encode()
     # The prompt as well as the line: ``--chat`` makes another prompt of a line.
     digests = [
-        hashlib.sha256(b"\0".join((asked, line, repr(prompt).encode()))).hexdigest()[:16] for line, prompt in prompts
+        hashlib.sha256(b"\0".join((request, line, repr(prompt).encode()))).hexdigest()[:16] for line, prompt in prompts
     ]
     with nullcontext() if path is None else path.open("r+b" if path.exists() else "x+b") as output:
         done = set[int]() if output is None or path is None else _answered(output, digests, path)

@@ -70,10 +70,10 @@ def test_answers_of_another_constraint_or_other_options_are_left_alone(tmp_path:
     before = (tmp_path / "answers.jsonl").read_bytes()
     path = tmp_path / "prompts.jsonl"
     for pattern, chat, seed in (("[a-z]{1,8}", False, 1), ("[a-z]{1,9}", True, 1), ("[a-z]{1,9}", False, 2)):
-        generate = guided.generator(ascii_model(), guided.Regex(pattern))
+        generate, prompts = guided.generator(ascii_model(), guided.Regex(pattern)), read_prompts(path, chat=chat)
+        options: Any = {"temperature": 1.0, "seed": seed}
         with pytest.raises(UsageError, match="line 1: not an answer"):
-            options: Any = {"temperature": 1.0, "seed": seed}
-            write_answers(generate, read_prompts(path, chat=chat), tmp_path / "answers.jsonl", data, 2, options)
+            write_answers(generate, prompts, tmp_path / "answers.jsonl", data, 2, options)
     assert (tmp_path / "answers.jsonl").read_bytes() == before
 
 
