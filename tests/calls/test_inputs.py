@@ -1,4 +1,4 @@
-"""Any constraint, in every entry: what it is, what its texts are read as, what a file keeps of it, and what mistakes are told."""
+"""`spec_of`: every entry builds the same spec from a constraint, reads the same values, and reports mistakes."""
 
 import dataclasses
 import enum
