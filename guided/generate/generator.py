@@ -204,13 +204,14 @@ class Generator(Generic[T_co]):
         self, prompts: Iterable[Prompt | None], width: int, settings: Settings, window: int | None
     ) -> Iterator[tuple[int, Result[T_co]]]:
         """Yield the results of prompts; in their order if there is a window, which is how many may wait for an earlier one."""
-        # Places of the prompts that were taken and not yielded.
+        # Places of the prompts that were taken and not yielded; unused if results have no order.
         open_places = deque[int]()
 
         def started() -> Iterator[tuple[int, TextCoroutine]]:
             for place, prompt in enumerate(prompts):
                 if prompt is not None:
-                    open_places.append(place)
+                    if window is not None:
+                        open_places.append(place)
                     yield place, self._kept(prompt, place, settings)
 
         coroutines = started()
@@ -226,7 +227,6 @@ class Generator(Generic[T_co]):
             for n_ended, (place, events) in enumerate(ended, 1):
                 count(n_ended)
                 if window is None:
-                    open_places.clear()
                     yield place, _result(events)
                     continue
                 waiting[place] = _result(events)
