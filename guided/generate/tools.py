@@ -137,7 +137,7 @@ class ToolsGenerator(Generator[list[Call]]):
         self.spec = spec
         is_shown = show_tools != "never" and bool(spec.argument_lists)
         self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
-        self._needs_context = next((tool.name for tool in spec.tools if execute and _needs_context(tool)), "")
+        self._first_with_context = next((tool.name for tool in spec.tools if execute and _needs_context(tool)), "")
         self._config = ToolConfig(
             model=model,
             spec=spec,
@@ -259,8 +259,8 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(
                 f"select={select!r} spells names by itself: tokenization='canonical' needs select='greedy'"
             )
-        if settings.context is None and self._needs_context:
-            raise TypeError(f"tool {self._needs_context!r} needs a context: pass context=...")
+        if settings.context is None and self._first_with_context:
+            raise TypeError(f"tool {self._first_with_context!r} needs a context: pass context=...")
         # Stop strings apply to free text only, which `Writing` knows.
         tokens = self.prompt_tokens(prompt)
         decoding = self._decoding(tokens, replace(settings, stop=None), sampler, settings.searched(sampler))
