@@ -114,6 +114,14 @@ def test_every_page_begins_with_what_the_reader_can_do() -> None:
     assert [named(page) for page, text in second.items() if not text.startswith("After this page ")] == []
 
 
+def test_every_record_of_a_decision_has_its_own_number() -> None:
+    records = sorted((ROOT / "docs" / "adr").glob("0*.md"))
+    numbers = [path.name[:4] for path in records]
+    assert numbers == sorted(set(numbers))
+    for path, number in zip(records, numbers, strict=True):
+        assert path.read_text(encoding="utf-8").startswith(f"# ADR {number}: "), named(path)
+
+
 def test_every_mark_is_explained() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
     explained = re.findall(
