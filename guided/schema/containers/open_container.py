@@ -20,7 +20,7 @@ class OpenContainer(NamedTuple):
     empty : int
         The valuation of an array that ends before its first item, as bits; `CANNOT_BE_EMPTY` or `HAS_BEGUN` otherwise.
     is_known : bool
-        Whether all past items that the next one must differ from are known. If not, no member or item may end.
+        Whether all past items that the next one must differ from are known. If not, no item may end.
     is_named : bool
         Whether all past names that must not count again toward the number of members are known.
     is_outermost : bool

@@ -32,7 +32,7 @@ from guided.automata.pushdown import (
 from guided.caching import cached_property
 from guided.errors import SchemaError, too_few_values
 from guided.limits import Limits
-from guided.schema.cardinality.inexhaustible import Inexhaustible
+from guided.schema.cardinality.inexhaustible import is_inexhaustible
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
@@ -147,7 +147,7 @@ class SchemaMachine:
         # The cell below values that a closing text follows; -1 until needed.
         self._passing = self._outermost = -1
         self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
-        self._inexhaustible = Inexhaustible(self.containers)
+        self._inexhaustible: dict[int, bool] = {}
         # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
         machine = weakref.proxy(self)
         self._open_cell: Callable[[OpenContainer], int] = lambda content: machine._cell(content)
@@ -156,7 +156,6 @@ class SchemaMachine:
             self.tables,
             self.containers,
             self._open_cell,
-            self._inexhaustible.every_prefix_is_inexhaustible,
             lambda: machine._passing_cell(),
             text,
         )
@@ -283,7 +282,6 @@ class SchemaMachine:
         position = (
             state.at_close(),
             self._may_continue(cell),
-            content.is_known,
             content.is_named,
             state.table,
             state.others,
@@ -403,7 +401,6 @@ class SchemaMachine:
             state,
             query[1:],
             HAS_BEGUN,
-            content.is_known,
             is_named=not (state.remembers() and self.context.key_table(before.table).labels[label][0] == OTHER),
             is_outermost=content.is_outermost,
         )
@@ -423,8 +420,13 @@ class SchemaMachine:
         return self.structure.entered(self.value_starts.value(query, content.is_known), 1, cell)
 
     def _is_inexhaustible(self, query: ValueQuery) -> bool:
-        """Return whether a query has more values than any text has items."""
-        return len(query) == 1 and self.context.has_all_bytes and self._inexhaustible.is_inexhaustible(query[0])
+        """Return whether a query surely has more values than any text has items."""
+        if len(query) > 1 or not self.context.has_all_bytes:
+            return False
+        found = self._inexhaustible.get(query[0])
+        if found is None:
+            found = self._inexhaustible[query[0]] = is_inexhaustible(self.containers.satisfiability, query[0])
+        return found
 
     def _after_valuation(self, content: OpenContainer, valuation: int) -> Reaction | None:
         """Return the reaction of an open object or array to the end of its pending value."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.schema.cardinality.inexhaustible import is_endless_string
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
 from guided.schema.containers.opening import Containers
@@ -97,8 +98,6 @@ class ValueStarts:
     containers : Containers
     open_cell : callable
         Maps an open object or array to its cell.
-    every_prefix_is_inexhaustible : callable
-        Given a type and a formula over its atoms, whether every prefix has more continuations than any text has items.
     passing : callable
         The cell below a value that a closing text follows, to which the valuation is passed on.
     text_context : SchemaContext, optional
@@ -131,7 +130,6 @@ class ValueStarts:
         tables: PushdownTables,
         containers: Containers,
         open_cell: Callable[[OpenContainer], int],
-        every_prefix_is_inexhaustible: Callable[[str, int], bool],
         passing: Callable[[], int],
         text_context: SchemaContext | None = None,
     ) -> None:
@@ -141,7 +139,7 @@ class ValueStarts:
         self.context: SchemaContext = containers.context
         self.containers = containers
         self.formulas = containers.formulas
-        self._open, self._is_inexhaustible = open_cell, every_prefix_is_inexhaustible
+        self._open = open_cell
         self.unsure, self.unordered = DEAD, -1
         begins = {
             **BEGINS,
@@ -379,16 +377,16 @@ class ValueStarts:
         wanted = tuple(self.context.typed(formula, kind) for formula in query)
         if not self.containers.satisfiability.can_be(kind, wanted[0]):
             return DEAD
-        if not is_known and not self._is_inexhaustible(kind, wanted[0]):
+        if not is_known and not (kind == "string" and is_endless_string(self.formulas, wanted[0])):
             if self.unsure == DEAD:
                 self.unsure = self.tables.action()
             return action_entry(self.unsure)
         if kind == "object":
             state = self.containers.open_object(wanted, any_order=query[0] == self.unordered)
-            cell = OpenContainer(state, is_known=is_known)
-            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, self._open(cell)))
+            cell = self._open(OpenContainer(state))
+            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, cell))
         if kind == "array":
-            return self._array_entry(wanted, is_known)
+            return self._array_entry(wanted)
         if kind == "string":
             return self._string_entry(wanted)
         if kind == "number":
@@ -544,7 +542,7 @@ class ValueStarts:
         context = self.context if kind == "string" or self.text_context is None else self.text_context
         return b'"' if context.notation is None else bytes([context.notation.end])
 
-    def _array_entry(self, wanted: tuple[int, ...], is_known: bool) -> int:
+    def _array_entry(self, wanted: tuple[int, ...]) -> int:
         state = self.containers.open_array(wanted)
         ended, after, query = state.at_close(), state.after(ITEM), None
         assert ended is not None or after is not None
@@ -552,7 +550,7 @@ class ValueStarts:
         if after is not None:
             query, state = after
         observed = () if query is None else query[1:]
-        cell = OpenContainer(state, observed, empty, is_known)
+        cell = OpenContainer(state, observed, empty)
         return direct(self.tables, self.structure.entered(self._first(query, ended is not None), 0, self._open(cell)))
 
     def _first(self, query: ValueQuery | None, may_end: bool) -> int:
