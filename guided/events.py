@@ -11,8 +11,9 @@ Match a stream by the classes of its events::
             case guided.events.Done(result):
                 print(result.finish_reason)
 
-All generators yield `Text` and `Done`; those of compositions also `Captured`; those of JSON also `ValueCompleted`; those of tools also
-`ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, all but those of tools also yield `Refused`.
+All generators yield `Text` and `Done`; those of compositions also `Captured`; those of JSON also `ValueCompleted`, and `PartialValue` with
+``partial=True``; those of tools also `ToolCallStarted`, `ToolArgument`, `ToolCall` and `ToolResult`. With ``retries``, all but those of
+tools also yield `Refused`.
 
 A text is *steered* from the first token that the budget chose instead of the model: the model's choice among the tokens that the constraint
 allows did not leave enough of ``max_tokens`` to complete the text, or the budget ended a text that could continue. What a steered text says
@@ -37,6 +38,7 @@ __all__ = [
     "Event",
     "FinishReason",
     "Logprob",
+    "PartialValue",
     "Refused",
     "Result",
     "Sample",
@@ -369,6 +371,22 @@ class ValueCompleted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PartialValue(Event):
+    """What a JSON text has said so far, after each piece of text in which a value begins, grows or ends.
+
+    Attributes
+    ----------
+    value : Any
+        Complete values within it are those of `ValueCompleted`: instances of a type's fields, items and nested types. What is incomplete is
+        a dict for an object, whatever its type, a list for an array, and a str for a string. Incomplete numbers and literals, and names
+        without a value, are not in it. The last one of a complete text is the whole value. Each is a new object, but shares complete
+        values with later ones: do not change it.
+    """
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Captured(Event):
     """A named part of a composition is complete, whatever follows.
 
@@ -469,6 +487,7 @@ StreamEvent: TypeAlias = (
     | Refused
     | Captured
     | ValueCompleted
+    | PartialValue
     | ToolCallStarted
     | ToolArgument
     | ToolCall

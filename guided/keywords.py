@@ -24,6 +24,7 @@ _ELSEWHERE = {
     "n": ("max_tokens", "generator.sample(prompt, n) draws several texts"),
     "num_beams": ("search", "search=guided.Beam(width=...)"),
     "num_return_sequences": ("max_tokens", "generator.sample(prompt, n) draws several texts"),
+    "partial": ("max_tokens", "partial=True is for stream and stream_async of generators of JSON"),
     "particles": ("search", "search=guided.Smc(particles=...)"),
     "stop_strings": ("stop", "stop"),
     "attempts": ("search", "search=guided.Rejection(attempts=...)"),

@@ -30,6 +30,8 @@ class ScriptedModel(LanguageModel):
         super().__init__(_VOCABULARY)
         self._texts = {end: text.encode() for end, text in texts.items()}
         self.prompts: list[str] = []
+        # The prompts of which tokens were asked: the first request may have forced tokens after one.
+        self._known: list[bytes] = []
 
     def encode(self, text: str) -> list[int]:
         """Return the bytes of a text."""
@@ -37,26 +39,39 @@ class ScriptedModel(LanguageModel):
 
     def prompt_tokens(self, prompt: Prompt, tools: object = None) -> list[int]:  # noqa: ARG002 - tools are not shown
         """Return the bytes of a prompt; messages are written ``role: content``, one on a line."""
-        if isinstance(prompt, str):
-            return self.encode(prompt)
-        return self.encode("\n".join(f"{message['role']}: {text_of(message)}" for message in prompt))
+        if not isinstance(prompt, str):
+            prompt = "\n".join(f"{message['role']}: {text_of(message)}" for message in prompt)
+        tokens = self.encode(prompt)
+        if bytes(tokens) not in self._known:
+            self._known.append(bytes(tokens))
+        return tokens
 
     def session(self) -> Session:
         """Return a new, empty session."""
         return _ScriptedSession(self)
 
-    def text_after(self, prompt: str) -> bytes:
-        """Return what the model writes after a prompt.
+    def prompt_and_text(self, read: bytes) -> tuple[bytes, bytes]:
+        """Return the prompt with which the bytes read begin, and the text that the model writes after it.
 
         Raises
         ------
         ModelError
             The script has no text for the prompt.
         """
-        ends = [end for end in self._texts if prompt.endswith(end)]
-        if not ends:
-            raise ModelError(f"the script has no text after a prompt that ends in {prompt[-40:]!r}")
-        return self._texts[max(ends, key=len)]
+        pairs = [(prompt, self._text_after(prompt)) for prompt in self._known if read.startswith(prompt)]
+        pairs = pairs or [(read, self._text_after(read))]
+        # Of prompts that begin like each other, the one after which the script was followed.
+        prompt, text = max(
+            pairs,
+            key=lambda pair: ((pair[0] + (pair[1] or b"")).startswith(read) and pair[1] is not None, len(pair[0])),
+        )
+        if text is None:
+            raise ModelError(f"the script has no text after a prompt that ends in {prompt.decode()[-40:]!r}")
+        return prompt, text
+
+    def _text_after(self, prompt: bytes) -> bytes | None:
+        ends = [end for end in self._texts if prompt.endswith(end.encode())]
+        return self._texts[max(ends, key=len)] if ends else None
 
 
 class _ScriptedSession(Session):
@@ -64,28 +79,20 @@ class _ScriptedSession(Session):
         # Why this block: a prompt is read at once.
         super().__init__(model.vocabulary.size, block=2**31)
         self._model = model
-        self._n_prompt, self._text = 0, b""
 
     def start(self, tokens: Sequence[int]) -> Logits:
-        prompt = bytes(tokens).decode(errors="replace")
-        self._model.prompts.append(prompt)
-        self._begin(tokens)
+        prompt, _ = self._model.prompt_and_text(bytes(tokens))
+        self._model.prompts.append(prompt.decode(errors="replace"))
         return super().start(tokens)
 
-    def _begin(self, prompt: Sequence[int]) -> None:
-        self._n_prompt, self._text = len(prompt), self._model.text_after(bytes(prompt).decode(errors="replace"))
-
     def _forward(self, tokens: Sequence[int]) -> Logits:
-        if not self._n_prompt:
-            # A copy of a row, which reads a prompt that another one has read.
-            whole = bytes(tokens)
-            read = [prompt.encode() for prompt in self._model.prompts]
-            self._begin(max((prompt for prompt in read if whole.startswith(prompt)), key=len))
-        written = bytes([*self._tokens, *tokens][self._n_prompt :])
+        read = bytes([*self._tokens, *tokens])
+        prompt, text = self._model.prompt_and_text(read)
+        written = read[len(prompt) :]
         logits = np.zeros(self._size, np.float32)
         logits[_END] = _INSTEAD
-        if self._text.startswith(written) and written != self._text:
-            logits[self._text[len(written)]] = _WANTED
+        if text.startswith(written) and written != text:
+            logits[text[len(written)]] = _WANTED
         else:
             logits[_END] = _WANTED
         return logits

@@ -68,6 +68,8 @@ TYPES = [
     ("guided.json(model, City)('p').error", "Optional[guided.GuidedError]"),
     ("guided.json(model, City, whitespace='compact', index=None)('p').value", "City"),
     ("guided.json(model, City).batch(['p'])", "list[guided.Result[City]]"),
+    ("next(guided.generator(model, City).stream('p', partial=True))", "events.StreamEvent[City]"),
+    ("next(guided.Conversation(guided.json(model, City)).stream('p', partial=True))", "events.StreamEvent[City]"),
     ("guided.json(model, City).sample('p', 2, retries=1)", "list[guided.Result[City]]"),
     ("guided.json(model, City)('p', logprobs=1).logprobs", "tuple[events.Logprob, ...]"),
     ("guided.json(model, City)('p', retries=1).refused[0].error", "guided.SchemaError | guided.IncompleteError"),

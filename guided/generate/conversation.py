@@ -16,6 +16,7 @@ from guided.generate.generator import Generator
 from guided.generate.messages import check_messages
 from guided.generate.model import Message
 from guided.generate.options import GenerationOptions, Settings
+from guided.generate.structured import JsonGenerator
 from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
 from guided.keywords import suggest_keywords
 
@@ -115,11 +116,11 @@ class Conversation(Generic[T]):
 
     @suggest_keywords(GenerationOptions)
     def stream(
-        self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
+        self, content: str | Message | None = None, *, partial: bool = False, **options: Unpack[GenerationOptions]
     ) -> "ConversationStream[T]":
-        """Run one turn as events, like the generator's ``stream``. The last event adds the turn."""
-        turn = self._turn(content, options)
-        return ConversationStream(self.generator.stream(turn.messages, **turn.options), turn)
+        """Run one turn as events, like the generator's ``stream``; ``partial`` is for `JsonGenerator`. The last event adds the turn."""
+        turn, shown = self._turn(content, options), self._showing(partial)
+        return ConversationStream(self.generator.stream(turn.messages, **shown, **turn.options), turn)
 
     async def generate_async(
         self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
@@ -136,11 +137,11 @@ class Conversation(Generic[T]):
 
     @suggest_keywords(GenerationOptions)
     def stream_async(
-        self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
+        self, content: str | Message | None = None, *, partial: bool = False, **options: Unpack[GenerationOptions]
     ) -> "ConversationStreamAsync[T]":
         """Run one turn as events without blocking the running event loop, like the generator's ``stream_async``."""
-        turn = self._turn(content, options)
-        return ConversationStreamAsync(self.generator.stream_async(turn.messages, **turn.options), turn)
+        turn, shown = self._turn(content, options), self._showing(partial)
+        return ConversationStreamAsync(self.generator.stream_async(turn.messages, **shown, **turn.options), turn)
 
     @property
     def pending(self) -> list[dict[str, Any]]:
@@ -173,6 +174,12 @@ class Conversation(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<Conversation of {len(self.messages)} messages with {self.generator!r}>"
+
+    def _showing(self, partial: bool) -> dict[str, Any]:
+        """The argument ``partial`` for the generator's stream, if it has one."""
+        if partial and not isinstance(self.generator, JsonGenerator):
+            raise TypeError("partial=True is for generators of JSON: this one has no values that grow")
+        return {"partial": partial} if partial else {}
 
     def _turn(self, content: str | Message | None, options: GenerationOptions) -> "_Turn":
         if waiting := self.pending:

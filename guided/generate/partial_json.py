@@ -1,4 +1,4 @@
-"""Incremental JSON reader that reports each value as soon as it is complete. Sans-IO.
+"""Incremental JSON reader that reports each value as soon as it is complete, and on request what has been read so far. Sans-IO.
 
 A string is complete at its closing quote, an array or object at its bracket, a number or literal at the character after it, or at the end.
 Inner values are reported before their containers, the value of the whole text last.
@@ -12,6 +12,7 @@ Not handled here: schemas, types, repair of invalid texts. `guided.generate.stru
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -25,6 +26,9 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 _STRING_PART = re.compile(r'[^"\\]*')
 _SCALAR_PART = re.compile(r"[-+.0-9A-Za-z]*")
 _CLOSING = {"[": "]", "{": "}"}
+# An escape at the end of a string that more characters complete: an odd backslash and what follows it.
+_UNFINISHED = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_HIGH_SURROGATE = re.compile("[\ud800-\udbff]\\Z")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +105,47 @@ class JsonReader:
     def is_complete(self) -> bool:
         """Return whether the whole value is complete. A number at the end of the text is complete after `close`."""
         return self._expected == "end"
+
+    @property
+    def depth(self) -> int:
+        """Number of arrays and objects that are incomplete."""
+        return len(self._open)
+
+    @property
+    def open_string(self) -> str | None:
+        """The characters so far of an incomplete string that is a value; None outside of one. O(length)."""
+        if self._within not in ("string", "escape") or self._expected in ("key", "key or }"):
+            return None
+        written = "".join(self._token)
+        if unfinished := _UNFINISHED.search(written):
+            written = written[: unfinished.start(1)]
+        value: str = parse_json(written + '"')
+        return _HIGH_SURROGATE.sub("", value)
+
+    def snapshot(self, replaced: Mapping[Location | None, Mapping[str | int, Any]]) -> Any:
+        """Return what has been read so far of an incomplete value; None if that is nothing.
+
+        Incomplete arrays, objects and strings end with what has been read of them. Incomplete numbers and literals, and keys without
+        values, are left out. Complete values are shared with other snapshots: it costs
+        the lengths of the incomplete arrays, objects and string.
+
+        Parameters
+        ----------
+        replaced : mapping of mappings
+            For the location of an incomplete array or object, what to show in place of its complete values, by their steps.
+        """
+        inner: Any = self.open_string
+        for one in reversed(self._open):
+            container = one.value.copy()
+            for step, value in replaced.get(one.location, {}).items():
+                container[step] = value
+            if inner is not None:
+                if one.bracket == "[":
+                    container.append(inner)
+                else:
+                    container[one.key] = inner
+            inner = container
+        return inner
 
     def feed(self, text: str) -> list[Completed]:
         """Read the next piece of text.

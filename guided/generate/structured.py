@@ -1,22 +1,25 @@
-"""`JsonGenerator`: JSON texts, and their values as soon as they are complete.
+"""`JsonGenerator`: JSON texts, their values as soon as they are complete, and on request snapshots of what has been written so far.
 
 Values are read from the released `Text` events, so a stop string never takes one back.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from io import StringIO
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 from guided.engine.index import Index
 from guided.engine.specs import StackSpec
 from guided.errors import GuidedError, LimitError, SchemaError
-from guided.events import Done, Event, Result, Text, ValueCompleted
+from guided.events import Done, Event, PartialValue, Result, StreamEvent, Text, ValueCompleted
 from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.generator import Generator, T_co, no_value
-from guided.generate.model import LanguageModel
-from guided.generate.partial_json import Completed, JsonReader
+from guided.generate.model import LanguageModel, Prompt
+from guided.generate.options import GenerationOptions
+from guided.generate.partial_json import Completed, JsonReader, Location
 from guided.generate.stops import TextStream
+from guided.keywords import suggest_keywords
 from guided.limits import Limits
 
 __all__ = ["JsonGenerator", "JsonSpec"]
@@ -61,10 +64,44 @@ class JsonGenerator(Generator[T_co]):
         # The values come from `_coroutine`, which reads them while the text is generated.
         super().__init__(model, index, no_value, limits=limits)
         self.spec = spec
+        # Whether texts have `PartialValue` events.
+        self._is_partial = False
+
+    @suggest_keywords(GenerationOptions)
+    def stream(
+        self, prompt: Prompt, *, partial: bool = False, **options: Unpack[GenerationOptions]
+    ) -> Iterator[StreamEvent[T_co]]:
+        """Generate one text as events, like `Generator.stream`.
+
+        Parameters
+        ----------
+        prompt, **options
+            As in `Generator.stream`.
+        partial : bool
+            Whether a `PartialValue` event follows each piece of text in which a value begins, grows or ends: what the text has said so far.
+        """
+        return Generator.stream(self._showing(partial), prompt, **options)
+
+    @suggest_keywords(GenerationOptions)
+    def stream_async(
+        self, prompt: Prompt, *, partial: bool = False, **options: Unpack[GenerationOptions]
+    ) -> AsyncIterator[StreamEvent[T_co]]:
+        """Like `stream`, without blocking the running event loop (see `Generator.stream_async`)."""
+        return Generator.stream_async(self._showing(partial), prompt, **options)
+
+    def _showing(self, partial: bool) -> "JsonGenerator[T_co]":
+        """Return a generator whose texts have `PartialValue` events, or this one."""
+        if not isinstance(partial, bool):
+            raise TypeError(f"partial must be a bool, not {type(partial).__name__}")
+        if not partial:
+            return self
+        showing = copy(self)
+        showing._is_partial = True
+        return showing
 
     def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
         inner = super()._coroutine(decoding, stream)
-        values = _Values(self.spec)
+        values = _Values(self.spec, self._is_partial)
         answer = None
         while True:
             item = inner.send(answer)
@@ -84,7 +121,7 @@ class JsonGenerator(Generator[T_co]):
 class _Values:
     """Reads the values of one text."""
 
-    def __init__(self, spec: JsonSpec[Any]) -> None:
+    def __init__(self, spec: JsonSpec[Any], is_partial: bool) -> None:
         self._spec = spec
         self._reader = JsonReader()
         self._text = StringIO()
@@ -92,13 +129,20 @@ class _Values:
         self._error: GuidedError | None = None
         # Whether a number had too many digits: the text has no value then, and the reader ends there.
         self._is_over = False
+        self._is_partial = is_partial
+        # Typed values of the incomplete arrays and objects, and what the last snapshot depended on.
+        self._typed: dict[Location | None, dict[str | int, Any]] = {}
+        self._n_completed = 0
+        self._shown: tuple[int, int, str | None] = (0, 0, None)
 
     def feed(self, piece: Text) -> Iterator[Event]:
         self._text.write(piece.text)
         yield from self._completed(self._read(lambda: self._reader.feed(piece.text)), piece.steered)
+        yield from self._snapshot(piece.steered)
 
     def close(self, is_steered: bool) -> Iterator[Event]:
         yield from self._completed(self._read(self._reader.close), is_steered)
+        yield from self._snapshot(is_steered)
 
     def result(self, result: Result[Any]) -> Result[Any]:
         """The result with the value of the whole text, or with the error if the type rejects it."""
@@ -118,6 +162,8 @@ class _Values:
             text = self._text.read(item.end - item.begin)
             self._text.seek(0, 2)
             path = item.path
+            self._n_completed += 1
+            self._typed.pop(item.location, None)
             try:
                 value = self._spec.read_part(path, text, item.value)
             except SchemaError as error:
@@ -126,7 +172,22 @@ class _Values:
                 continue
             if not path:
                 self._whole, self._error = value, None
+            if self._is_partial and item.location is not None:
+                self._typed.setdefault(item.location.within, {})[item.location.step] = value
             yield ValueCompleted("".join(f"/{_escaped(step)}" for step in path), value, steered=is_steered)
+
+    def _snapshot(self, is_steered: bool) -> Iterator[Event]:
+        """What has been said so far, if values have begun, grown or ended; nothing for a whole value that the type rejects."""
+        if not self._is_partial or self._is_over:
+            return
+        reader, last = self._reader, self._shown
+        self._shown = (self._n_completed, reader.depth, reader.open_string)
+        if self._shown == last:
+            return
+        if not reader.is_complete:
+            yield PartialValue(reader.snapshot(self._typed), steered=is_steered)
+        elif self._error is None:
+            yield PartialValue(self._whole, steered=is_steered)
 
 
 def _escaped(step: str | int) -> str:

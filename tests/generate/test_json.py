@@ -1,10 +1,13 @@
 """`guided.json`: typed results, values as soon as they are complete, budgets, batches, and every error."""
 
+import asyncio
 import dataclasses
 import datetime
 import enum
+import itertools
 import json as stdlib
 import random
+from collections.abc import AsyncIterator, Iterable
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,10 +19,11 @@ import guided
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.json_schema import JsonSchema
 from guided.errors import IndexFormatError, LimitError, SchemaError, VocabularyError
-from guided.events import Done, Text, ValueCompleted
+from guided.events import Done, PartialValue, Refused, Text, ValueCompleted
 from guided.generate.api import generator
 from guided.generate.schemas import json
 from guided.generate.structured import JsonGenerator
+from guided.testing import scripted
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import ascii_model, default_model, greedy_text_model
 
@@ -70,6 +74,68 @@ def test_of_a_schema_the_value_is_parsed_json() -> None:
     assert json(greedy_text_model('{"a": 1.50}'), schema)("p").value == {"a": 1.5}
     assert json(greedy_text_model("null"), stdlib.dumps({"type": "null"}))("p").value is None
     assert json(greedy_text_model("[1, 2]"), JsonSchema({"type": "array"}))("p").value == [1, 2]
+
+
+def partial_values(events: Iterable[Any]) -> list[Any]:
+    return [event.value for event in events if isinstance(event, PartialValue)]
+
+
+@pytest.mark.parametrize("entry", ["stream", "stream_async", "conversation", "conversation_async"])
+def test_snapshots_grow_to_the_value_and_have_typed_complete_parts(entry: str) -> None:
+    made = json(scripted(ADA), Person)
+    chat = guided.Conversation(made)
+
+    async def gathered(events: AsyncIterator[Any]) -> list[Any]:
+        return [event async for event in events]
+
+    events = {
+        "stream": lambda: list(made.stream("p", partial=True)),
+        "stream_async": lambda: asyncio.run(gathered(made.stream_async("p", partial=True))),
+        "conversation": lambda: list(chat.stream("p", partial=True)),
+        "conversation_async": lambda: asyncio.run(gathered(chat.stream_async("p", partial=True))),
+    }[entry]()
+    found = partial_values(events)
+    assert found[:6] == [{}, *({"name": name} for name in ("", "A", "Ad", "Ada", "Ada"))]
+    born = {"name": "Ada", "born": PERSON.born}
+    assert found[-5:] == [
+        {**born, "colors": [Color.RED, "blu"]},
+        {**born, "colors": [Color.RED, "blue"]},
+        {**born, "colors": PERSON.colors},
+        {**born, "colors": PERSON.colors},
+        PERSON,
+    ]
+    assert events[-1].result.value == PERSON
+
+
+def test_snapshots_come_only_where_they_are_asked_for() -> None:
+    made = json(greedy_text_model(ADA), Person)
+    assert not partial_values(made.stream("p"))
+    assert partial_values(made.stream("p", partial=True))
+    assert not partial_values(made.stream("p"))
+    for wrong in (made, made.batch, guided.regex(greedy_text_model("a"), "a").stream):
+        with pytest.raises(TypeError, match="partial=True is for stream and stream_async of generators of JSON"):
+            wrong("p", partial=True)  # type: ignore[call-arg, operator]
+    with pytest.raises(TypeError, match="partial must be a bool, not str"):
+        made.stream("p", partial="yes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="for generators of JSON"):
+        guided.Conversation(guided.regex(greedy_text_model("a"), "a")).stream("p", partial=True)
+
+
+def test_a_refused_value_has_no_snapshot_of_the_whole_and_the_next_text_begins_anew() -> None:
+    text = '{"low": 5, "high": 1}'
+    events = list(json(scripted(text), Ordered).stream([{"role": "user", "content": "p"}], partial=True, retries=1))
+    refused = next(place for place, event in enumerate(events) if isinstance(event, Refused))
+    assert partial_values(events[:refused]) == partial_values(events[refused:]) == [{}, {"low": 5}]
+
+
+def test_snapshots_of_what_is_no_object() -> None:
+    def of(text: str, schema: Any) -> list[Any]:
+        return partial_values(json(scripted(text), schema).stream("p", partial=True))
+
+    assert of("12", int) == [12]
+    assert of('"a\\n"', str) == ["", "a", "a\n", "a\n"]
+    assert of("[1, 2]", tuple[int, int]) == [[], [1], (1, 2)]
+    assert of("[1, 22]", list[float]) == [[], [1.0], [1.0, 22.0]]
 
 
 def events_of(text: str, schema: Any, **options: Any) -> tuple[list[tuple[str, Any]], Any]:
@@ -247,3 +313,13 @@ def test_the_default_model_fills_a_model() -> None:
     assert events[-1].result == result
     pointers = [event.pointer for event in events if isinstance(event, ValueCompleted)]
     assert pointers == ["/name", "/country", "/inhabitants", ""]
+
+
+@pytest.mark.model
+def test_snapshots_of_the_default_model_grow_to_the_value() -> None:
+    events = list(json(default_model(), Person).stream("A person, as JSON: ", partial=True, max_tokens=60))
+    found = partial_values(events)
+    assert found[-1] == events[-1].result.value  # type: ignore[union-attr]
+    assert all(isinstance(value, dict) for value in found[:-1])
+    names = [value["name"] for value in found[:-1] if "name" in value]
+    assert all(after.startswith(before) for before, after in itertools.pairwise(names))

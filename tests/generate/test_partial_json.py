@@ -1,9 +1,11 @@
 """The incremental reader of JSON: whatever the split, the values of a plain recursive reader."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
+import pydantic_core
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +139,35 @@ def test_depth_and_length_cost_nothing_extra() -> None:
 def test_the_last_of_equal_keys_counts() -> None:
     found = whole('{"a": 1, "a": [2]}')
     assert plain(found) == [(("a",), 1), (("a", 0), 2), (("a",), [2]), ((), {"a": [2]})]
+
+
+def is_in_string(text: str) -> bool:
+    return '"' in re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+
+
+@given(texts())
+def test_snapshots_are_what_pydantic_reads_of_a_partial_text(text: str) -> None:
+    reader = JsonReader()
+    for place, char in enumerate(text, start=1):
+        reader.feed(char)
+        written = text[:place]
+        if reader.is_complete:
+            break
+        # A number at the end may continue, so it is not known, nor is a literal; pydantic shows both so far.
+        known = written if is_in_string(written) else re.sub(r"[-+.0-9A-Za-z]+\Z", "", written)
+        if not known.strip() or reader.snapshot({}) is None:
+            assert re.fullmatch(r"[-+.0-9a-zE]*", written)
+        else:
+            assert reader.snapshot({}) == pydantic_core.from_json(known, allow_partial="trailing-strings"), written
+
+
+def test_snapshots_are_independent_and_show_what_replaces_complete_values() -> None:
+    reader = JsonReader()
+    (seen,) = reader.feed('{"a": [1, {"b": [2')[:1]
+    assert seen.location is not None
+    first = reader.snapshot({})
+    reader.feed(", 3")
+    assert (first, reader.depth) == ({"a": [1, {"b": []}]}, 4)
+    assert reader.snapshot({seen.location.within: {0: "one"}}) == {"a": ["one", {"b": [2]}]}
+    reader.feed("]}]")
+    assert first == {"a": [1, {"b": []}]}

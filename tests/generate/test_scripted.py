@@ -1,5 +1,6 @@
 """`guided.testing`: models that write what a test says."""
 
+import json
 from typing import Any
 
 import pytest
@@ -44,6 +45,16 @@ def test_where_the_constraint_departs_the_text_ends_soon() -> None:
     assert guided.regex(model, "[a-z]+")("?").text == "yes"
     result = guided.json(guided.testing.scripted('{"total": 18000}'), dict[str, int])("?", max_tokens=14)
     assert result.steered is not None
+
+
+@pytest.mark.parametrize("value", ["a", {"a": [1, {"b": "c"}]}, [], 12])
+def test_forced_tokens_after_the_prompt_are_part_of_the_text(value: Any) -> None:
+    text = json.dumps(value)
+    model = guided.testing.scripted({"?": text, "": "null"})
+    schema = {"type": {str: "string", dict: "object", list: "array", int: "integer"}[type(value)]}
+    assert guided.json(model, schema)("Which?").text == text
+    assert model.prompts == ["Which?"]
+    assert [result.text for _, result in guided.json(model, schema).map(["a?", "a?", "b?"], ordered=True)] == [text] * 3
 
 
 def test_messages_are_lines() -> None:
