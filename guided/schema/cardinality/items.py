@@ -6,51 +6,32 @@ An item with more possible values than there are items always finds one, so only
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from guided.errors import LimitError
 from guided.schema.cardinality.matching import Group, critical_values
-from guided.schema.formula.formulas import Formulas
 
-__all__ = ["ConstantSet", "EnumerateConstants", "Needed", "critical_items"]
-
-
-class ConstantSet(NamedTuple):
-    """The number of values of a formula, and their formulas, or None if there are more than ``listed``."""
-
-    size: int
-    constants: tuple[int, ...] | None
-    listed: int
+__all__ = ["EnumerateConstants", "Needed", "critical_items"]
 
 
-# From a formula and a limit to the values of the formula; None if there are more than the limit.
-EnumerateConstants: TypeAlias = Callable[[int, int], ConstantSet | None]
+# From a formula and a limit to the formulas of its values; None if there are more than the limit.
+EnumerateConstants: TypeAlias = Callable[[int, int], tuple[int, ...] | None]
 # Formulas of items, each with the number of items that must satisfy it.
 Needed: TypeAlias = Iterable[tuple[int, int]]
 
 
 def critical_items(
-    formulas: Formulas,
-    needed: Needed,
-    past_values: Sequence[int],
-    can_be: Callable[[int], bool],
-    enumerate_up_to: EnumerateConstants,
-    spend: Callable[[int], None],
+    needed: Needed, past_values: Sequence[int], enumerate_up_to: EnumerateConstants, spend: Callable[[int], None]
 ) -> frozenset[int] | None:
     """Return the formulas that one further item must not satisfy, so that all of these items can differ; None if they cannot differ.
 
-    Each formula has one value. Exception: if all items share one formula, exactly as many of its values remain as there are items, and
-    these are too many to list, the result is that formula.
+    Each formula has one value.
 
     Parameters
     ----------
-    formulas : Formulas
     needed : iterable of (int, int)
         The items that must come: formulas, and the number of items for each.
     past_values : sequence of int
         Formulas of past values, which no item may repeat.
-    can_be : callable
-        Whether some value satisfies a formula.
     enumerate_up_to : callable
         Enumerates the values of a formula.
     spend : callable
@@ -68,21 +49,12 @@ def critical_items(
     groups: list[Group] = []
     gone = frozenset(past_values)
     for formula, number in times.items():
-        found = enumerate_up_to(formula, total + len(past_values))
-        if found is None:
+        values = enumerate_up_to(formula, total + len(past_values))
+        if values is None:
             continue
-        if found.constants is not None:
-            left = tuple(value for value in found.constants if value not in gone)
-            if len(left) < number:
-                return None
-            if len(left) <= total:
-                groups.append(Group(number, left))
-            continue
-        count = found.size - sum(can_be(formulas.conjunction((formula, value))) for value in past_values)
-        if count < number:
+        left = tuple(value for value in values if value not in gone)
+        if len(left) < number:
             return None
-        if count == total == number:
-            return frozenset({formula})
-        if count <= total:
-            raise LimitError("listed_values", found.size, found.listed, "too many values that must differ")
+        if len(left) <= total:
+            groups.append(Group(number, left))
     return critical_values(groups, spend)

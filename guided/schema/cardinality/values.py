@@ -8,13 +8,12 @@ A value that can contain a value of the same formula has infinitely many.
 While liveness goals are open, they count as false, so values that depend on them are missing. Results are cached only when no goal is open.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from guided.errors import LimitError
-from guided.schema.cardinality.items import ConstantSet
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.satisfiability import Satisfiability
@@ -26,19 +25,12 @@ from guided.schema.frontend.keywords import enumerations
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.counting import enumerate_strings
 
-__all__ = ["ValueEnumerator", "ValueSet"]
+__all__ = ["ValueEnumerator"]
 
 _WORDS = {"null": None, "true": True, "false": False}
 
 _Object: TypeAlias = ConjunctiveState | ObjectState
 _Partial: TypeAlias = list[tuple[dict[str, Any], _Object]]
-
-
-class ValueSet(NamedTuple):
-    """The number of values, and the values themselves if they are listed."""
-
-    size: int
-    values: tuple[Any, ...] | None
 
 
 class ValueEnumerator:
@@ -54,7 +46,7 @@ class ValueEnumerator:
         self._open_object, self._open_array = open_object, open_array
         self._context = satisfiability.context
         self._formulas = satisfiability.formulas
-        self._known: dict[int, ValueSet] = {}
+        self._known: dict[int, tuple[Any, ...]] = {}
         # By formula: a number that its number of values exceeds.
         self._many: dict[int, int] = {}
         self._open: set[int] = set()
@@ -63,19 +55,16 @@ class ValueEnumerator:
     def _not_listed(self, count: int) -> LimitError:
         return LimitError("listed_values", count, self._listed, "too many values that must differ")
 
-    def constants(self, value_set: ValueSet) -> tuple[int, ...] | None:
-        """Return the formulas of listed values, equal only for equal values; None if they are not listed."""
-        if value_set.values is None:
-            return None
-        lowering = self._context.lowering
-        return tuple(enumerations.constant(lowering, value, enumerations.ITEM, 0) for value in value_set.values)
-
-    def constants_up_to(self, formula: int, most: int) -> ConstantSet | None:
-        """Return the values of a formula, as constants if they are listed; None if there are more than ``most``."""
+    def constants_up_to(self, formula: int, most: int) -> tuple[int, ...] | None:
+        """Return the formulas of the values of a formula, equal only for equal values; None if there are more than ``most``."""
         found = self.enumerate_up_to(formula, most)
-        return None if found is None else ConstantSet(found.size, self.constants(found), self._listed)
+        return None if found is None else self._constants(found)
 
-    def enumerate_up_to(self, formula: int, most: int) -> ValueSet | None:
+    def _constants(self, values: tuple[Any, ...]) -> tuple[int, ...]:
+        lowering = self._context.lowering
+        return tuple(enumerations.constant(lowering, value, enumerations.ITEM, 0) for value in values)
+
+    def enumerate_up_to(self, formula: int, most: int) -> tuple[Any, ...] | None:
         """Return the values of a formula; None if there are more than ``most``.
 
         Raises
@@ -85,7 +74,7 @@ class ValueEnumerator:
         """
         found = self._known.get(formula)
         if found is not None:
-            return found if found.size <= most else None
+            return found if len(found) <= most else None
         if formula in self._open or self._many.get(formula, -1) >= most:
             return None
         depth, limit = len(self._open) + 1, self._context.limits.listed_depth
@@ -93,7 +82,7 @@ class ValueEnumerator:
             raise LimitError("listed_depth", depth, limit, "nested values that must differ; raise Limits.listed_depth")
         self._open.add(formula)
         try:
-            found = self._counted(formula, most)
+            found = self._values_of(formula, most)
         finally:
             self._open.discard(formula)
         if found is None:
@@ -102,45 +91,41 @@ class ValueEnumerator:
             self._known[formula] = found
         return found
 
-    def _counted(self, formula: int, most: int) -> ValueSet | None:
-        count = 0
-        listed: list[Any] | None = []
+    def _values_of(self, formula: int, most: int) -> tuple[Any, ...] | None:
+        values: list[Any] = []
         for kind in TYPES:
             typed = self._context.typed(formula, kind)
-            if typed == FALSE:
+            if typed == FALSE or not self._satisfiability.can_be(kind, typed):
                 continue
-            found = self._of_type(kind, typed, most - count)
+            found = self._of_type(kind, typed, most - len(values))
             if found is None:
                 return None
-            count += found.size
-            listed = None if listed is None or found.values is None else [*listed, *found.values]
-            if count > most:
+            values += found
+            if len(values) > most:
                 return None
-        return ValueSet(count, None if listed is None else tuple(listed))
+        if len(values) > self._listed:
+            raise self._not_listed(len(values))
+        return tuple(values)
 
-    def _of_type(self, kind: str, typed: int, most: int) -> ValueSet | None:
+    def _of_type(self, kind: str, typed: int, most: int) -> Sequence[Any] | None:
         if kind in _WORDS:
-            return ValueSet(1, (_WORDS[kind],)) if self._satisfiability.can_be(kind, typed) else ValueSet(0, ())
-        if kind in ("array", "object"):
-            if not self._satisfiability.can_be(kind, typed):
-                return ValueSet(0, ())
-            make = self._arrays if kind == "array" else self._objects
-            values = make(typed, most)
-            return None if values is None else ValueSet(len(values), tuple(values))
+            return (_WORDS[kind],)
+        if kind == "array":
+            return self._arrays(typed, most)
+        if kind == "object":
+            return self._objects(typed, most)
         if kind == "number":
-            numbers = enumerate_numbers(self._formulas, typed, most, self._listed, self._spend)
-            if numbers is None or numbers.numbers is None:
-                return numbers and ValueSet(numbers.size, None)
-            return self._spelled(kind, typed, [(one, ("equals", Number(one))) for one in numbers.numbers])
+            numbers = enumerate_numbers(self._formulas, typed, most, self._spend)
+            return numbers and self._spelled(kind, typed, [(one, ("equals", Number(one))) for one in numbers])
         strings = enumerate_strings(self._formulas, typed, most, self._listed, self._context.limits, self._spend)
-        if strings is None or strings.texts is None:
-            return strings and ValueSet(strings.size, None)
-        return self._spelled(kind, typed, [(one, ("strings", (one,))) for one in strings.texts])
+        if strings is not None and strings.texts is None:
+            raise self._not_listed(strings.size)
+        return strings and self._spelled(kind, typed, [(one, ("strings", (one,))) for one in strings.texts or ()])
 
     def _spend(self, steps: int) -> None:
         self._satisfiability.spend(1 + steps // 16)
 
-    def _spelled(self, kind: str, typed: int, found: list[tuple[Any, Any]]) -> ValueSet:
+    def _spelled(self, kind: str, typed: int, found: list[tuple[Any, Any]]) -> list[Any]:
         """Return those numbers or strings that the language can spell."""
         formulas, context = self._formulas, self._context
         if not context.has_all_bytes or any(atom == ("integer", True) for atom in formulas.atoms(typed)):
@@ -149,8 +134,7 @@ class ValueEnumerator:
                 for value, atom in found
                 if context.has_leaf(kind, formulas.conjunction((typed, formulas.atom(atom))))
             ]
-        values = tuple(_decimal(value) if isinstance(value, Fraction) else value for value, _ in found)
-        return ValueSet(len(values), values)
+        return [_decimal(value) if isinstance(value, Fraction) else value for value, _ in found]
 
     def _arrays(self, typed: int, most: int) -> list[Any] | None:
         found = list[Any]()
@@ -189,13 +173,11 @@ class ValueEnumerator:
 
     def _values(self, query: ValueQuery, most: int) -> list[tuple[Any, int]] | None:
         """Return the values of a query, each with its valuation as bits; None if there are more than ``most``."""
-        value_set = self.enumerate_up_to(query[0], max(most, 0))
-        if value_set is not None and value_set.values is None:
-            raise self._not_listed(value_set.size)
-        if value_set is None or value_set.values is None:
+        values = self.enumerate_up_to(query[0], max(most, 0))
+        if values is None:
             return None
         found: list[tuple[Any, int]] = []
-        for value, formula in zip(value_set.values, self.constants(value_set) or (), strict=True):
+        for value, formula in zip(values, self._constants(values), strict=True):
             bits = 0
             for i, observed in enumerate(query[1:]):
                 if self._satisfiability.is_satisfiable(self._formulas.conjunction((formula, observed))):

@@ -156,7 +156,7 @@ def can_end(
     """
     for read in _read(formulas, term):
         for end in _ends(read, can_be, enumerate_up_to, spend):
-            if read.past_values is not None and _critical(end, can_be, enumerate_up_to, spend) is None:
+            if read.past_values is not None and _critical(end, enumerate_up_to, spend) is None:
                 continue
             if not read.repeats or _repeats(read, end.values(can_be), can_be, spend):
                 return True
@@ -172,7 +172,7 @@ def critical_values(
         if read.past_values is None:
             return frozenset()
         for end in _ends(read, can_be, enumerate_up_to, spend):
-            values = _critical(end, can_be, enumerate_up_to, spend)
+            values = _critical(end, enumerate_up_to, spend)
             if values is not None:
                 found = values if found is None else found & values
                 if not found:
@@ -180,8 +180,8 @@ def critical_values(
     return found
 
 
-def _critical(end: _End, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend) -> frozenset[int] | None:
-    return critical_items(end.term.formulas, end.needed(), end.term.past_values or (), can_be, enumerate_up_to, spend)
+def _critical(end: _End, enumerate_up_to: EnumerateConstants, spend: _Spend) -> frozenset[int] | None:
+    return critical_items(end.needed(), end.term.past_values or (), enumerate_up_to, spend)
 
 
 def later_values(
