@@ -23,7 +23,7 @@ from guided.calls.values import ValueType, any_text, automaton_of, spell_text
 from guided.errors import SchemaError, placed
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat
-from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
+from guided.schema.formula.atoms import JSON_TYPES, Arguments, JsonOptions, Notation
 
 __all__ = [
     "after_value",
@@ -143,7 +143,11 @@ def arguments_of(form: Format) -> Arguments:
     skip = skipped(form)
     after, before = ending(form.after_value) if form.values == "raw" and not form.quote else ("", form.after_value)
     closes = tuple(text.rstrip(BLANKS) for text in form.texts("close"))
-    end = form.after_key[0]
+    end, after_key = form.after_key[0], source((form.after_key[1:],), form.id)
+    between: tuple[tuple[str, tuple[str, ...]], ...] = ((after_key, ()),)
+    if form.text_key:
+        others = tuple(kind for kind in JSON_TYPES if kind != "string")
+        between = (source((form.after_text_key[1:],), form.id), ("string",)), (after_key, others)
     names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else f"^[^{_NO_NAME}{end}]+$"
     return Arguments(
         first=source((form.before_key[len(skip) :],), form.id),
@@ -151,8 +155,7 @@ def arguments_of(form: Format) -> Arguments:
         close_first=source(tuple(text[len(skip) :] for text in closes), form.id),
         close=source(tuple(before + text for text in closes), form.id),
         end=end,
-        between=source((form.after_key[1:],), form.id),
-        between_text=source((form.after_text_key[1:],), form.id),
+        between=between,
         names=names,
         notation=Notation("", after, form.reserved, "strings" if form.text_key else "all") if after else None,
     )

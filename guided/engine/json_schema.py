@@ -27,12 +27,13 @@ from guided.engine.specs import (
     finite_spec,
     options_of,
 )
+from guided.engine.templates import read_arguments
 from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
 from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import Arguments, JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
@@ -71,10 +72,11 @@ _NO_KEYWORD = (
     "JSON Schema has no keyword for this constraint, so it cannot be enforced; "
     "with unsupported='record', values are generated without it, and the type checks them when they are read"
 )
+_NO_OBJECT = "no object satisfies the schema and can be written in this style"
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 # Options that only values in calls have.
-_OF_CALLS = ("notation", "words")
+_OF_CALLS = ("notation", "words", "arguments")
 # Options that `data` holds elsewhere.
 _APART = (*_OF_CALLS, "formats")
 
@@ -258,7 +260,8 @@ class JsonSchema(Composable, Generic[T_co]):
         """SHA-256 in hex of schema, registry and options."""
         kind = "json schema" if self.engine == "nested" else "json schema by lalr"
         eager = [f"eager={self.eager}"] if self.eager else []
-        return fingerprint_of(kind, self._text, repr(self.options), *eager)
+        written = [f"arguments={self.options.arguments}"] if self.options.arguments else []
+        return fingerprint_of(kind, self._text, repr(self.options), *eager, *written)
 
     @property
     def data(self) -> str:
@@ -275,6 +278,7 @@ class JsonSchema(Composable, Generic[T_co]):
                 "unenforced": self._unenforced,
                 "engine": self.engine,
                 **({"eager": self.eager} if self.eager else {}),
+                **({"arguments": asdict(self.options.arguments)} if self.options.arguments else {}),
                 **(
                     {"formats": {name: texts.key for name, texts in self.options.formats}}
                     if self.options.formats
@@ -302,11 +306,21 @@ class JsonSchema(Composable, Generic[T_co]):
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "registry", dict(content["registry"]))
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
+            if "arguments" in content:
+                object.__setattr__(
+                    spec, "options", replace(spec.options, arguments=read_arguments(content["arguments"]))
+                )
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
             object.__setattr__(spec, "_unenforced", unenforced)
         except (KeyError, TypeError, RecursionError, LimitError, SchemaError, InvalidOperation) as error:
             raise ValueError(f"not a valid JSON Schema with options: {error}") from error
         return spec
+
+    def written_as(self, arguments: Arguments) -> "JsonSchema[Any]":
+        """Return the spec of the same objects with their members written as arguments."""
+        other = copy(self)
+        object.__setattr__(other, "options", replace(self.options, arguments=arguments))
+        return other
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """Return the automaton of the texts.
@@ -331,11 +345,16 @@ class JsonSchema(Composable, Generic[T_co]):
         if machine.is_empty:
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
                 raise VocabularyError("every text of the schema needs a byte that the vocabulary cannot encode")
-            raise SchemaError(NO_VALUE, *contradiction(self.schema, self.options, limits, self.registry))
+            place = contradiction(self.schema, self.options, limits, self.registry)
+            plain = copy(self)
+            object.__setattr__(plain, "options", replace(self.options, arguments=None))
+            is_empty = self.options.arguments is None or plain._machine(limits, alphabet)[0].is_empty
+            raise SchemaError(NO_VALUE if is_empty else _NO_OBJECT, *place)
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
         first = np.flatnonzero(machine.tables.rows[machine.start] != DEAD).tolist()
         last = b"".join(_LAST_BYTES[byte] for byte in first) if _LAST_BYTES.keys() >= set(first) else None
+        last = last if self.options.arguments is None else None
         flat = self._flat(machine, limits)
         return Lowered(
             machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last, flat=flat
@@ -347,6 +366,8 @@ class JsonSchema(Composable, Generic[T_co]):
 
     def diagnosis(self, data: bytes, limits: Limits) -> str:
         """Return why the schema rejects a text, or the beginning of one; empty if that is not known (`guided.engine.diagnosis`)."""
+        if self.options.arguments is not None:
+            return ""
 
         def automaton_of(options: JsonOptions) -> Pushdown:
             other = copy(self)
@@ -380,7 +401,8 @@ class JsonSchema(Composable, Generic[T_co]):
         formulas = Formulas()
         lowering = Lowering(self.schema, self.options, formulas, limits, self.registry)
         lowering.check()
-        return SchemaMachine(lowering, formulas, self.options, limits, alphabet), lowering
+        machine = SchemaMachine(lowering, formulas, self.options, limits, alphabet, arguments=self.options.arguments)
+        return machine, lowering
 
     def lark(self, *, limits: Limits | None = None, most_rules: int = DEFAULT_RULES) -> str:
         """Return a Lark grammar of the texts: ``lark.Lark(spec.lark(), parser="lalr")`` accepts exactly them.
@@ -403,6 +425,8 @@ class JsonSchema(Composable, Generic[T_co]):
     def read(self, text: str | bytes) -> T_co:
         """Return the value of a text: an instance of the given type, or for a schema the parsed JSON with numbers as int and float.
 
+        Of members that are written as arguments, the text.
+
         Validators of the type run.
 
         Raises
@@ -414,6 +438,8 @@ class JsonSchema(Composable, Generic[T_co]):
         """
         if self._reader is not None:
             return cast("T_co", self._reader.read(text))
+        if self.options.arguments is not None:
+            return cast("T_co", text if isinstance(text, str) else text.decode())
         try:
             return cast("T_co", parse_json(text))
         except ValueError as error:

@@ -5,14 +5,15 @@ strings. In *triggered tags*, free text switches to a tag as soon as a trigger i
 (`guided.engine.algebra`); what cannot be expressed exactly is refused with its JSON Pointer.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
+from typing import Literal as Word
 
 from guided.automata.build import one_budget
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, Optional, Part, Repeat, Text
-from guided.engine.argument_styles import STYLES, arguments, check_text, containing
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
 from guided.engine.located import TreeSpec, at_place, located
@@ -22,10 +23,82 @@ from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
+from guided.schema.formula.atoms import JSON_TYPES, Arguments, Notation
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.misspellings import is_private
 
-__all__ = ["StructuralTag"]
+__all__ = ["STYLES", "StructuralTag", "Style"]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a style writes the arguments of an object.
+
+    Attributes
+    ----------
+    before : str
+        Before a name.
+    between : tuple of (str, tuple of str)
+        Between a name and a value of some types of JSON, all if there are none. The first character ends the name.
+    after : str
+        After a value.
+    padding : {"blanks", "line feeds"}
+        What may stand around a value (`Notation`). Line feeds: around text too, as the parsers of the family remove them.
+    no_name : str
+        Further characters that no name contains, for a character class.
+    """
+
+    before: str
+    between: tuple[tuple[str, tuple[str, ...]], ...]
+    after: str
+    padding: Word["blanks", "line feeds"] = "blanks"
+    no_name: str = ""
+
+    def arguments(self, most_blanks: int) -> Arguments:
+        """Return the texts around arguments, with blanks before and after each."""
+        blanks = f"[ \\t\\n\\r]{{0,{most_blanks}}}"
+        before, end = blanks + re.escape(self.before), self.between[0][0][0]
+        no_name = rf"\x00-\x1f\x7f{end}{self.no_name}"
+        between = tuple((_spaced(text[1:], blanks), kinds) for text, kinds in self.between)
+        return Arguments(
+            before, before, blanks, blanks, end, between, rf"^[^ \"<>\\{no_name}][^{no_name}]*$",
+            Notation("", self.after, padding=self.padding, part="all" if len(between) == 1 else "strings"),
+        )  # fmt: skip
+
+
+def _spaced(text: str, blanks: str) -> str:
+    """Return a pattern of a text in which a line feed stands for blanks."""
+    return blanks.join(map(re.escape, text.split("\n")))
+
+
+# Keywords by which an object without declared names may have others.
+_OPENING = {
+    "additionalProperties",
+    "patternProperties",
+    "unevaluatedProperties",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+}
+_DSML = "\uff5cDSML\uff5c"
+_MARKED = (
+    ('" string="true">', ("string",)),
+    ('" string="false">', tuple(kind for kind in JSON_TYPES if kind != "string")),
+)
+STYLES = {
+    "qwen_xml": Style("<parameter=", ((">", ()),), "</parameter>", "line feeds"),
+    "minimax_xml": Style('<parameter name="', (('">', ()),), "</parameter>"),
+    "glm_xml": Style("<arg_key>", (("</arg_key>\n<arg_value>", ()),), "</arg_value>"),
+    "deepseek_xml": Style(f'<{_DSML}parameter name="', _MARKED, f"</{_DSML}parameter>"),
+    "deepseek_v4_1_xml": Style(f'<{_DSML} parameter name="', _MARKED, f"</{_DSML} parameter>"),
+    # Names with a quote or an ampersand would be escaped.
+    "kimi_k3_xml": Style(
+        '<|open|>argument key="', tuple((f'" type="{kind}"<|sep|>', (kind,)) for kind in JSON_TYPES),
+        "<|close|>argument<|sep|>", no_name="&",
+    ),
+}  # fmt: skip
 
 
 class StructuralTag(Concatenation):
@@ -185,6 +258,7 @@ class _Reader:
             options["whitespace"] = f"[ \\t\\n\\r]{{0,{most}}}"
         if any_order:
             options["property_order"] = "any"
+        written: Arguments | None = None
         if style != "json":
             form = STYLES.get(style) if isinstance(style, str) else None
             if form is None:
@@ -192,11 +266,18 @@ class _Reader:
                 raise SchemaError(
                     f"unknown or unsupported style {shown(style)}; known: {known}", f"{at}/style", "style"
                 )
-            more = {"limits": self._limits} if most is None else {"limits": self._limits, "most_blanks": most}
-            return arguments(schema, form, self._schema_place(at), options=options, any_order=any_order, **more)
+            written = form.arguments(20 if most is None else most)
+            # As in xgrammar, objects that have properties are closed, at any depth; those of a tool without arguments have none.
+            options["additional_properties"] = False
+            if isinstance(schema, Mapping) and schema.get("properties") == {} and schema.keys().isdisjoint(_OPENING):
+                schema = {**schema, "additionalProperties": False}
         place = self._schema_place(at)
         with at_place(place):
-            return located(JsonSchema(schema, source="schema", **options), place)
+            spec: JsonSchema[Any] = JsonSchema(schema, source="schema", **options)
+            if written is not None:
+                _check_names(schema, written)
+                spec = spec.written_as(written)
+            return located(spec, place)
 
     def _qwen_arguments(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
         return self._json_schema({**given, "style": "qwen_xml"}, at, ends)
@@ -223,11 +304,11 @@ class _Reader:
             return Text(stop=stop, excludes=excludes, max_tokens=tokens)
         tree: Node = repeat(_CHARACTER, 0, characters)
         if excludes:
-            tree = Intersect((tree, Complement(containing(excludes))))
+            tree = Intersect((tree, Complement(_containing(excludes))))
         if stop:
             # The first occurrence of a stop string ends the text.
             found = concat([tree, alternate(map(Literal, stop))])
-            tree = Intersect((found, Complement(concat([containing(stop), _CHARACTER]))))
+            tree = Intersect((found, Complement(concat([_containing(stop), _CHARACTER]))))
         source = (str(characters), repr(excludes), repr(stop))
         return located(replace(TreeSpec.of(tree, "text", *source, str(tokens)), max_tokens=tokens), at)
 
@@ -313,7 +394,7 @@ class _Reader:
             place = f"{at}/rules/{i}"
             if not isinstance(rule, list | tuple) or len(rule) != 2 or not isinstance(rule[0], str) or not rule[0]:
                 raise SchemaError("a rule must be a pair of a pattern and a format", place, "rules")
-            check_text(rule[0], f"{place}/0", "rules")
+            _check_text(rule[0], f"{place}/0", "rules")
             rules.setdefault(rule[0], []).append(self._format(rule[1], f"{place}/1", ends))
         excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *ends)
         pairs = [(pattern, Alternatives(tuple(parts))) for pattern, parts in rules.items()]
@@ -339,6 +420,29 @@ class _Reader:
         if most is not None and most < low:
             raise SchemaError(f"max {most} is below min {low}", at, "max")
         return Repeat(inner, low, most)
+
+
+def _check_names(schema: Any, arguments: Arguments) -> None:
+    """Refuse declared names that cannot be written."""
+    declared = schema.get("properties") if isinstance(schema, Mapping) else None
+    for name in declared if isinstance(declared, Mapping) else ():
+        _check_text(name, "/properties", "properties")
+        if not re.search(arguments.names, name):
+            raise SchemaError(f"this style cannot write the name {shown(name)}", "/properties", "properties")
+
+
+def _check_text(text: str, place: str, keyword: str) -> None:
+    """Refuse a text that UTF-8 cannot encode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SchemaError("a lone surrogate cannot be encoded as UTF-8", place, keyword) from error
+
+
+def _containing(texts: Sequence[str]) -> Node:
+    """Return the tree of the texts that contain one of some texts."""
+    anything = repeat(_CHARACTER)
+    return concat([anything, alternate(map(Literal, texts)), anything])
 
 
 _TAG = ("begin", "content", "end")
@@ -424,7 +528,7 @@ def _text(given: Any, name: str, at: str) -> str:
     found = _get(given, name, at)
     if not isinstance(found, str):
         raise SchemaError(f"{name!r} must be a string, not {type(found).__name__}", f"{at}/{name}", name)
-    check_text(found, f"{at}/{name}", name)
+    _check_text(found, f"{at}/{name}", name)
     return found
 
 
@@ -450,7 +554,7 @@ def _texts(given: Any, name: str, at: str, default: Any = None, *, may_be_empty:
             raise SchemaError(f"{name!r} must be a list of strings", place, name)
         if not text and not may_be_empty:
             raise SchemaError(f"{name!r} must not contain an empty string", place, name)
-        check_text(text, place, name)
+        _check_text(text, place, name)
     return tuple(found)
 
 

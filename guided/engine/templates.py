@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +13,13 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
-from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
+from guided.schema.formula.atoms import JSON_TYPES, Arguments, JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding, around_of
 from guided.schema.pushdown.frames import Frame, Value
 from guided.schema.report.contradictions import impossible
 
-__all__ = ["Template", "impossible_in", "value_data"]
+__all__ = ["Template", "impossible_in", "read_arguments", "value_data"]
 
 _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "labels": np.int32, "holes": np.int32}
 _NOTES = 10
@@ -141,26 +142,35 @@ def _value(
     document: Any, pointer: Any, begins: Any, notation: Any = None, arguments: Any = None, any_order: Any = None
 ) -> Value:
     """Return the value of `value_data`."""
-    texts = _notation(notation), _arguments(arguments)
+    texts = _notation(notation), read_arguments(arguments)
     return Value(document, str(pointer), begins.encode("latin-1"), *texts, bool(any_order))
 
 
-def _arguments(data: Any) -> Arguments | None:
+def read_arguments(data: Any) -> Arguments | None:
+    """Return the texts around arguments that a dict of their fields describes.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        It does not.
+    """
     if data is None:
         return None
-    texts = {name: str(text) for name, text in data.items() if name != "notation"}
-    if len(texts["end"]) != 1 or not texts["end"].isascii():
+    texts = {name: str(text) for name, text in data.items() if name not in ("notation", "between")}
+    between = tuple((str(text), tuple(map(str, kinds))) for text, kinds in data["between"])
+    if len(texts["end"]) != 1 or not texts["end"].isascii() or not {*chain(*dict(between).values())} <= {*JSON_TYPES}:
         raise ValueError("its texts around arguments are unknown")
-    return Arguments(**texts, notation=_notation(data["notation"]))
+    return Arguments(**texts, between=between, notation=_notation(data["notation"]))
 
 
 def _notation(data: Any) -> Notation | None:
     if data is None:
         return None
     opening, closing, reserved, part = (data[name] for name in ("opening", "closing", "reserved", "part"))
-    if part not in ("all", "strings", "others") or not str(closing):
+    padding = data.get("padding", "none")
+    if part not in ("all", "strings", "others") or padding not in ("none", "blanks", "line feeds") or not str(closing):
         raise ValueError("its notation is unknown")
-    return Notation(str(opening), str(closing), tuple(map(str, reserved)), part)
+    return Notation(str(opening), str(closing), tuple(map(str, reserved)), part, padding)
 
 
 def _check(holes: Any, values: Any, table: Any, classes: Any, accepting: Any, labels: Any) -> None:

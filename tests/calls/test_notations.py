@@ -30,6 +30,7 @@ from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
 from guided.engine.templates import Template
 from guided.errors import LimitError, SchemaError
 from guided.index.pushdown import PushdownIndex
@@ -141,7 +142,7 @@ def written(schema: Any, form: Format, value: Any) -> str | None:
         return None
 
 
-def check_walk(spec: Tools, data: bytes, chance: random.Random) -> None:
+def check_walk(spec: Tools | JsonSchema[Any], data: bytes, chance: random.Random) -> None:
     """Walk a text by tokens: each mask has the tokens whose bytes can be read one after the other, and budgets lead to an end."""
     index, stacks = compile_spec(spec, VOCABULARY), stacks_of(spec)
     assert isinstance(index, Index)
@@ -149,6 +150,8 @@ def check_walk(spec: Tools, data: bytes, chance: random.Random) -> None:
     place: Configuration | None = (stacks.automaton.start, 0, *KEPT)
     while data:
         allowed = set(bits(index.mask(state)))
+        assert (len(TOKENS) in allowed) == (place is not None and stacks.is_end(place)), data
+        allowed.discard(len(TOKENS))
         readable = {token: read_bytes(stacks, place, texts.copy(), spelled) for token, spelled in enumerate(TOKENS)}
         assert allowed == {token for token, after in readable.items() if after is not None}, data
         left, ending = index.remaining(state), state
@@ -164,8 +167,8 @@ def check_walk(spec: Tools, data: bytes, chance: random.Random) -> None:
     assert index.is_accepting(state)
 
 
-def stacks_of(spec: Tools) -> Stacks:
-    lowered = spec.lower(Limits())
+def stacks_of(spec: Tools | JsonSchema[Any]) -> Stacks:
+    lowered = spec if isinstance(spec, JsonSchema) else spec.lower(Limits())
     assert not isinstance(lowered, Automaton)
     return Stacks(lowered.pushdown(Limits(), bytes([1] * 256)).automaton)
 

@@ -49,7 +49,18 @@ from typing import Any, Literal
 
 from guided.errors import shown
 
-__all__ = ["AFTER_NAME", "BEGINS", "LARGEST_INDENT", "NAMES", "TYPES", "WORDS", "Arguments", "JsonOptions", "Notation"]
+__all__ = [
+    "AFTER_NAME",
+    "BEGINS",
+    "JSON_TYPES",
+    "LARGEST_INDENT",
+    "NAMES",
+    "TYPES",
+    "WORDS",
+    "Arguments",
+    "JsonOptions",
+    "Notation",
+]
 
 # The bytes that can begin a value of each type.
 BEGINS = {
@@ -67,6 +78,8 @@ WORDS = {
     "python": {"null": b"None", "true": b"True", "false": b"False"},
 }
 TYPES = ("null", "true", "false", "number", "string", "array", "object")
+# The types as JSON Schema names them.
+JSON_TYPES = ("null", "boolean", "number", "string", "array", "object")
 # The largest N of ``whitespace="pretty(N)"``.
 LARGEST_INDENT = 16
 
@@ -92,12 +105,16 @@ class Notation:
         Further texts that no string contains.
     part : {"all", "strings", "others"}
         Which values there are, if the text before a value tells strings from other values. Those others are JSON.
+    padding : {"none", "blanks", "line feeds"}
+        What may stand around a value that is not part of it, if there is no opening text. Blanks: whitespace around JSON. Line feeds: also
+        one before and one after a text.
     """
 
     opening: str
     closing: str
     reserved: tuple[str, ...] = ()
     part: Literal["all", "strings", "others"] = "all"
+    padding: Literal["none", "blanks", "line feeds"] = "none"
 
     @property
     def n_after(self) -> int:
@@ -121,11 +138,13 @@ class Arguments:
     first, following : str
         Before the first name, and before another one after a value.
     close_first, close : str
-        The end of an object without members, and after a value. No proper prefix of an end is one.
+        The end of an object without members, and after a value. No proper prefix of an end is one, or the end may be empty: then the text
+        may end after each prefix that is one, with whatever follows the object.
     end : str
         The ASCII character that ends a name; no name contains it.
-    between, between_text : str
-        Behind it, before a value, and before a string. They are equal, or no prefix of one is the other.
+    between : tuple of (str, tuple of str)
+        Behind it, before a value: one text for all types of JSON, with no types; or a text for each of some types. No prefix of one is
+        another.
     names : str
         The names that can be written, in the syntax of ECMA-262; they do not begin with a blank.
     notation : Notation or None
@@ -137,15 +156,9 @@ class Arguments:
     close_first: str
     close: str
     end: str
-    between: str
-    between_text: str
+    between: tuple[tuple[str, tuple[str, ...]], ...]
     names: str
     notation: Notation | None
-
-    @property
-    def marks_strings(self) -> bool:
-        """Whether the text before a value tells strings from other values."""
-        return self.between != self.between_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +192,8 @@ class JsonOptions:
         If given, strings at any depth are between its texts, and names of members have no quotes. Of values in calls only.
     words : {"json", "python"}
         Which words stand for true, false and null (`WORDS`). Of values in calls only.
+    arguments : Arguments or None
+        If given, the members of a whole value, an object, are written as arguments.
 
     Raises
     ------
@@ -199,6 +214,7 @@ class JsonOptions:
     formats: tuple[tuple[str, Any], ...] = ()
     notation: Notation | None = field(default=None, repr=False)
     words: Literal["json", "python"] = field(default="json", repr=False)
+    arguments: Arguments | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):

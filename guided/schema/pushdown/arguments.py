@@ -3,14 +3,16 @@
 Such an object is a cell like any other: only the texts that lead to its actions differ (`guided.schema.formula.atoms.Arguments`). Before
 each name, the texts before a name and the end of the object are read together, as a product of two automata. Where they part, an action
 asks the cell whether another member may come, or whether the object may end. The byte that begins a name is read again, as the name may
-follow optional blanks. Behind a name, the texts before a string and before another value are read together in the same way.
+follow optional blanks. Behind a name, the texts before values of different types are read together in the same way.
+
+If the end may be empty, the object ends before whatever follows it: the text may end at each prefix that is an end, if the cell allows it.
 
 Complexity: one row per byte of the texts, once for each machine and for each query of a value.
 """
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -83,6 +85,8 @@ class ArgumentFrames:
     ----------
     first, following : int
         Controls before the first argument and after a value.
+    may_be_empty : bool
+        Whether an object without members may have no text.
     key_start : int
         Action at the byte that begins a name.
     choices : dict of int to (bool, int)
@@ -103,7 +107,7 @@ class ArgumentFrames:
         self._value_starts = value_starts
         self.key_start = tables.action(again=True)
         self.choices: dict[int, tuple[bool, int]] = {}
-        self.values: dict[int, tuple[ValueQuery, str]] = {}
+        self.values: dict[int, tuple[ValueQuery, Literal["text", "string", "json"]]] = {}
         # The texts before a name and the end, and their states at each control before a name.
         self._places: dict[int, tuple[tuple[Automaton, Automaton], _State]] = {}
         # The rest of the texts behind a name, with the query of the value after each.
@@ -111,6 +115,7 @@ class ArgumentFrames:
         self._after_name: dict[ValueQuery, int] = {}
         self._is_name = _begins_name() & structure.alphabet
         self._is_name[ord(arguments.end)] = False
+        self.may_be_empty = bool(_automaton(arguments.close_first).accepting[0])
         self.first = self._position(arguments.first, arguments.close_first)
         self.following = self._position(arguments.following, arguments.close)
 
@@ -124,10 +129,13 @@ class ArgumentFrames:
     def _position(self, key: str, close: str) -> int:
         """Add the controls before a name or the end; return the first."""
         automata = self._spelled(key), self._spelled(close)
-        close_object = action_entry(self._structure.close_object)
-        controls, rows = self._product(
-            automata, lambda state: close_object if state[1] >= 0 and automata[1].accepting[state[1]] else None
-        )
+        close_object, may_be_empty = action_entry(self._structure.close_object), bool(automata[1].accepting[0])
+
+        def end_of(state: _State) -> int | None:
+            return close_object if state[1] >= 0 and automata[1].accepting[state[1]] else None
+
+        controls, rows = self._product(automata, end_of if not may_be_empty else lambda _: None)
+        ends = [end_of(state) or 0 if may_be_empty else 0 for state in controls]
         state_of = {control: state for state, control in controls.items()}
         for (before, end), row in zip(controls, rows, strict=True):
             for byte in np.flatnonzero(row >= 0).tolist():
@@ -137,7 +145,7 @@ class ArgumentFrames:
             if before >= 0 and automata[0].accepting[before]:
                 row[self._is_name & (row == DEAD)] = action_entry(self.key_start)
         self._places.update({control: (automata, state) for state, control in controls.items()})
-        return self._tables.controls(rows)
+        return self._tables.controls(rows, end_actions=ends)
 
     def _choice(self, is_member: bool, control: int) -> int:
         action = self._tables.action()
@@ -152,14 +160,10 @@ class ArgumentFrames:
         return found
 
     def _before_value(self, query: ValueQuery) -> int:
-        arguments = self._arguments
-        ways = {"json": arguments.between, "string": arguments.between_text}
-        if not arguments.marks_strings:
-            ways = {"json" if arguments.notation is None else "text": arguments.between}
         found = [
             (self._spelled(source), way)
-            for kind, source in ways.items()
-            if (way := self._value(query, kind)) is not None
+            for source, kinds in self._arguments.between
+            if (way := self._value(query, kinds)) is not None
         ]
         automata = tuple(automaton for automaton, _ in found)
 
@@ -205,21 +209,30 @@ class ArgumentFrames:
             rows.append(row)
         return controls, np.array(rows)
 
-    def _value(self, query: ValueQuery, kind: str) -> tuple[int, ValueQuery] | None:
-        """Return the control at which a value begins, and its query; None if there is no such value."""
-        arguments, starts, formulas = self._arguments, self._value_starts, self._value_starts.formulas
-        if arguments.marks_strings:
-            is_string = formulas.atom(("type", "string"))
-            must = formulas.conjunction((query[0], is_string if kind == "string" else formulas.negation(is_string)))
-            query = must, *query[1:]
-            if must == FALSE or not starts.containers.satisfiability.is_satisfiable(must):
+    def _value(self, query: ValueQuery, kinds: tuple[str, ...]) -> tuple[int, ValueQuery] | None:
+        """Return the control at which a value of some types begins, all types if there are none, and its query.
+
+        None if there is no such value.
+        """
+        notation, starts, formulas = self._arguments.notation, self._value_starts, self._value_starts.formulas
+        kind: Literal["text", "string", "json"] = "text"
+        if kinds:
+            kind = "string" if "string" in kinds else "json"
+            types = tuple(one for name in kinds for one in (("true", "false") if name == "boolean" else (name,)))
+            is_one = formulas.disjunction(formulas.atom(("type", name)) for name in types)
+            query = formulas.conjunction((query[0], is_one)), *query[1:]
+            if query[0] == FALSE or not starts.containers.satisfiability.is_satisfiable(query[0]):
                 return None
-        if arguments.notation is None:
+        if notation is None:
             control = starts.beginning(query)
             kind = "json"
         else:
+            if kind == "text" and notation.padding != "none" and not starts.can_be_string(query):
+                kind = "json"
             control = starts.beginning_of_text(query, has_texts=kind != "json")
-            if self.values.get(control, (query, kind)) != (query, kind):
+            if kind == "text" and notation.padding == "line feeds" and not starts.is_any_text(query):
+                control = starts.before_line_feed(control, query)
+            elif self.values.get(control, (query, kind)) != (query, kind):
                 # Other values have the same texts.
                 control = starts.copy_of(control, query)
         self.values[control] = query, kind

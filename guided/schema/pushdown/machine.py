@@ -186,7 +186,10 @@ class SchemaMachine:
         entry = action_entry(tables.action(again=True, reaction=Reaction(0, self._outermost, frames.first)))
         row[list(begins_arguments(arguments))] = entry
         row[tables.rows[frames.first] == DEAD] = DEAD
-        return tables.control(row)
+        if not frames.may_be_empty:
+            return tables.control(row)
+        ended = tables.action(reaction=Reaction(0, self._outermost, action_entry(self.structure.close_object)))
+        return tables.control(row, end_action=action_entry(ended))
 
     @property
     def n_bytes(self) -> int:
@@ -354,7 +357,7 @@ class SchemaMachine:
             return DEFERRED
         valuation = self.value_starts.valuation_of.get(action)
         if content is None and valuation is not None and cell == self._passing:
-            return Reaction(1, -1, self.value_starts.closing_text(valuation))
+            return self.value_starts.closing_text(valuation)
         if content is None:
             return self._ends[cell] if valuation is not None else None
         if valuation is not None:

@@ -26,7 +26,7 @@ from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.exclusions import Exclusions
-from guided.schema.pushdown.layout import dead_row, direct, indented
+from guided.schema.pushdown.layout import NEWLINE, dead_row, direct, indented
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain, number_frame
 from guided.schema.strings.counted import CountedStrings
@@ -112,6 +112,8 @@ class ValueStarts:
     frames : dict
         First control of each frame, by type ("text": a whole value in a notation), formulas, and how characters are counted.
     text_starts : dict of int to TextStart
+    before_feeds : dict of int to int
+        The control behind an optional line feed before a text.
     closings, openings : dict of int to bytes
         The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
     valuation_of : dict of int to int
@@ -165,6 +167,7 @@ class ValueStarts:
             ("number", (formula,), None): first for formula, first in numbers if first >= 0
         }
         self.text_starts: dict[int, TextStart] = {}
+        self.before_feeds: dict[int, int] = {}
         self._texts: dict[tuple[ValueQuery, bool], int] = {}
         self.closings: dict[int, bytes] = {}
         self._closing_of: dict[int, int] = {}
@@ -277,30 +280,49 @@ class ValueStarts:
 
     def copy_of(self, control: int, query: ValueQuery) -> int:
         """Return another control at the start of the texts of a frame."""
-        _, wanted, counts = next(key for key, first in self.frames.items() if first == control)
         copy = self.tables.control(self.tables.rows[control])
         self.tables.info[copy] = self.tables.info[control]
-        self.text_starts[copy] = TextStart(query, KEPT, wanted, counts, -1)
+        self.text_starts[copy] = self._text_start(control, query)
         return copy
+
+    def _text_start(self, control: int, query: ValueQuery) -> TextStart:
+        """Return the start of texts at the first control of a frame."""
+        _, wanted, counts = next(key for key, first in self.frames.items() if first == control)
+        return TextStart(query, KEPT, wanted, counts, -1)
 
     def _beginning_before_closing(self, query: ValueQuery) -> int:
         row = dead_row()
         letters = np.flatnonzero(self._start(query).row != DEAD).astype(np.uint8).tobytes()
-        inner = self._nested(query, row, letters)
+        if self._is_padded:
+            letters += np.flatnonzero((self.structure.spaces.rows >= 0).any(axis=0)).astype(np.uint8).tobytes()
+        inner = self._nested(query, row, letters, is_padded=self._is_padded)
         control = self.tables.control(row)
         self.text_starts[control] = TextStart(query, KEPT, (), None, inner)
         return control
 
-    def _nested(self, query: ValueQuery, row: Int32Array, letters: bytes) -> int:
+    def _nested(self, query: ValueQuery, row: Int32Array, letters: bytes, *, is_padded: bool = False) -> int:
         """Enter a JSON value and its closing text in a row at the bytes that begin it; return the control where it begins."""
-        inner = self.beginning(query)
+        inner = self.value(query) if is_padded else self.beginning(query)
         # Why read again: one cell is pushed for the closing text, and one for the array or object.
-        entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, self.passing(), inner)))
+        reaction = self.structure.entered(inner, 0, self.passing()) if is_padded else Reaction(0, self.passing(), inner)
+        entry = action_entry(self.tables.action(again=True, reaction=reaction))
         row[list(letters)] = entry
         return inner
 
-    def closing_text(self, valuation: int) -> int:
-        """Return the control at which the closing text after a JSON value begins; the value ends behind it."""
+    @property
+    def _is_padded(self) -> bool:
+        """Whether whitespace may stand around a JSON value that a closing text follows."""
+        context, spaces = self.text_context, self.structure.spaces
+        return (
+            context is not None
+            and context.notation is not None
+            and context.notation.padding != "none"
+            and self.structure.lines is None
+            and len(spaces.accepting) == spaces.n_states
+        )
+
+    def closing_text(self, valuation: int) -> Reaction:
+        """Return the reaction that enters the closing text after a JSON value, which ends behind it; one cell is popped."""
         found = self._closing_of.get(valuation)
         if found is None:
             assert self.text_context is not None
@@ -309,9 +331,33 @@ class ValueStarts:
             for at in reversed(range(len(data))):
                 row = dead_row()
                 row[data[at]] = found
-                found = self.tables.control(row)
-                self.closings[found] = data[at:]
+                if at or not self._is_padded:
+                    found = self.tables.control(row)
+                    self.closings[found] = data[at:]
+                    continue
+                row[data[at]] = self._as_action(found) if self._has_registers else found
+                found = self.structure.spaces.before(self.tables, row)
+                self.closings.update(dict.fromkeys(range(found, found + self.structure.spaces.n_states), data))
             self._closing_of[valuation] = found
+        return self.structure.entered(found, 1) if self._is_padded else Reaction(1, -1, found)
+
+    def can_be_string(self, query: ValueQuery) -> bool:
+        """Return whether a value may be a string."""
+        return self.containers.satisfiability.can_be("string", self.context.typed(query[0], "string"))
+
+    def is_any_text(self, query: ValueQuery) -> bool:
+        """Return whether all texts of the notation are values, and nothing observes them."""
+        context = self.text_context
+        assert context is not None
+        return len(query) == 1 and context.typed(query[0], "string") == context.typed(TRUE, "string")
+
+    def before_line_feed(self, control: int, query: ValueQuery) -> int:
+        """Return a control before the texts of a control, where one line feed may precede them."""
+        row = self.tables.rows[control].copy()
+        row[NEWLINE] = control
+        found = self.tables.control(row)
+        self.text_starts[found] = self.text_starts.get(control) or self._text_start(control, query)
+        self.before_feeds[found] = control
         return found
 
     def is_string(self, query: ValueQuery, text: str) -> bool:

@@ -121,7 +121,9 @@ class Witness:
             return self._in_leaf(control, frame, cell, own, needed)
         text = parts.starts.text_starts.get(control)
         if text is not None:
-            return self._of_text(control, text, cell, own)
+            begin = self._of_text(control, text, cell, own)
+            # An optional line feed would take the place of the text's own.
+            return begin[:1] if control in parts.starts.before_feeds and begin[:1] == b"\n" else begin
         if parts.arguments is not None:
             if control == parts.outermost[0]:
                 return self._before_argument(parts.arguments.first, parts.outermost[1], own)
@@ -383,7 +385,7 @@ class Witness:
         content = self._parts.contents[cell]
         if content is None:
             passing = cell == self._parts.starts.passing()
-            return self._parts.starts.closings[self._parts.starts.closing_text(valuation)] if passing else b""
+            return self._parts.starts.closings[self._parts.starts.closing_text(valuation).goes_to] if passing else b""
         state = content.state
         if content.observed:
             reported = state.with_valuation(content.observed, valuation)

@@ -157,6 +157,9 @@ def _kept(
         language_of_values = language(formulas, wanted, limits)
         vectors, labels = _labels_of(language_of_values)
         made = spelled_raw(language_of_values, labels, notation, limits)
+        if notation.padding == "line feeds":
+            known = vectors or range(int(labels.max(initial=0)) + 1)
+            vectors = tuple(vector for vector in known for _ in range(2))
         return _memo.put(key, (Leaf(made, vectors), language_of_values.steps, 0))
     return _memo.put(key, _made(formulas, wanted, options, limits))
 

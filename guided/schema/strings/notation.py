@@ -88,7 +88,8 @@ def texts_of(automaton: Automaton) -> Texts:
 
 def spelled_raw(found: Language, labels: Int32Array, notation: Notation, limits: Limits) -> Automaton:
     """Return the automaton of strings followed by the closing text without its last character."""
-    table, accepting, labels, parts = followed(found, labels, notation.closing[:-1], limits)
+    has_feed = notation.padding == "line feeds"
+    table, accepting, labels, parts = followed(found, labels, notation.closing[:-1], limits, has_feed=has_feed)
     n = len(table)
     out, classes, final = to_bytes(table, accepting, parts, limits)
     marks = np.zeros(len(out), np.int32)
@@ -97,27 +98,37 @@ def spelled_raw(found: Language, labels: Int32Array, notation: Notation, limits:
 
 
 def followed(
-    found: Language, labels: Int32Array, text: str, limits: Limits
+    found: Language, labels: Int32Array, text: str, limits: Limits, *, has_feed: bool = False
 ) -> tuple[Int32Array, Any, Int32Array, Partition]:
     """Return the minimal automaton of strings followed by a text, with the labels of the strings.
 
     A subset construction: a state is one of the strings', with the places in texts that may have begun, and their labels. O(states x text).
+
+    ``has_feed``: a line feed may stand before the text. It is not part of the string, which may end in another one. The labels are then
+    doubled, and odd behind such a line feed.
     """
-    parts, classes = joint(found.parts, partition([Charset.char(letter) for letter in dict.fromkeys(text)]))
+    letters_read = dict.fromkeys(text + "\n" * has_feed)
+    parts, classes = joint(found.parts, partition([Charset.char(letter) for letter in letters_read]))
     table: Int32Array = found.table[:, classes[:, 0]]
     points = np.array(list(map(ord, text)), np.int32)
     letters = parts.classes[np.searchsorted(parts.starts, points, side="right") - 1].tolist()
+    feed = int(parts.classes[np.searchsorted(parts.starts, ord("\n"), side="right") - 1]) if has_feed else -1
     ends: list[tuple[tuple[int, int], ...]] = [
-        ((0, label),) if is_end else () for is_end, label in zip(found.accepting.tolist(), labels.tolist(), strict=True)
+        ((0, label << has_feed),) if is_end else ()
+        for is_end, label in zip(found.accepting.tolist(), labels.tolist(), strict=True)
     ]
-    numbers: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {(state, ()): state for state in range(len(table))}
+    # The last member: whether a line feed has just been read, so that no string ends here.
+    numbers: dict[tuple[int, tuple[tuple[int, int], ...], bool], int] = {
+        (state, (), False): state for state in range(len(table))
+    }
     keys = list(numbers)
     rows, accepting, marks, steps = [], list[bool](), list[int](), Steps(limits.steps)
     nothing = np.full(table.shape[1], DEAD, np.int32)
-    for state, places in keys:  # grows during iteration
+    for state, places, is_behind_feed in keys:  # grows during iteration
         steps.spend(_PER_STATE, "too many string constraints at once")
         row = (table[state] if state >= 0 else nothing).copy()
-        begun = places if state < 0 else places + ends[state]
+        own = ends[state] if state >= 0 else ()
+        begun = places if is_behind_feed else places + own
         onward: dict[int, list[tuple[int, int]]] = {}
         mark = -1
         for place, label in begun:
@@ -125,8 +136,10 @@ def followed(
                 mark = label
             else:
                 onward.setdefault(letters[place], []).append((place + 1, label))
+        if has_feed and (own or row[feed] >= 0):
+            onward.setdefault(feed, []).extend((0, label + 1) for _, label in own)
         for letter, reached in onward.items():
-            key = row.item(letter), tuple(reached)
+            key = row.item(letter), tuple(reached), letter == feed
             number = numbers.get(key)
             if number is None:
                 number = numbers[key] = len(keys)

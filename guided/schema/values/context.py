@@ -5,6 +5,7 @@ options, and the results computed for it so far.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -274,6 +275,8 @@ class SchemaContext:
             )
         n_after = 0 if self.notation is None else self.notation.n_after
         starts = tuple(interval.start + n_after if interval.start else 0 for interval in intervals)
+        if self.notation is not None and self.notation.padding == "line feeds":
+            starts, outcomes = _behind_feeds(starts, outcomes)
         found = counted_strings(leaf, key, starts, outcomes, measure)
         if found is not None:
             self.formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
@@ -674,3 +677,14 @@ def _has_more_texts(automaton: Automaton, count: int) -> bool:
         ways = onward
     # A text longer than the number of states contains a cycle, so there are infinitely many texts.
     return True
+
+
+def _behind_feeds(
+    starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]]
+) -> tuple[tuple[int, ...], dict[int, tuple[int, ...]]]:
+    """Return lengths at which truths change, and truths by label: those of odd labels change one character later."""
+    both = tuple(sorted({*starts, *(start + 1 for start in starts if start)}))
+    return both, {
+        label: tuple(truths[bisect_right(starts, max(start - label % 2, 0)) - 1] for start in both)
+        for label, truths in outcomes.items()
+    }
