@@ -11,12 +11,12 @@ too (`_Tail`).
 
 Invariant: every control is live: some non-excluded text can be completed from it.
 
-Complexity: O(bytes of the new texts x 256) to extend a known set.
+Complexity: O(bytes of the texts), and O(256) for each node of their trie that is new.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +28,6 @@ __all__ = ["Exclusions"]
 
 _POINT = ord(".")
 
-# Most sets of texts whose tries are cached for extension.
-_REMEMBERED = 64
 # Most guards that are kept for further controls.
 _GUARDS_KEPT = 4096
 
@@ -86,7 +84,6 @@ class Exclusions:
         # Trie nodes: whether a text ends there, and the children. Node 0 is the empty trie.
         self._nodes: list[tuple[bool, tuple[tuple[int, int], ...]]] = [(False, ())]
         self._node_ids = {self._nodes[0]: 0}
-        self._roots: OrderedDict[frozenset[bytes], int] = OrderedDict([(frozenset(), 0)])
         # Trie root of each set of a chain; None if one of its texts has several spellings.
         self._root_of: dict[int, int | None] = {}
         # Control by base control, node and tail; DEAD if all texts from there are excluded.
@@ -100,7 +97,7 @@ class Exclusions:
 
         DEAD if no text remains; None if no such frame exists because zeros form a cycle of controls.
         """
-        return self._control(first, self._root(frozenset(bodies)))
+        return self._control(first, reduce(self._with, bodies, 0))
 
     def without_chain(
         self, first: int, chain: int, link: Callable[[int], tuple[int, Sequence[bytes] | None]]
@@ -128,22 +125,6 @@ class Exclusions:
         return control in self._own
 
     # The trie
-
-    def _root(self, bodies: frozenset[bytes]) -> int:
-        found = self._roots.get(bodies)
-        if found is None:
-            # Usually a cached set plus one item.
-            near = (one for one in reversed(self._roots) if len(one) == len(bodies) - 1 and one < bodies)
-            known = next(near, frozenset())
-            found = self._roots.get(known, 0)
-            for body in sorted(bodies - known):
-                found = self._with(found, body)
-            self._roots[bodies] = found
-            if len(self._roots) > _REMEMBERED:
-                self._roots.popitem(last=False)
-        else:
-            self._roots.move_to_end(bodies)
-        return found
 
     def _with(self, root: int, body: bytes) -> int:
         path = [root]
