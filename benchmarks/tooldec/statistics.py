@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -97,15 +98,22 @@ def power(n: int, gained: float, lost: float) -> float:
         chance = math.exp(_log_binomial(n, k, both))
         if chance < 1e-12:
             continue
-        # The fewest of k problems solved by one side alone that reject.
-        ways, least = 0, k + 1
-        for others in range(k // 2 + 1):
-            ways += math.comb(k, others)
-            if 40 * ways > 2**k:
-                break
-            least = k - others
+        least = _fewest_rejecting(k)
         total += chance * math.fsum(math.exp(_log_binomial(k, i, gained / both)) for i in range(least, k + 1))
     return total
+
+
+@cache
+def _fewest_rejecting(n: int) -> int:
+    """The fewest of n problems solved by one side alone with which McNemar's exact test at 5 % rejects; n + 1 if none do."""
+    ways, term, least = 0, 1, n + 1
+    for others in range(n // 2 + 1):
+        ways += term
+        if 40 * ways > 2**n:
+            break
+        least = n - others
+        term = term * (n - others) // (others + 1)
+    return least
 
 
 def problems_needed(gained: float, lost: float, most: int = 2_000) -> int | None:

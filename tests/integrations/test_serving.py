@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import weakref
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,15 @@ from guided.schema.formula.memo import bytes_of
 
 BYTES = guided.Vocabulary([bytes([value]) for value in range(256)] + [None], eos=[256])
 CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _frozen_heap() -> Iterator[None]:
+    """As in a server once it has started: the collector reads only what came into being since."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def tags(kind: str, **more: Any) -> dict[str, Any]:
