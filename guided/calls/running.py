@@ -1,8 +1,9 @@
-"""Run a call: ask for confirmation, bind its arguments to the tool's signature, call the tool, and wait for the result.
+"""Run calls: ask for confirmation, bind their arguments to the tools' signatures, call the tools, and wait for the results.
 
 Arguments are bound by `inspect`, never spliced into code. An exception of a tool is data for the model, and so are a refusal and a timeout.
 There are two ways to wait, with the same result: `run` blocks its thread and runs coroutines in a loop of their own; `run_async` awaits
-them in the caller's loop, and runs functions that may block in a thread.
+them in the caller's loop, and runs functions that may block in a thread. `run_all` and `run_all_async` run several calls at a time:
+coroutines in one loop, functions in threads.
 
 After a timeout the call has failed, but its function keeps running in its thread (`guided.calls.waiting`).
 
@@ -14,7 +15,7 @@ import asyncio
 import inspect
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -25,11 +26,13 @@ from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, 
 from guided.errors import CallRefused, shown
 from guided.schema.frontend.callables import context_names
 
-__all__ = ["Confirm", "log_call", "run", "run_async"]
+__all__ = ["Confirm", "Job", "log_call", "run", "run_all", "run_all_async", "run_async"]
 
 _logger = logging.getLogger("guided.calls")
 
 Confirm: TypeAlias = Callable[[Call], bool | str | Awaitable[bool | str]]
+# A call and its tool, which has a function to run.
+Job: TypeAlias = tuple[Call, Tool]
 
 
 def run(
@@ -56,13 +59,10 @@ def run(
     TypeError
         ``confirm`` returned neither a bool nor a text.
     """
+    call = _confirmed(call, confirm)
+    if call.error is not None:
+        return call
     begin = time.perf_counter()
-    if confirm is not None:
-        answer = confirm(call)
-        reason = _refusal(finished(answer) if inspect.isawaitable(answer) else answer)
-        if reason:
-            return log_call(replace(call, error=CallRefused(reason)), begin)
-
     limit = seconds(timeout)
 
     def give() -> Any:
@@ -80,12 +80,10 @@ async def run_async(
     call: Call, tool: Tool, timeout: float | None = None, confirm: Confirm | None = None, context: Any = None
 ) -> Call:
     """Like `run`, for a running event loop: coroutines are awaited in it, functions run in a thread."""
+    call = await _confirmed_async(call, confirm)
+    if call.error is not None:
+        return call
     begin = time.perf_counter()
-    if confirm is not None:
-        answer = confirm(call)
-        reason = _refusal(await answer if inspect.isawaitable(answer) else answer)
-        if reason:
-            return log_call(replace(call, error=CallRefused(reason)), begin)
 
     async def give() -> Any:
         blocking = partial(_given, call, tool, context)
@@ -97,6 +95,58 @@ async def run_async(
     except Exception as error:
         done = replace(call, error=_own(error))
     return log_call(done, begin)
+
+
+def run_all(
+    jobs: Sequence[Job],
+    concurrency: int,
+    timeout: float | None = None,
+    confirm: Confirm | None = None,
+    context: Any = None,
+) -> list[Call]:
+    """Run calls, at most ``concurrency`` at a time; return them in order, each as `run` does.
+
+    A single call, or ``concurrency=1``, runs in the caller's thread. Otherwise all are confirmed one after another, and then coroutines
+    run in one loop and functions in threads. If it is interrupted, coroutines are cancelled, and no further call begins; a function keeps
+    running in its thread.
+    """
+    if min(len(jobs), concurrency) < 2:
+        return [run(call, tool, timeout, confirm, context) for call, tool in jobs]
+    confirmed = [(_confirmed(call, confirm), tool) for call, tool in jobs]
+    return finished(_together(confirmed, concurrency, timeout, context))
+
+
+async def run_all_async(
+    jobs: Sequence[Job],
+    concurrency: int,
+    timeout: float | None = None,
+    confirm: Confirm | None = None,
+    context: Any = None,
+) -> list[Call]:
+    """Like `run_all`, for a running event loop."""
+    if min(len(jobs), concurrency) < 2:
+        return [await run_async(call, tool, timeout, confirm, context) for call, tool in jobs]
+    confirmed = [(await _confirmed_async(call, confirm), tool) for call, tool in jobs]
+    return await _together(confirmed, concurrency, timeout, context)
+
+
+async def _together(jobs: Sequence[Job], concurrency: int, timeout: float | None, context: Any) -> list[Call]:
+    """Run the calls that were not refused."""
+    places = asyncio.Semaphore(concurrency)
+
+    async def one(call: Call, tool: Tool) -> Call:
+        if call.error is not None:
+            return call
+        async with places:
+            return await run_async(call, tool, timeout, context=context)
+
+    tasks = [asyncio.ensure_future(one(*job)) for job in jobs]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def log_call(call: Call, begin: float) -> Call:
@@ -119,6 +169,26 @@ def _own(error: Exception) -> Exception:
     ):
         error = error.__cause__
     return error
+
+
+def _confirmed(call: Call, confirm: Confirm | None) -> Call:
+    """The call, with an error if it is not confirmed."""
+    if confirm is None:
+        return call
+    begin, answer = time.perf_counter(), confirm(call)
+    return _answered(call, finished(answer) if inspect.isawaitable(answer) else answer, begin)
+
+
+async def _confirmed_async(call: Call, confirm: Confirm | None) -> Call:
+    if confirm is None:
+        return call
+    begin, answer = time.perf_counter(), confirm(call)
+    return _answered(call, await answer if inspect.isawaitable(answer) else answer, begin)
+
+
+def _answered(call: Call, answer: object, begin: float) -> Call:
+    reason = _refusal(answer)
+    return log_call(replace(call, error=CallRefused(reason)), begin) if reason else call
 
 
 def _refusal(answer: object) -> str:

@@ -36,7 +36,7 @@ from guided.generate.drivers import alone, alone_async
 from guided.generate.generator import Generator, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.options import GenerationOptions, Settings
-from guided.generate.sampler import Sampler
+from guided.generate.sampler import Sampler, whole_number
 from guided.generate.segments import Segments
 from guided.generate.writing import CallPrompt, ToolConfig, Writing
 from guided.keywords import suggest_keywords
@@ -81,6 +81,8 @@ class ToolsGenerator(Generator[list[Call]]):
         Decides whether a call may run (`guided.calls.running`).
     run_steered : bool
         Whether to run calls that the budget steered, as in `guided.tools`.
+    concurrency : int
+        Maximum number of calls that run at a time, as in `guided.tools`.
     show_tools : {"auto", "template", "prompt", "never"}
         How a prompt of messages presents the tools to the model, as in `guided.tools`.
     limits : Limits, optional
@@ -112,6 +114,7 @@ class ToolsGenerator(Generator[list[Call]]):
         timeout: float | None = None,
         confirm: Confirm | None = None,
         run_steered: bool = False,
+        concurrency: int = 8,
         show_tools: ShowTools = "auto",
         limits: Limits | None = None,
     ) -> None:
@@ -152,6 +155,7 @@ class ToolsGenerator(Generator[list[Call]]):
             timeout=seconds(timeout),
             confirm=confirm,
             run_steered=run_steered,
+            concurrency=whole_number(concurrency, "concurrency", least=1),
             prefixes=self._limits.prefixes,
         )
 

@@ -23,7 +23,7 @@ import numpy as np
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.rendering import openings, render_results
-from guided.calls.running import Confirm, log_call, run, run_async
+from guided.calls.running import Confirm, Job, log_call, run_all, run_all_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.errors import CallError, CallRefused, LimitError, SchemaError, shown
@@ -77,7 +77,7 @@ class ToolConfig:
         Whether each call ends a segment.
     segments : Segments
         Provides the segments.
-    until, call_prompt, errors, select, timeout, confirm, run_steered
+    until, call_prompt, errors, select, timeout, confirm, run_steered, concurrency
         As in `guided.tools`.
     prefixes : int
         As in `Limits`.
@@ -96,6 +96,7 @@ class ToolConfig:
     timeout: float | None
     confirm: Confirm | None
     run_steered: bool
+    concurrency: int
     prefixes: int
 
 
@@ -121,6 +122,8 @@ class Writing:
         self._stream = TextStream(stops)
         self._text = ""
         self._calls: list[Call] = []
+        # Complete calls that have not been run.
+        self._waiting: list[Call] = []
         self._reason: FinishReason | None = None
         # The call that the caller asked for: a tool's name, or empty for any tool.
         self._wanted: str | None = None
@@ -199,6 +202,7 @@ class Writing:
                 assert isinstance(read, TextRead)
                 yield from self._text_event(self._stream.push(read.data))
         yield from self._text_event(self._stream.close())
+        yield from self._run()
         is_running = config.spec.is_running_text
         text = self._text if is_running else self._data.decode(errors="ignore")
         error = None
@@ -387,9 +391,11 @@ class Writing:
         yield from self._read(self._config.spelling[token] or b"")
 
     def _read(self, data: bytes) -> TextCoroutine:
-        """Process the bytes of a token; calls that it completes are answered together."""
+        """Process the bytes of a token; calls that it completes are answered together.
+
+        Without segments no call is answered, so all run together at the end of the text, unless ``concurrency`` is 1.
+        """
         self._data += data
-        n_before = len(self._calls)
         reads = self._parser.feed(data)
         self._n_open = sum(isinstance(read, CallRead) for read in reads)
         for read in reads:
@@ -410,15 +416,9 @@ class Writing:
                 case ArgumentRead():
                     yield self._argument(read)
                 case CallRead():
-                    yield from self._called(read.call)
-        calls = self._calls[n_before:]
-        answers = (
-            self._answer(calls) if calls and self._config.has_segments and self._reason is None else [""] * len(calls)
-        )
-        for call, answer in zip(calls, answers, strict=True):
-            self._text += answer
-            if call.name in self._config.runnable:
-                yield ToolResult(call, answer, steered=call.steered)
+                    yield self._called(read.call)
+        if self._config.has_segments or self._config.concurrency == 1:
+            yield from self._run()
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
         first, last = read.span
@@ -432,8 +432,8 @@ class Writing:
         if piece:
             yield Text(piece, steered=self._decoding.is_steered)
 
-    def _called(self, call: Call) -> TextCoroutine:
-        """Run a complete call."""
+    def _called(self, call: Call) -> ToolCall:
+        """Keep a complete call until it is run."""
         config = self._config
         begin, end = call.span
         text = self._data[begin:end].decode()
@@ -441,21 +441,41 @@ class Writing:
         probabilities, is_steered = self._probabilities_of_calls.popleft(), self._decoding.is_steered
         call = replace(call, span=(start, start + len(text)), probabilities=probabilities, steered=is_steered)
         self._text += text
-        yield ToolCall(call, text, steered=is_steered)
-        tool = config.runnable.get(call.name)
-        if tool is not None and is_steered and not config.run_steered and call.name != config.until:
-            call = log_call(replace(call, error=call.error or CallRefused(_STEERED)), time.perf_counter())
-        if tool is not None and call.error is None:
-            job = (call, tool, config.timeout, config.confirm, self._context)
-            call = yield Work(partial(run, *job), partial(run_async, *job))
-        self._n_open -= 1
-        self._calls.append(call)
-        if call.error is not None and config.errors == "raise" and not isinstance(call.error, CallRefused):
-            raise _raisable(call, call.error)
-        if call.name == config.until and call.error is None:
-            self._reason = "stop"
-        elif tool is None:
-            self._reason = "tool_calls" if config.has_segments else None
+        self._waiting.append(call)
+        return ToolCall(call, text, steered=is_steered)
+
+    def _run(self) -> TextCoroutine:
+        """Run the complete calls, and append their results to the model's input if it continues."""
+        config, calls = self._config, self._waiting
+        if not calls:
+            return
+        self._waiting = []
+        jobs = dict[int, Job]()
+        for place, call in enumerate(calls):
+            tool = config.runnable.get(call.name)
+            if tool is not None and call.steered and not config.run_steered and call.name != config.until:
+                calls[place] = log_call(replace(call, error=call.error or CallRefused(_STEERED)), time.perf_counter())
+            elif tool is not None and call.error is None:
+                jobs[place] = call, tool
+        if jobs:
+            how = (list(jobs.values()), config.concurrency, config.timeout, config.confirm, self._context)
+            done = yield Work(partial(run_all, *how), partial(run_all_async, *how))
+            for place, call in zip(jobs, done, strict=True):
+                calls[place] = call
+        self._n_open -= len(calls)
+        self._calls += calls
+        for call in calls:
+            if call.error is not None and config.errors == "raise" and not isinstance(call.error, CallRefused):
+                raise _raisable(call, call.error)
+            if call.name == config.until and call.error is None:
+                self._reason = "stop"
+            elif call.name not in config.runnable:
+                self._reason = self._reason or ("tool_calls" if config.has_segments else None)
+        answers = self._answer(calls) if config.has_segments and self._reason is None else [""] * len(calls)
+        for call, answer in zip(calls, answers, strict=True):
+            self._text += answer
+            if call.name in config.runnable:
+                yield ToolResult(call, answer, steered=call.steered)
 
     def _answer(self, calls: Sequence[Call]) -> list[str]:
         """Append the results of calls to the model's input; return the text of each, empty if the results do not fit."""
