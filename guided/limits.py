@@ -17,7 +17,7 @@ __all__ = ["Limits"]
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True, repr=False)
 class Limits:
-    r"""Budgets of one compile. The defaults hold a compile of anything under about 3 s and 1 GB.
+    r"""Budgets of one compile. The defaults hold a compile of anything under about 2 s and 500 MB.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Limits:
     intervals : int
         Intervals of characters in the sets of a pattern, or of all terminals of a grammar (a class such as ``\w`` has hundreds).
     nfa_states : int
-        States of the nondeterministic automaton, counted repeats included; parts of a pattern (each counts four in a str, three
+        States of the nondeterministic automaton, counted repeats included; parts of a pattern (each counts six in a str, three
         in a tree); bytes of a choice's texts.
     states : int
         States of any deterministic automaton, before minimization too.
@@ -106,11 +106,11 @@ class Limits:
 
     pattern_length: int = 1_000_000
     depth: int = 10_000
-    intervals: int = 2_000_000
+    intervals: int = 1_000_000
     nfa_states: int = 2_000_000
-    states: int = 1_000_000
-    transitions: int = 64_000_000
-    steps: int = 160_000_000
+    states: int = 500_000
+    transitions: int = 48_000_000
+    steps: int = 100_000_000
     tokens: int = 1 << 22
     token_length: int = 1 << 20
     index_bytes: int = 1 << 29

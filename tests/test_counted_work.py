@@ -241,3 +241,28 @@ def test_grammars_of_a_tag_share_the_steps_of_reading_it() -> None:
     with pytest.raises(LimitError, match="/format/elements/3/grammar") as caught:
         StructuralTag(tag(9), limits=limits)
     assert caught.value.what == "steps"
+
+
+def test_letters_without_case_are_parts_of_a_pattern() -> None:
+    limits = Limits(nfa_states=6_000)
+    for flag, is_fine in (("", True), ("(?i)", False)):
+        with nullcontext() if is_fine else pytest.raises(LimitError, match="too many parts"):
+            Regex(flag + "ab" * 1_000).lower(limits)
+
+
+def test_cells_of_a_determinized_table_are_work() -> None:
+    """Few states of many classes: the subsets are small, and the table is not."""
+    sets = "".join(f"[{chr(0x4E00 + 2 * i)}]" for i in range(600))
+    limits = Limits(steps=1_000_000)
+    with pytest.raises(LimitError, match="too many states for such sets") as caught:
+        Regex(f"(?:{sets})+").lower(limits)
+    assert caught.value.what == "steps"
+
+
+def test_room_for_names_is_refused_before_it_is_made() -> None:
+    schema = {"type": "object", "properties": {"a" * 50_000: True}}
+    index = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(call_steps=20_000))
+    guide = index.guide()
+    with pytest.raises(LimitError, match="too large an automaton"):
+        guide.advance_many(b'{"a')
+        guide.mask()

@@ -17,6 +17,7 @@ from guided.automata.minimize import canonical
 from guided.automata.nfa import Operand, build_nfa
 from guided.automata.operands import lower_operands
 from guided.automata.partition import partition
+from guided.automata.product import PER_CELL
 from guided.automata.steps import Steps
 from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.errors import LimitError
@@ -116,10 +117,13 @@ def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
     parts = partition(nfa.charsets, limits, nfa.symbols)
     if not nfa.assertions:
-        return determinize(nfa, parts, limits, steps)
-    if is_unfoldable(nfa):
-        return determinize_unfolded(nfa, parts, limits, steps)
-    return determinize_with_assertions(nfa, parts, limits, steps)
+        found = determinize(nfa, parts, limits, steps)
+    elif is_unfoldable(nfa):
+        found = determinize_unfolded(nfa, parts, limits, steps)
+    else:
+        found = determinize_with_assertions(nfa, parts, limits, steps)
+    steps.spend(PER_CELL * found.table.size, "too many states for such sets of characters")
+    return found
 
 
 def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Automaton:

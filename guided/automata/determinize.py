@@ -127,9 +127,11 @@ def lasting_states(nfa: NFA, parts: Partition, empty_indptr: Int32Array, empty_t
         return found
     is_there = np.zeros(parts.n_classes, np.bool_)
     is_there[parts.classes[parts.classes >= 0]] = True
-    # For each set, the number of its nonempty classes.
-    held = np.append(0, np.cumsum(is_there[parts.set_classes]))[parts.set_indptr]
-    is_full = np.diff(held) == np.count_nonzero(is_there)
+    n_there, indptr = np.count_nonzero(is_there), parts.set_indptr
+    is_full = np.diff(indptr) >= n_there
+    for number in np.flatnonzero(is_full).tolist():
+        held = is_there[parts.set_classes[indptr[number] : indptr[number + 1]]]
+        is_full[number] = np.count_nonzero(held) == n_there
     if not is_full.any():
         return found
     left = 4 * nfa.n_states

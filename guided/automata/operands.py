@@ -21,7 +21,7 @@ from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node
 __all__ = ["lower_operands"]
 
 # Cost in steps of a determinization (8 ns each) of: an operand of any size, an edge in Python, a cell of a table.
-_OPERAND, _EDGE, _CELL = 50_000, 800, 4
+_OPERAND, _EDGE, _CELL = 50_000, 400, 4
 _TOO_MANY = "too many or too large intersections and complements"
 
 

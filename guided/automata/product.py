@@ -15,12 +15,12 @@ from guided.errors import LimitError
 from guided.kernels import product as kernel
 from guided.limits import Limits
 
-__all__ = ["Operation", "char_intersection", "pairs", "product"]
+__all__ = ["PER_CELL", "Operation", "char_intersection", "pairs", "product"]
 
 Operation: TypeAlias = Literal["and", "or", "minus"]
 Spend: TypeAlias = Callable[[int], None]
 # Steps of a cell, with its minimization.
-_PER_CELL = 6
+PER_CELL = 4
 
 _ACCEPT: dict[str, Callable[[BoolArray, BoolArray], BoolArray]] = {
     "and": operator.and_,
@@ -103,7 +103,7 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits, steps: Step
     parts, classes = joint(left.partition, right.partition)
 
     def spend(cells: int) -> None:
-        steps.spend(_PER_CELL * cells, "too many or too large intersections")
+        steps.spend(PER_CELL * cells, "too many or too large intersections")
 
     table, accepting = product(
         (left.table, left.accepting), (right.table, right.accepting), classes, "and", limits, spend

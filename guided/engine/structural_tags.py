@@ -6,6 +6,7 @@ strings. In *triggered tags*, free text switches to a tag as soon as a trigger i
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -366,12 +367,14 @@ class _Reader:
         if not triggers:
             raise SchemaError("at least one trigger is needed", f"{at}/triggers", "triggers")
         by_trigger: dict[str, list[Part]] = {trigger: [] for trigger in triggers}
+        counts, lengths = Counter(triggers), sorted({*map(len, triggers)})
         whole: list[Part] = []
         is_needed = _flag(given, "at_least_one", at)
         for i, tag in enumerate(tags):
             place = self._tag_place(at, i)
             begin = _text(tag, "begin", place)
-            found = [trigger for trigger in triggers if begin.startswith(trigger)]
+            prefixes = (begin[:length] for length in lengths if length <= len(begin))
+            found = [trigger for trigger in prefixes for _ in range(counts.get(trigger, 0))]
             if len(found) != 1:
                 reason = f"{len(found)} triggers are prefixes of {shown(begin)}; one must be"
                 raise SchemaError(reason, f"{place}/begin", "begin")

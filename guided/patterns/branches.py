@@ -51,12 +51,12 @@ class Branches:
         """Whether nothing but comments has been read."""
         return self.last is Last.NOTHING and not self._finished
 
-    def characters(self, run: str, folding: Folding | None) -> None:
-        """Add characters; under ``folding`` each is replaced by its class."""
+    def characters(self, run: str, folding: Folding | None) -> int:
+        """Add characters, and return the number of parts; under ``folding`` each is replaced by its class."""
         self.last = Last.ITEM
         if folding is None:
             self._run.append(run)
-            return
+            return 1
         for character in run:
             equal = folding.character(character)
             if equal is None:
@@ -64,6 +64,7 @@ class Branches:
             else:
                 self._end_run()
                 self._items.append(equal)
+        return len(run)
 
     def charset(self, charset: Charset) -> None:
         """Add one character of a set."""

@@ -39,7 +39,7 @@ _SPACE_VERBOSE = re.compile(r"[ \t\n\r\v\f]+")
 _COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
 _NOT_NEWLINE = ~NEWLINE
 # Cost of reading a token, in emitted states of a literal.
-_TOKEN = 4
+_TOKEN = 6
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
         The pattern is malformed or uses refused syntax; ``position`` is the offset of the error.
     LimitError
         The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters exceed ``intervals``, or
-        it has more groups, operators and runs of letters than a quarter of ``nfa_states``.
+        it has more groups, operators and runs of letters (letters, if their case does not matter) than a sixth of ``nfa_states``.
     """
     return without_outer_anchors(_tree(pattern, flags, limits, union, limits.intervals))
 
@@ -109,32 +109,30 @@ def _tree(
     reading = _ParserState(source, [OpenGroup(0, of_argument(flags, pattern))], limits, join)
     tokens, most = 0, limits.nfa_states // _TOKEN
     while not source.at_end:
-        tokens += 1
+        tokens += _read_token(reading)
         if tokens > most:
             raise LimitError("nfa_states", _TOKEN * tokens, limits.nfa_states, "the pattern has too many parts")
-        _read_token(reading)
     if len(reading.open) > 1:
         raise source.error("missing ), unterminated subpattern", reading.open[-1].start)
     return reading.open[0].branches.close(source.spend, join)
 
 
-def _read_token(reading: _ParserState) -> None:
-    """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group."""
+def _read_token(reading: _ParserState) -> int:
+    """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group. Return the number of its parts."""
     source, group = reading.source, reading.open[-1]
     flags, branches = group.flags, group.branches
     if flags & VERBOSE and (source.run(_SPACE_VERBOSE) or _comment(source)):
-        return
+        return 1
     start = source.position
     run = source.run(_ORDINARY_VERBOSE if flags & VERBOSE else _ORDINARY)
     if run:
-        branches.characters(run, _folding(flags))
-        return
+        return branches.characters(run, _folding(flags))
     sign = source.text[start]
     if sign in "*+?{":
         found = quantifier(source, branches.last)
         if found is not None:
             branches.repeat(found.minimum, found.maximum, found.is_lazy)
-            return
+            return 1
     source.position += 1
     match sign:
         case "\\":
@@ -155,6 +153,7 @@ def _read_token(reading: _ParserState) -> None:
             _close_group(reading, start)
         case _:
             branches.characters(sign, None)
+    return 1
 
 
 def _add(branches: Branches, atom: str | Charset | Node, flags: int) -> None:

@@ -652,7 +652,7 @@ def test_many_costly_leaves_are_refused_early() -> None:
         (arguments, "call_steps"),
         ({"type": "or", "elements": grammars}, "readings"),
     ):
-        tag = StructuralTag({"format": content})
+        tag = StructuralTag({"format": content}, limits=Limits(steps=200_000_000))
         with pytest.raises(LimitError) as caught:
             compile_index(tag, BYTES, FRONT_END_LIMITS)
         assert caught.value.what == what
