@@ -265,4 +265,3 @@ def test_room_for_names_is_refused_before_it_is_made() -> None:
     guide = index.guide()
     with pytest.raises(LimitError, match="too large an automaton"):
         guide.advance_many(b'{"a')
-        guide.mask()
