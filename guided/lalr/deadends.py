@@ -83,7 +83,7 @@ class DeadEnds:
     ) -> None:
         self.call, self._most = call or Steps(1 << 62), min(limits.steps, limits.dead_end_steps)
         most = self._most
-        self._steps = Steps(most, "steps" if most == limits.steps else "dead_end_steps")
+        self._steps = Steps(most, "steps" if most < limits.dead_end_steps else "dead_end_steps")
         self.most_searched = limits.dead_end_configurations
         self.stacks = stacks
         self._contexts: list[int] = tables.context.tolist()
