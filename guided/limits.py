@@ -17,7 +17,7 @@ __all__ = ["Limits"]
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True, repr=False)
 class Limits:
-    r"""Budgets of one compile. The defaults hold a compile of anything under about 2 s and 500 MB.
+    r"""Budgets of one compile. The defaults hold a compile of anything under about 3 s and 1 GB.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Limits:
     depth: int = 10_000
     intervals: int = 1_000_000
     nfa_states: int = 2_000_000
-    states: int = 500_000
+    states: int = 1_000_000
     transitions: int = 48_000_000
     steps: int = 100_000_000
     tokens: int = 1 << 22

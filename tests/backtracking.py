@@ -92,12 +92,14 @@ class Matcher:
         if code is codes.SUBPATTERN:
             return self._sequence(value[3])
         if code in (codes.ASSERT, codes.ASSERT_NOT):
-            assert value[0] == 1, "no lookbehind"
-            inner = self._sequence(value[1])
-            return lambda at, rest: inner(at, lambda _: True) == (code is codes.ASSERT) and rest(at)
+            direction, parts = value
+            inner, behind = self._sequence(parts), parts.getwidth()[0] if direction < 0 else 0
+            return lambda at, rest: (
+                (at >= behind and inner(at - behind, lambda _: True)) == (code is codes.ASSERT) and rest(at)
+            )
         assert code is codes.AT, code
         written = {
-            codes.AT_BEGINNING: "^", codes.AT_BEGINNING_LINE: "(?m:^)", codes.AT_END: "$", codes.AT_BOUNDARY: r"\b",
+            codes.AT_BEGINNING: "^", codes.AT_BEGINNING_LINE: "(?m:^)", codes.AT_END: "$", codes.AT_END_STRING: r"\Z", codes.AT_BOUNDARY: r"\b",
         }[value if not (value is codes.AT_BEGINNING and self.flags & re.MULTILINE) else codes.AT_BEGINNING_LINE]  # fmt: skip
         place = re.compile(written)
         return lambda at, rest: self._step() and place.match(self._text, at) is not None and rest(at)

@@ -257,11 +257,3 @@ def test_cells_of_a_determinized_table_are_work() -> None:
     with pytest.raises(LimitError, match="too many states for such sets") as caught:
         Regex(f"(?:{sets})+").lower(limits)
     assert caught.value.what == "steps"
-
-
-def test_room_for_names_is_refused_before_it_is_made() -> None:
-    schema = {"type": "object", "properties": {"a" * 50_000: True}}
-    index = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(call_steps=20_000))
-    guide = index.guide()
-    with pytest.raises(LimitError, match="too large an automaton"):
-        guide.advance_many(b'{"a')

@@ -26,13 +26,13 @@ from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, 
 from guided.errors import CallRefused, shown
 from guided.schema.frontend.callables import context_names
 
-__all__ = ["Confirm", "Job", "log_call", "run", "run_all", "run_all_async", "run_async"]
+__all__ = ["CallOfTool", "Confirm", "log_call", "run", "run_all", "run_all_async", "run_async"]
 
 _logger = logging.getLogger("guided.calls")
 
 Confirm: TypeAlias = Callable[[Call], bool | str | Awaitable[bool | str]]
 # A call and its tool, which has a function to run.
-Job: TypeAlias = tuple[Call, Tool]
+CallOfTool: TypeAlias = tuple[Call, Tool]
 
 
 def run(
@@ -98,7 +98,7 @@ async def run_async(
 
 
 def run_all(
-    jobs: Sequence[Job],
+    jobs: Sequence[CallOfTool],
     concurrency: int,
     timeout: float | None = None,
     confirm: Confirm | None = None,
@@ -117,7 +117,7 @@ def run_all(
 
 
 async def run_all_async(
-    jobs: Sequence[Job],
+    jobs: Sequence[CallOfTool],
     concurrency: int,
     timeout: float | None = None,
     confirm: Confirm | None = None,
@@ -130,7 +130,7 @@ async def run_all_async(
     return await _together(confirmed, concurrency, timeout, context)
 
 
-async def _together(jobs: Sequence[Job], concurrency: int, timeout: float | None, context: Any) -> list[Call]:
+async def _together(jobs: Sequence[CallOfTool], concurrency: int, timeout: float | None, context: Any) -> list[Call]:
     """Run the calls that were not refused."""
     places = asyncio.Semaphore(concurrency)
 

@@ -23,7 +23,7 @@ import numpy as np
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.rendering import openings, render_results
-from guided.calls.running import Confirm, Job, log_call, run_all, run_all_async
+from guided.calls.running import CallOfTool, Confirm, log_call, run_all, run_all_async
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.errors import CallError, CallRefused, LimitError, SchemaError, shown
@@ -450,7 +450,7 @@ class Writing:
         if not calls:
             return
         self._waiting = []
-        jobs = dict[int, Job]()
+        jobs = dict[int, CallOfTool]()
         for place, call in enumerate(calls):
             tool = config.runnable.get(call.name)
             if tool is not None and call.steered and not config.run_steered and call.name != config.until:

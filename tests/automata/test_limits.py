@@ -31,7 +31,7 @@ NAMES = [field.name for field in fields(Limits)]
         ("a{10000000}", "nfa_states"),
         ("a{0," + "9" * 4300 + "}", "nfa_states"),
         ("(a?){50000}", "steps"),
-        (r"\w{100000}", "states"),
+        (r"\w{100000}", "transitions"),
         ("(?:(?=.*a.{9}).)*(?:(?=.*b.{9}).)*", "steps"),
         ("(?=" * 51 + "a" + ")" * 51, "assertion_depth"),
         ("(?=" * 9_000 + "a" + ")" * 9_000, "assertion_depth"),

@@ -24,10 +24,6 @@ from guided.schema.values.context import SchemaContext
 
 __all__ = ["KeyFrames"]
 
-# Edges that are followed, or words of labels that are written, in the time of one step.
-_EDGES = 16
-_TOO_LARGE = "the names and patterns of an object have too large an automaton"
-
 
 class KeyFrames:
     """The frames of one schema's tables of keys.
@@ -134,14 +130,10 @@ class KeyFrames:
         for label in dict.fromkeys(labels):
             ends[label] = self.done(label)
         data, most = b"".join(texts), 1 + sum(map(len, texts))
-        if most > min(tables.limit - tables.n_controls, tables.steps.left):
+        if tables.n_controls + most > tables.limit:
             most = _n_prefixes(texts)
-        if most > tables.steps.left:
-            # Before there is room: it may be most of a gigabyte.
-            tables.steps.spend(most, _TOO_LARGE)
         first = tables.make_room(most)
         words = np.zeros((most, -(-len(ends) // 64)), np.uint64)
-        tables.steps.spend(words.size // _EDGES, _TOO_LARGE)
         count = kernel.fill_names(
             np.frombuffer(data, np.uint8), np.array([0, *accumulate(map(len, texts))], np.int32), np.array(labels, np.int32), ends,
             self._structure.after_name, other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
@@ -154,7 +146,7 @@ class KeyFrames:
         """Add the frame of an automaton whose labels are those of the table; the byte ``end`` ends a key."""
         tables = self._tables
         sources, targets = _edges(automaton.table)
-        tables.steps.spend(len(sources), _TOO_LARGE)
+        tables.steps.spend(len(sources), "the names and patterns of an object have too large an automaton")
         edges = list(zip(sources.tolist(), targets.tolist(), strict=True))
         rows = automaton.by_byte()
         first = tables.n_controls
@@ -165,7 +157,6 @@ class KeyFrames:
             leads_to[state] = 1 << int(automaton.labels[state])
         has_changed = True
         while has_changed:
-            tables.steps.spend(len(edges) // _EDGES, _TOO_LARGE)
             has_changed = False
             for source, target in edges:
                 more = leads_to[source] | leads_to[target]
