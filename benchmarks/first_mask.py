@@ -16,6 +16,7 @@ import numpy as np
 import guided
 from benchmarks.clock import no_collection, settle, timed
 from benchmarks.vocabularies import MAIN, NAMES, vocabulary
+from guided.engine import compile as compiling
 from guided.engine.specs import Lowered
 from guided.errors import GuidedError
 from guided.generate.warming import warm
@@ -45,7 +46,7 @@ def stages(schema: Any, words: Vocabulary) -> list[float] | None:
         lowering, of_lowering, _ = timed(_lowered, spec, limits)
         machine, of_automaton, _ = timed(_started, lowering, spec, limits, alphabet)
         made = Made(spec, Lowered(machine, machine.structure, machine.structure.tables.n_controls))
-        _, of_mask, _ = timed(lambda: guided.compile(made, words).guide().mask())
+        _, of_mask, _ = timed(lambda: compiling.compile(made, words).guide().mask())
     except GuidedError:
         return None
     return [of_spec, of_lowering, of_automaton, of_mask]

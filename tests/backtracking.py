@@ -99,7 +99,8 @@ class Matcher:
             )
         assert code is codes.AT, code
         written = {
-            codes.AT_BEGINNING: "^", codes.AT_BEGINNING_LINE: "(?m:^)", codes.AT_END: "$", codes.AT_END_STRING: r"\Z", codes.AT_BOUNDARY: r"\b",
+            codes.AT_BEGINNING: "^", codes.AT_BEGINNING_LINE: "(?m:^)", codes.AT_BOUNDARY: r"\b",
+            codes.AT_END: "$", codes.AT_END_STRING: r"\Z",
         }[value if not (value is codes.AT_BEGINNING and self.flags & re.MULTILINE) else codes.AT_BEGINNING_LINE]  # fmt: skip
         place = re.compile(written)
         return lambda at, rest: self._step() and place.match(self._text, at) is not None and rest(at)

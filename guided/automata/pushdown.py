@@ -31,7 +31,6 @@ index. Arrays are replaced when they grow: fetch them from the tables for each u
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from copy import copy
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -93,6 +92,7 @@ __all__ = [
 ]
 
 _BY_CONTROL = ("rows", "info", "live")
+_COPIED = frozenset((np.ndarray, dict, set))
 # Initial room for rows, and its growth factor: untouched memory costs nothing, copied memory does. The initial room is below
 # 4 MiB, the size from which numpy asks for pages of 2 MiB.
 _ROOM, _GROWTH = 3968, 4
@@ -348,7 +348,7 @@ class PushdownTables:
 
     def control(self, row: npt.NDArray[np.int32], *, counts: int = 0, end_action: int = 0, plan: int = -1) -> int:
         """Add a control with a copy of this row, and return its number."""
-        return self.controls(row[None, :], counts=counts, end_actions=(end_action,), plan=plan)
+        return self.controls(row[None, :], counts=counts, end_actions=(end_action,) if end_action else None, plan=plan)
 
     def controls(
         self,
@@ -372,10 +372,12 @@ class PushdownTables:
         first = self.reserve(n)
         self.rows[first : first + n] = rows
         info = self.info[first : first + n]
-        info[:, COUNTS] = counts
+        if counts:
+            info[:, COUNTS] = counts
         if end_actions is not None:
             info[:, END_ACTION] = np.fromiter(end_actions, np.int32, n)
-        info[:, PLAN] = plan
+        if plan >= 0:
+            info[:, PLAN] = plan
         if live is None:
             self._note_live(first, n)
         else:
@@ -450,8 +452,12 @@ class PushdownTables:
         """Return independent tables with the same content, and some room."""
         twin = PushdownTables.__new__(PushdownTables)
         for name in self.__slots__:
+            if name in _BY_CONTROL:
+                continue
             value = getattr(self, name)
-            setattr(twin, name, value if name in _BY_CONTROL or type(value) is int else copy(value))
+            # PERF: `copy.copy` looks up how to copy each (`python -m benchmarks.first_mask`).
+            setattr(twin, name, value.copy() if type(value) in _COPIED else value)
+        twin.steps = Steps(self.steps.limit, self.steps.what, self.steps.spent)
         for name in _BY_CONTROL:
             array = getattr(self, name)
             # PERF: unused rows are not touched, so they take no memory yet.

@@ -7,8 +7,6 @@ from decimal import InvalidOperation
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
-import numpy as np
-
 from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
 from guided.automata.flattening import flattened
@@ -352,8 +350,8 @@ class JsonSchema(Composable, Generic[T_co]):
             raise SchemaError(NO_VALUE if is_empty else _NO_OBJECT, *place)
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
-        first = np.flatnonzero(machine.tables.rows[machine.start] != DEAD).tolist()
-        last = b"".join(_LAST_BYTES[byte] for byte in first) if _LAST_BYTES.keys() >= set(first) else None
+        first = (machine.tables.rows[machine.start] != DEAD).nonzero()[0].tolist()
+        last = b"".join(_LAST_BYTES[byte] for byte in first) if _LAST_BYTES.keys() >= {*first} else None
         last = last if self.options.arguments is None else None
         flat = self._flat(machine, limits)
         return Lowered(

@@ -34,6 +34,11 @@ def make_disjoint(formulas: Formulas, formula: int, typed: Callable[[int, str], 
     typed : callable
         Maps a formula of a value and a type to the formula over that type's atoms.
     """
+    # In id order: members come before the nodes that contain them.
+    tops = formulas.below((formula,))
+    # PERF: so it is for nearly all objects.
+    if all([formulas.nodes[top][0] != "1" for top in tops]):
+        return formula
     memo: dict[int, int] = {}
     known: dict[int, _Alternative] = {}
 
@@ -43,8 +48,7 @@ def make_disjoint(formulas: Formulas, formula: int, typed: Callable[[int, str], 
             found = known[member] = _Alternative(formulas, member, typed)
         return found
 
-    # Why in id order: members come before the nodes that contain them.
-    for top in formulas.below((formula,)):
+    for top in tops:
         node = formulas.nodes[top]
         if node[0] in ("&", "|"):
             combined = formulas.conjunction if node[0] == "&" else formulas.disjunction

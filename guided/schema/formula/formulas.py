@@ -37,6 +37,7 @@ _ZERO = {"&": FALSE, "|": TRUE}
 
 # Measured memory in bytes of a formula with its cached results, and of each of its members.
 _PER_NODE, _PER_MEMBER = 500, 40
+_CALL_STEPS = Limits().call_steps
 
 
 class Formulas:
@@ -59,7 +60,7 @@ class Formulas:
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
         self.marks = Marks(self.nodes)
-        self.steps = Steps(Limits().call_steps, "call_steps")
+        self.steps = Steps(_CALL_STEPS, "call_steps")
         self.n_bytes = 0
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}

@@ -77,11 +77,12 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
         given = _parsed(given)
         if not isinstance(given, Mapping | bool):
             raise SchemaError(f"a schema must be an object, true or false, not {shown(given)}", "", "schema")
-    # A tool object of the MCP SDK: the name of the attribute depends on its version.
-    names = () if isinstance(given, type | Mapping) else ("inputSchema", "input_schema")
-    listed = next((found for name in names if isinstance(found := getattr(given, name, None), Mapping)), None)
-    if listed is not None:
-        given = {"name": getattr(given, "name", ""), "inputSchema": listed}
+    if not isinstance(given, (dict, type)):
+        # A tool object of the MCP SDK: the name of the attribute depends on its version.
+        names = () if isinstance(given, Mapping) else ("inputSchema", "input_schema")
+        listed = next((found for name in names if isinstance(found := getattr(given, name, None), Mapping)), None)
+        if listed is not None:
+            given = {"name": getattr(given, "name", ""), "inputSchema": listed}
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):

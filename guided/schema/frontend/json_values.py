@@ -32,6 +32,7 @@ _HUGE_EXPONENT = 10**18
 _DECIMAL = "\0decimal"
 _DEEP = "nested arrays and objects in a schema"
 _CONTAINERS = (dict, list, tuple)
+_PLAIN = frozenset((str, bool, int, float, type(None)))
 _LIMITS = Limits()
 _SPACES = re.compile(r"[ \t\n\r]*")
 
@@ -181,7 +182,7 @@ def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
             part
             for value in here
             for part in (value.values() if isinstance(value, dict) else value)
-            if isinstance(part, _CONTAINERS)
+            if type(part) not in _PLAIN and isinstance(part, _CONTAINERS)
         ]
 
 

@@ -29,7 +29,7 @@ from guided.schema.frontend.json_values import check_levels
 from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
-from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private
+from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private, known_keywords
 from guided.schema.frontend.references import References
 from guided.schema.frontend.resources import Context, Target
 from guided.schema.frontend.site import Site, typed
@@ -296,7 +296,7 @@ class Lowering:
             A keyword is unknown, under ``strict_keywords``.
         """
         dialect = context.dialect
-        known = self._misspellings.known(dialect)
+        known = known_keywords(dialect)
         is_known = known.issuperset(schema)
         # PERF: first, since it is so for nearly all schemas.
         if is_known and self.options.numbers != "any":

@@ -10,6 +10,8 @@ Never misspellings: keywords of other drafts, names that other tools define (`AN
 Complexity: one comparison with each known keyword, for unknown keywords only.
 """
 
+from functools import lru_cache
+
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.dialects import DRAFTS
 
@@ -51,31 +53,24 @@ _EDITS = 2
 _LONGEST = 40
 
 
+@lru_cache(maxsize=64)
 def known_keywords(dialect: Dialect) -> frozenset[str]:
     """Return the keywords that a dialect defines, and the annotations."""
     return frozenset({*dialect.handlers, *dialect.positions, *dialect.companions, *_CORE, *ANNOTATIONS})
 
 
 class Misspellings:
-    """A cache of `known_keywords` and `meant` for one schema.
+    """A cache of `meant` for one schema.
 
     At most `_COMPARED` distinct unknown keywords are compared; further ones are never misspellings.
     """
 
-    __slots__ = ("_known", "_meant")
+    __slots__ = ("_meant",)
 
     _COMPARED = 1000
 
     def __init__(self) -> None:
-        self._known: dict[Dialect, frozenset[str]] = {}
         self._meant: dict[tuple[str, Dialect], str | None] = {}
-
-    def known(self, dialect: Dialect) -> frozenset[str]:
-        """Return `known_keywords` of a dialect."""
-        found = self._known.get(dialect)
-        if found is None:
-            found = self._known[dialect] = known_keywords(dialect)
-        return found
 
     def meant(self, keyword: str, dialect: Dialect) -> str | None:
         """Return the intended keyword of an unknown one; None after too many comparisons."""
@@ -97,8 +92,13 @@ def meant(keyword: str, dialect: Dialect) -> str | None:
     """Return the keyword that an unknown one probably misspells; None if it resembles none."""
     if keyword in _ELSEWHERE or is_private(keyword) or len(keyword) > _LONGEST:
         return None
-    if keyword in _ALIASES:
-        return _ALIASES[keyword]
+    return _ALIASES.get(keyword) or _nearest(keyword, dialect)
+
+
+# PERF: schemas share their own keywords, and a comparison takes 0.3 ms (`python -m benchmarks.first_mask`).
+@lru_cache(maxsize=1024)
+def _nearest(keyword: str, dialect: Dialect) -> str | None:
+    """Return the enforced keyword with the fewest edits."""
     plain = _plain(keyword)
     letters = set(plain)
     best: tuple[int, str] | None = None

@@ -15,6 +15,7 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
+from guided.caching import cached_property
 from guided.kernels import names as kernel
 from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.formulas import FALSE
@@ -52,7 +53,14 @@ class KeyFrames:
         self._starts: dict[int, int] = {}
         self._actions: list[int] = [structure.other_key_done]
         self._labels: dict[int, int] = {structure.other_key_done: 0}
-        self._without, self._without_arguments = (Exclusions(tables, is_number=False) for _ in range(2))
+
+    @cached_property
+    def _without(self) -> Exclusions:
+        return Exclusions(self._tables, is_number=False)
+
+    @cached_property
+    def _without_arguments(self) -> Exclusions:
+        return Exclusions(self._tables, is_number=False)
 
     def label(self, action: int) -> int | None:
         """Return the label that a closing quote produces; None for any other action."""

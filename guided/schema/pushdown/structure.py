@@ -240,14 +240,14 @@ def structure_of(
     ``after_number``: further bytes that may follow a number, ascending, where values are embedded in other texts.
     ``limits``: only ``whitespace_states`` is used.
     """
-    spelling = replace(
-        JsonOptions(options.whitespace, numbers=options.numbers, escapes=options.escapes),
-        notation=options.notation,
-        words=options.words,
-    )
-    key = spelling, alphabet, after_number, limits.whitespace_states
-    found = _memo.get(key)
-    return _memo.put(key, _made(*key)) if found is None else found
+    spelling = options.whitespace, options.numbers, options.escapes, options.notation, options.words
+    others = alphabet, after_number, limits.whitespace_states
+    found = _memo.get((spelling, others))
+    if found is None:
+        whitespace, numbers, escapes, notation, words = spelling
+        same = JsonOptions(whitespace, numbers=numbers, escapes=escapes, notation=notation, words=words)
+        found = _memo.put((spelling, others), _made(same, *others))
+    return found
 
 
 def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entry: int) -> int:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.caching import cached_property
 from guided.schema.cardinality.inexhaustible import is_endless_string
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
@@ -118,8 +119,6 @@ class ValueStarts:
         The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
     valuation_of : dict of int to int
         Valuation of each action that ends a value.
-    without_strings, without_numbers : Exclusions
-        Frames of strings and numbers that exclude some values.
     unordered : int
         Formula of the values, objects, whose members may come in any order; -1 if there is none.
     unsure : int
@@ -174,14 +173,22 @@ class ValueStarts:
         self._commons: dict[tuple[int, bytes], int] = {}
         # By formula.
         self._entries_without: dict[int, int | None] = {}
-        self.without_strings = Exclusions(tables, is_number=False)
-        self.without_numbers = Exclusions(tables, is_number=True)
         self._done: dict[tuple[int, bool, int, int], int] = {
             (0, False, 0, -1): structure.value_done,
             (0, True, 0, -1): structure.value_done_again,
         }
         self.strings = StringFrames(structure, tables, action_entry(structure.value_done))
         self.valuation_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
+
+    @cached_property
+    def without_strings(self) -> Exclusions:
+        """Frames of strings that exclude some values."""
+        return Exclusions(self.tables, is_number=False)
+
+    @cached_property
+    def without_numbers(self) -> Exclusions:
+        """Frames of numbers that exclude some values."""
+        return Exclusions(self.tables, is_number=True)
 
     def _start(self, query: ValueQuery, is_known: bool = True) -> ValueStart:
         found = self._starts.get((query, is_known))

@@ -83,8 +83,9 @@ class SchemaContext:
         self.limits = limits
         self.alphabet = alphabet
         self.notation = notation = notation or options.notation
-        self.has_all_bytes = bool(alphabet.all())
-        self.has_ascii = bool(alphabet[0x20:0x7F].all())
+        flags = alphabet.tobytes()
+        self.has_all_bytes = 0 not in flags
+        self.has_ascii = 0 not in flags[0x20:0x7F]
         # By type: a formula that holds for every value the alphabet can spell.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
         if notation is not None:
@@ -157,17 +158,27 @@ class SchemaContext:
         found = memo.get(formula)
         if found is not None:
             return found
-        # PERF: most formulas of values name one type, and all seven are queried (`python -m benchmarks.first_mask`).
+        # PERF: most formulas of values name one type and have no alternatives (`python -m benchmarks.first_mask`).
         nodes = self.formulas.nodes
         node, written = nodes[formula], formula
         if node[0] == "schema":
             written = self.lowering.expand(node[1])
-        for member in self.formulas.members(written):
+        kept, is_plain = list[int](), True
+        members = self.formulas.members(written)
+        for member in members:
             node = nodes[member]
-            if node[0] == "type" and node[1] != kind:
-                memo[formula] = FALSE
-                return FALSE
-        return restrict(self.formulas, self.lowering, formula, kind, memo)
+            if node[0] == kind:
+                kept.append(node[1])
+            elif node[0] == "type":
+                if node[1] != kind:
+                    memo[formula] = FALSE
+                    return FALSE
+            elif node[0] not in TYPES:
+                is_plain = False
+        if not is_plain:
+            return restrict(self.formulas, self.lowering, formula, kind, memo)
+        found = memo[formula] = self.formulas.conjunction(kept)
+        return found
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """Return the automaton of the texts of strings or numbers, labeled with the truths of the observed formulas."""
