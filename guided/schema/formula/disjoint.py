@@ -37,7 +37,7 @@ def make_disjoint(formulas: Formulas, formula: int, typed: Callable[[int, str], 
     # In id order: members come before the nodes that contain them.
     tops = formulas.below((formula,))
     # PERF: so it is for nearly all objects.
-    if all([formulas.nodes[top][0] != "1" for top in tops]):
+    if all(formulas.nodes[top][0] != "1" for top in tops):
         return formula
     memo: dict[int, int] = {}
     known: dict[int, _Alternative] = {}
