@@ -104,7 +104,8 @@ class CallScanner(Scanner):
             ]
         for name, first, last in spans:
             self._reads.append(ArgumentRead(name, found[name], (begin + first, begin + last)))
-        return found
+        # Why: the reader of a function's arguments returns them in the order of the signature.
+        return {name: found[name] for name, _, _ in spans}
 
     def _arguments(self, tool: str, argument_list: ArgumentList) -> Step[tuple[dict[str, Any], str]]:
         """The arguments and the spelling of the close."""

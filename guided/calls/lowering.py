@@ -46,8 +46,8 @@ _LETTERS = frozenset(b"tfn")
 _NOTHING = Literal("")
 # Names of arguments that are not declared one by one, as ECMA-262 patterns: in formats without tags, in those with quotes, and what no name
 # in a tag contains.
-_LABELS, _NO_NAME = r"^[A-Za-z_][\w.\-]*$", r'\x00-\x20\x7f=<>"\\'
-_QUOTED_NAMES = rf"^[^{_NO_NAME}':,{{}}\[\]]+$"
+_LABELS, _NO_NAME = r"^[A-Za-z_][\w.\-]*$", r'\x00-\x1f\x7f=<>"\\'
+_QUOTED_NAMES = rf"^[^{_NO_NAME} ':,{{}}\[\]]+$"
 _DIGIT = Chars(Charset.of([(48, 57)]))
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 
@@ -125,12 +125,13 @@ def _in_any_order(kind: SchemaType) -> SchemaType:
 
 @lru_cache(maxsize=4096)
 def _as_arguments(kind: SchemaType, form: Format) -> SchemaType:
+    plain = _in_any_order(kind) if form.argument_order == "any" else kind
     return replace(
-        kind,
+        plain,
+        plain=plain,
         arguments=arguments_of(form),
         notation=form.quotes,
         is_python=form.values == "python",
-        any_order=form.argument_order == "any",
     )
 
 
@@ -148,7 +149,7 @@ def arguments_of(form: Format) -> Arguments:
     if form.text_key:
         others = tuple(kind for kind in JSON_TYPES if kind != "string")
         between = (source((form.after_text_key[1:],), form.id), ("string",)), (after_key, others)
-    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else f"^[^{_NO_NAME}{end}]+$"
+    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else _tagged_names(end)
     return Arguments(
         first=source((form.before_key[len(skip) :],), form.id),
         following=source((before + form.separator + form.before_key,), form.id),
@@ -159,6 +160,11 @@ def arguments_of(form: Format) -> Arguments:
         names=names,
         notation=Notation("", after, form.reserved, "strings" if form.text_key else "all") if after else None,
     )
+
+
+def _tagged_names(end: str) -> str:
+    """Return the pattern of undeclared names in tags: blanks are only within."""
+    return f"^[^{_NO_NAME}{end} ](?:[^{_NO_NAME}{end}]*[^{_NO_NAME}{end} ])?$"
 
 
 def skipped(form: Format) -> str:

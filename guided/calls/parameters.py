@@ -8,7 +8,7 @@ import inspect
 import keyword
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
@@ -16,7 +16,17 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import docstring_parser
 
-from guided.calls.schema import Caps, SchemaType, Unsatisfiable, known_type, type_of_annotation, type_of_schema
+from guided.calls.schema import (
+    Caps,
+    SchemaType,
+    Unsatisfiable,
+    arguments_of,
+    known_type,
+    list_of,
+    string_of,
+    type_of_annotation,
+    type_of_schema,
+)
 from guided.calls.values import ValueType
 from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError, placed, without_addresses
@@ -33,6 +43,7 @@ __all__ = [
     "documentation_of",
     "of_definition",
     "of_signature",
+    "together",
     "whole_of",
 ]
 
@@ -278,6 +289,24 @@ def whole_of(schema: Any, tool: str, strict: bool, caps: Caps) -> Parameter:
     with placed(pointer):
         whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
     return Parameter("arguments", "arguments", whole, True, "whole")
+
+
+def together(parameters: Sequence[Parameter], tool: str, caps: Caps) -> Parameter:
+    """Return one parameter that stands for all of a function's.
+
+    Raises
+    ------
+    SchemaError, PatternError
+        As `of_signature`.
+    """
+    kinds = {}
+    for parameter in parameters:
+        kind = string_of(parameter.type) if isinstance(parameter.type, ValueType) else parameter.type
+        kinds[parameter.label] = list_of(kind) if parameter.kind == "variadic" else kind
+    required = {parameter.label for parameter in parameters if parameter.required}
+    pointer = f"/{tool}"
+    with placed(pointer):
+        return Parameter("arguments", "arguments", arguments_of(kinds, required, pointer, caps), True, "whole")
 
 
 def _satisfiable(

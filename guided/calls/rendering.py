@@ -144,7 +144,11 @@ def render_call(
 
 def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: Format) -> str:
     """Render arguments that one schema describes, and the close, as `guided.calls.lowering.arguments_of` writes them."""
-    values, found = [], json_value(arguments)
+    values = []
+    try:
+        found = _json_of(kind, arguments)
+    except (TypeError, ValueError) as error:
+        raise SchemaError(f"{shown(arguments)} is not a value of {kind.name}", f"/{tool}", "example") from error
     for label, value in found.items():
         is_text = isinstance(value, str)
         if form.quote:

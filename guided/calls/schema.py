@@ -8,7 +8,8 @@ Schemas that differ only in annotations such as descriptions are one type, so th
 
 import re
 import types
-from collections.abc import Callable, Hashable, Mapping
+import typing
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -32,6 +33,7 @@ from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.lowering import Lowering
+from guided.schema.frontend.readable import fields_dict
 from guided.schema.frontend.reader import TypeReader
 from guided.schema.frontend.type_patterns import TextPattern
 from guided.schema.frontend.typed import schema_of
@@ -52,6 +54,7 @@ __all__ = [
     "SchemaType",
     "Unsatisfiable",
     "ValueScanner",
+    "arguments_of",
     "known_type",
     "list_of",
     "members",
@@ -452,6 +455,21 @@ def string_of(kind: ValueType) -> SchemaType:
     """Return the type of JSON strings whose values are the texts of a pattern."""
     found = type_of_annotation(Annotated[str, TextPattern(kind.node), AfterValidator(kind.read)], "")
     return replace(found, name=kind.name)
+
+
+def arguments_of(kinds: Mapping[str, SchemaType], required: Collection[str], place: str, caps: Caps) -> SchemaType:
+    """Return the type of the objects whose members are an annotation's values, by name.
+
+    Raises
+    ------
+    SchemaError, PatternError
+        As `type_of_annotation`.
+    """
+    fields: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        assert kind.reader is not None, "Python's parameters have readers"
+        fields[name] = kind.reader.given if name in required else typing.NotRequired[kind.reader.given]
+    return type_of_annotation(fields_dict("arguments", fields), place, caps)
 
 
 @lru_cache(maxsize=4096)

@@ -83,8 +83,7 @@ class Tools(Composable):
         Whether a tool that cannot be lowered or written in the format is an error, or is left out with a note (`notes`). Of more than a
         hundred tools, those of documents are lowered when a text has passed their names (docs/limits.md).
     argument_order : {"declared", "any"}, optional
-        Whether arguments come in the order of their schema, or in any order, which needs tools given by JSON definitions. By default, that
-        of the format.
+        Whether arguments come in the order of their schema or signature, or in any order. By default, that of the format.
 
     Raises
     ------

@@ -21,6 +21,7 @@ from guided.calls.parameters import (
     documentation_of,
     of_definition,
     of_signature,
+    together,
     whole_of,
 )
 from guided.calls.schema import Caps
@@ -258,12 +259,9 @@ class Tool:
         Raises
         ------
         SchemaError
-            The tool is not given by a definition alone.
+            A JSON definition has other types (``types=``).
         """
-        if not self.is_definition or self.types:
-            reason = "arguments in any order need a tool that a JSON definition gives, without other types"
-            raise SchemaError(reason, f"/{self.name}", "argument_order")
-        return (whole_of(_schema_of(self), self.name, strict, caps),)
+        return (_together(self, caps, strict),)
 
     def never_written(self, caps: Caps = Caps(), strict: bool = True) -> tuple[str, ...]:  # noqa: B008 - frozen
         """Optional parameters that no value satisfies, so that no call has them. Fields within arguments are not listed.
@@ -362,6 +360,18 @@ def _lowered(tool: Tool, caps: Caps, strict: bool) -> Lowered:
         return of_definition(_schema_of(tool), tool.name, tool.types, strict, caps)
     assert tool.run is not None
     return of_signature(tool.run, tool.name, tool.types, documentation_of(tool.run).parameters, caps)
+
+
+@lru_cache(maxsize=4096)
+def _together(tool: Tool, caps: Caps, strict: bool) -> Parameter:
+    if not tool.is_definition:
+        return together(tool.parameters(caps, strict), tool.name, caps)
+    if tool.types:
+        reason = (
+            "the arguments of a JSON definition have no order of their own only without other types: leave out types="
+        )
+        raise SchemaError(reason, f"/{tool.name}", "argument_order")
+    return whole_of(_schema_of(tool), tool.name, strict, caps)
 
 
 def _schema_of(tool: Tool) -> Any:

@@ -1,26 +1,38 @@
 """Keywords about several arguments, and undeclared ones, where a format writes arguments one by one: against JSON and each byte alone."""
 
+import datetime
 import json
 import random
+import re
 from itertools import permutations
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import annotated_types
 import jsonschema
+import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.calls.formats.files import format_named, format_names
 from guided.calls.formats.format import Format
+from guided.calls.formats.texts import written as written_text
 from guided.calls.parse import CallParser, parse_text
+from guided.calls.pythonic import as_python
 from guided.calls.reads import ArgumentRead, Call
 from guided.calls.rendering import render_calls
+from guided.calls.running import run
 from guided.calls.spec import Tools
+from guided.calls.tool import Tool
+from guided.engine.compile import compile as compile_spec
 from guided.engine.templates import Template
-from guided.errors import LimitError, SchemaError, StateEvicted
+from guided.errors import CallError, LimitError, SchemaError, StateEvicted
 from guided.limits import Limits
+from guided.schema.formula.atoms import Notation
+from guided.schema.strings.notation import in_notation
 from tests.calls.languages import Language
-from tests.calls.test_notations import check_walk
+from tests.calls.test_notations import VOCABULARY, check_walk
 from tests.profiles import examples
 from tests.schema import official
 
@@ -87,7 +99,8 @@ def tools(schema: Any, form: str | Format) -> Tools:
 
 
 def written(arguments: dict[str, Any], spec: Tools) -> str:
-    return render_calls([Call("f", arguments, (0, 0))], spec.argument_lists, spec.format, is_alone=True)
+    (name,) = spec.argument_lists
+    return render_calls([Call(name, arguments, (0, 0))], spec.argument_lists, spec.format, is_alone=True)
 
 
 @settings(max_examples=examples(60))
@@ -240,11 +253,82 @@ def test_masks_of_arguments_in_any_order_are_those_of_single_bytes(name: str) ->
         check_walk(spec, written(arguments, spec).encode(), random.Random(1))
 
 
+class Place(pydantic.BaseModel):
+    lat: float
+    lon: float = 0.0
+
+
+def even(value: int) -> int:
+    assert value % 2 == 0, "it is odd"
+    return value
+
+
+def travel(
+    city: Annotated[str, pydantic.Field(max_length=8)],
+    /,
+    day: datetime.date,
+    *stops: int,
+    place: Place | None = None,
+    from_: Literal["a", "b"] = "a",
+    folder: Path = Path(),
+    seats: Annotated[int, pydantic.AfterValidator(even)] = 2,
+    never: Annotated[int, annotated_types.Gt(3), annotated_types.Lt(4)] = 0,
+) -> None:
+    """Travel."""
+
+
+@pytest.mark.parametrize("name", [name for name in format_names() if name != "anthropic-legacy"])
+def test_arguments_of_functions_may_come_in_any_order(name: str) -> None:
+    """Each is read by the type of its parameter, and the function gets it as in a call in order."""
+    spec = Tools([travel], name, tool_choice="required", argument_order="any")
+    arguments = {
+        "folder": Path("/x"), "seats": 4, "from": "b", "day": datetime.date(2026, 1, 2), "city": "Oslo", "stops": [1, 2],
+        "place": Place(lat=1, lon=2),
+    }  # fmt: skip
+    language, chance = Language(spec), random.Random(name)
+    for _ in range(5):
+        labels = chance.sample(list(arguments), len(arguments) - 1)
+        is_whole = {"city", "day"} <= set(labels)
+        try:
+            text = written({label: arguments[label] for label in labels}, spec)
+        except SchemaError:
+            assert not is_whole
+            continue
+        assert language.accepts(text.encode()) == is_whole
+        if not is_whole:
+            continue
+        (call,) = parse_text(text, spec)
+        assert isinstance(call, Call)
+        assert call.error is None
+        assert list(call.arguments.items()) == [(label, arguments[label]) for label in labels]
+    text = written({"day": arguments["day"], "city": "Oslo"}, spec)
+    assert not language.accepts(text.replace("Oslo", "OsloOsloO").encode())
+    assert not language.accepts(text.replace("2026-01-02", "2026-02-30").encode())
+    text = written({"seats": 4, "day": arguments["day"], "city": "Oslo"}, spec).replace("4", "3", 1)
+    assert language.accepts(text.encode())
+    with pytest.raises(CallError, match=r"(?s)it is odd.*at /seats"):
+        parse_text(text, spec)
+    assert "/travel/never" in str(spec.notes)
+
+
+def test_functions_are_called_with_arguments_in_any_order() -> None:
+    def take(a: int, /, b: str, *c: int, d: bool = False) -> tuple[Any, ...]:
+        return a, b, c, d
+
+    spec = Tools([take], "qwen-coder", tool_choice="required", argument_order="any")
+    (call,) = parse_text(written({"d": True, "c": [3, 4], "b": "1", "a": 1}, spec), spec)
+    assert isinstance(call, Call)
+    assert run(call, spec.tools[0]).result == (1, "1", (3, 4), True)
+
+
 def test_an_order_of_arguments_that_cannot_be_is_refused() -> None:
     def function(a: int) -> None: ...
 
-    with pytest.raises(SchemaError) as caught:
-        Tools([function], argument_order="any")
+    with pytest.raises(SchemaError, match="leave out types=") as caught:
+        Tools([Tool({"name": "f", "parameters": ORDERED}, types={"a": int})], argument_order="any")
+    assert (caught.value.pointer, caught.value.keyword) == ("/f", "argument_order")
+    with pytest.raises(SchemaError, match="only in the order of their declaration") as caught:
+        Tools([function], "anthropic-legacy", argument_order="any")
     assert (caught.value.pointer, caught.value.keyword) == ("/function", "argument_order")
     with pytest.raises(SchemaError) as caught:
         Tools([{"name": "f", "parameters": ORDERED}], "anthropic-legacy", argument_order="any")
@@ -275,34 +359,99 @@ def test_hundreds_of_arguments_beside_undeclared_ones(name: str) -> None:
         written({labels[0]: 1}, spec)
 
 
+def spelled(arguments: dict[str, Any], form: Format) -> str:
+    """A call with any arguments, whether they are allowed or not, and whether they can be read back."""
+    found = []
+    for label, value in arguments.items():
+        is_text = form.values == "raw" and isinstance(value, str)
+        text = json.dumps(value, ensure_ascii=False)
+        text = in_notation(value, Notation(form.quote, form.quote)) if form.quote else value if is_text else text
+        text = as_python(text) if form.values == "python" else text
+        key = form.text_key or form.key if is_text else form.key
+        found.append(written_text(key, label) + text + written_text(form.after_value, label))
+    before, _, after = map(written_text, form.around) if form.is_listed else ("", "", "")
+    around = (
+        (form.trigger + before, after + written_text(form.terminator)) if form.is_tagged or form.is_listed else ("", "")
+    )
+    call = (
+        written_text(form.before_name),
+        "f",
+        written_text(form.after_name),
+        written_text(form.separator).join(found),
+    )
+    return around[0].lstrip("\n") + "".join(call) + written_text(form.close) + around[1]
+
+
+def unwritable(value: Any, form: Format) -> list[str]:
+    """The names in a value that the format does not write; of members, only where these have no quotes."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    found = [name for item in inner for name in unwritable(item, form)] if form.quote else []
+    kept = r"[A-Za-z_][\w.\-]*" if form.values != "raw" or form.quote else r'[^\s<>="\\](?:[^\n<>="\\]*[^\s<>="\\])?'
+    return [*found, *(name for name in value if isinstance(value, dict) and not re.fullmatch(kept, name))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["qwen-coder", "deepseek-v3.2", "pythonic", "gemma"])
-def test_real_schemas_describe_all_arguments(name: str) -> None:
-    """Arguments are those of JSON; only names and strings that look otherwise may keep one from being written."""
+@pytest.mark.parametrize("part", range(10))
+def test_real_schemas_have_the_arguments_of_json_in_every_format(part: int) -> None:
+    """Only names, and strings that look like another value, may keep arguments from being written."""
     folder = official.data_folder("maskbench-dev")
     if folder is None:
         pytest.skip(official.MISSING)
     n_read = 0
-    for path in sorted(folder.glob("*.json"))[::20]:
+    names = [name for name in FORMATS if not format_named(name).is_positional]
+    for number, path in list(enumerate(sorted(folder.glob("*.json"))))[part::130]:
         document = json.loads(path.read_text(encoding="utf-8"))
         schema = {key: value for key, value in document["schema"].items() if key not in ("$id", "id")}
+        chance = random.Random(number)
+        order = chance.choice(("any", "declared"))
+        options: dict[str, Any] = {"strict": chance.random() < 0.5, "tool_choice": "required", "argument_order": order}
+        definition = {"name": "f", "parameters": schema}
         try:
-            in_json, spec = (tools(schema, form) for form in ("json", name))
+            in_json = compile_spec(Tools([definition], "json", **options), VOCABULARY)
         except (SchemaError, LimitError):
             continue
-        plain, language = Language(in_json), Language(spec)
-        is_whole = spec.argument_lists["f"].whole is not None
-        for arguments in (test["data"] for test in document.get("tests", ()) if isinstance(test["data"], dict)):
-            is_allowed = plain.accepts(json.dumps({"name": "f", "arguments": arguments}).encode())
+        given = [test["data"] for test in document.get("tests", ()) if isinstance(test["data"], dict)][:6]
+        for form in map(format_named, chance.sample(names, 3)):
             try:
-                text = written(arguments, spec)
-            except SchemaError:
+                spec = Tools([definition], form, **options)
+                index = compile_spec(spec, VOCABULARY)
+            except SchemaError as error:
+                assert "cannot write this name" in str(error) or "cannot write any value" in str(error)
+                assert unwritable(schema.get("properties", {}), form) or any(unwritable(one, form) for one in given)
                 continue
-            if is_whole or is_allowed:
-                assert language.accepts(text.encode()) == is_allowed
-            if is_allowed:
-                (call,) = parse_text(text, spec)
-                assert isinstance(call, Call)
-                assert call.arguments == arguments
-                n_read += 1
-    assert n_read > 20
+            index.guide().mask()
+            for arguments in given:
+                is_allowed = in_json.accepts(json.dumps({"name": "f", "arguments": arguments}))
+                text = spelled(arguments, form)
+                is_accepted, call = index.accepts(text), None
+                if is_accepted:
+                    (call,) = parse_text(text, spec)
+                    assert isinstance(call, Call)
+                    assert call.error is None
+                is_read = call is not None and json.dumps(call.arguments) == json.dumps(arguments)
+                if is_allowed and not is_read:
+                    is_text = form.values == "raw" and any(isinstance(value, str) for value in arguments.values())
+                    assert is_text or unwritable(arguments, form), (path.name, text)
+                    assert is_accepted or unwritable(arguments, form), (path.name, text)
+                assert is_allowed or not is_read, (path.name, text)
+                n_read += is_read
+    assert n_read > 15
+
+
+@pytest.mark.parametrize("name", ["qwen-coder", "glm", "minimax", "deepseek-v4", "hunyuan-3"])
+def test_undeclared_names_in_tags_have_blanks_within(name: str) -> None:
+    spec = tools({"properties": {"user id": {"type": "integer"}}, "additionalProperties": {"type": "integer"}}, name)
+    language = Language(spec)
+    for label, is_name in (
+        ("user id", True),
+        ("edit own content", True),
+        ("own ", False),
+        (" own", False),
+        ("", False),
+    ):
+        text = spelled({label: 5}, spec.format)
+        assert language.accepts(text.encode()) == is_name
+        if is_name:
+            (call,) = parse_text(text, spec)
+            assert isinstance(call, Call)
+            assert call.arguments == {label: 5}

@@ -93,7 +93,7 @@ class Format:
     by_name : bool
         Whether a call begins only if a tool's name follows the trigger. Otherwise the trigger alone decides.
     argument_order : {"declared", "any"}
-        Whether the arguments of tools given by definitions come in the order of their schema, or in any order; `Tools` may choose.
+        Whether arguments come in the order of their schema or signature, or in any order; `Tools` may choose.
     has_plus : bool
         Whether a number that is an argument may begin with ``+``.
     has_bare : bool
