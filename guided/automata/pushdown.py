@@ -31,6 +31,7 @@ index. Arrays are replaced when they grow: fetch them from the tables for each u
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from copy import copy
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -457,7 +458,7 @@ class PushdownTables:
             value = getattr(self, name)
             # PERF: `copy.copy` looks up how to copy each (`python -m benchmarks.first_mask`).
             setattr(twin, name, value.copy() if type(value) in _COPIED else value)
-        twin.steps = Steps(self.steps.limit, self.steps.what, self.steps.spent)
+        twin.steps = copy(self.steps)
         for name in _BY_CONTROL:
             array = getattr(self, name)
             # PERF: unused rows are not touched, so they take no memory yet.

@@ -26,7 +26,12 @@ from guided.vocabulary import trie
 from tests.schema.engine import compiled
 
 # Of one character each.
-SMALL = {"_spell_character", "_spellings"}
+SMALL = {
+    "_nearest",  # of words of at most 40 characters
+    "_spell_character",
+    "_spellings",
+    "known_keywords",  # of dialects: each has the keywords of its specification
+}
 
 
 def modules() -> Iterator[Any]:
