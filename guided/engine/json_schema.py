@@ -314,8 +314,8 @@ class JsonSchema(Composable, Generic[T_co]):
             raise ValueError(f"not a valid JSON Schema with options: {error}") from error
         return spec
 
-    def written_as(self, arguments: Arguments) -> "JsonSchema[Any]":
-        """Return the spec of the same objects with their members written as arguments."""
+    def written_as(self, arguments: Arguments | None) -> "JsonSchema[Any]":
+        """Return the spec of the same values: objects whose members are written as arguments, or JSON for None."""
         other = copy(self)
         object.__setattr__(other, "options", replace(self.options, arguments=arguments))
         return other
@@ -344,15 +344,15 @@ class JsonSchema(Composable, Generic[T_co]):
             if not all(alphabet) and not self._machine(limits, bytes([1] * 256))[0].is_empty:
                 raise VocabularyError("every text of the schema needs a byte that the vocabulary cannot encode")
             place = contradiction(self.schema, self.options, limits, self.registry)
-            plain = copy(self)
-            object.__setattr__(plain, "options", replace(self.options, arguments=None))
-            is_empty = self.options.arguments is None or plain._machine(limits, alphabet)[0].is_empty
-            raise SchemaError(NO_VALUE if is_empty else _NO_OBJECT, *place)
+            is_json = self.options.arguments is None
+            has_value = not is_json and not self.written_as(None)._machine(limits, alphabet)[0].is_empty
+            raise SchemaError(_NO_OBJECT if has_value else NO_VALUE, *place)
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
         first = (machine.tables.rows[machine.start] != DEAD).nonzero()[0].tolist()
-        last = b"".join(_LAST_BYTES[byte] for byte in first) if _LAST_BYTES.keys() >= {*first} else None
-        last = last if self.options.arguments is None else None
+        last = None
+        if self.options.arguments is None and _LAST_BYTES.keys() >= {*first}:
+            last = b"".join(_LAST_BYTES[byte] for byte in first)
         flat = self._flat(machine, limits)
         return Lowered(
             machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last, flat=flat
