@@ -367,9 +367,7 @@ def _together(tool: Tool, caps: Caps, strict: bool) -> Parameter:
     if not tool.is_definition:
         return together(tool.parameters(caps, strict), tool.name, caps)
     if tool.types:
-        reason = (
-            "the arguments of a JSON definition have no order of their own only without other types: leave out types="
-        )
+        reason = "with other types, its arguments come in the declared order: leave out types= or argument_order='any'"
         raise SchemaError(reason, f"/{tool.name}", "argument_order")
     return whole_of(_schema_of(tool), tool.name, strict, caps)
 
