@@ -69,6 +69,8 @@ class Use(NamedTuple):
 
 
 def uses_in(file: str, source: str) -> Iterator[Use]:
+    if not re.search(r"\b(import|from) re\b", source):
+        return
     nodes = list(ast.walk(ast.parse(source)))
     assigned = {id(one.value): ast.unparse(one.targets[0]) for one in nodes if isinstance(one, ast.Assign)}
     methods: dict[str, list[str]] = {}
