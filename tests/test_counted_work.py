@@ -9,11 +9,13 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
+import guided
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
@@ -28,6 +30,7 @@ from tests.hostile.random_specs import a_schema
 from tests.schema.engine import BYTES
 
 # Lines per step of a call and of a compile, and lines per character of a spec.
+PACKAGE = str(Path(guided.__file__).parent)
 PER_CALL_STEP, PER_STEP_OF_A_GRAMMAR, PER_STEP, PER_CHARACTER, SPARE = 25, 50, 0.4, 60, 20_000
 
 
@@ -89,7 +92,7 @@ class Work:
             return of_line
 
         def of_call(frame: FrameType, _event: str, _argument: object) -> Any:
-            return of_line if "/guided/" in frame.f_code.co_filename else None
+            return of_line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
         before = sys.gettrace()
         sys.settrace(of_call)

@@ -53,10 +53,14 @@ class Answering(FunctionModel):
 
 def test_the_calculator_evaluates_the_models_expression(capsys: pytest.CaptureFixture[str]) -> None:
     module = example("calculator")
+    try:
+        1.0 / 0.0  # noqa: B018 - Python 3.14 words the error in another way
+    except ZeroDivisionError as error:
+        reason = str(error)
     model = Answering(
         {
             "Add 1, 2 and 4.": " <T>add(1, 2, 4)=7 is the answer.",
-            "What is 1 divided by 0?": " <T>divide(1, 0)=error: ZeroDivisionError: float division by zero",
+            "What is 1 divided by 0?": f" <T>divide(1, 0)=error: ZeroDivisionError: {reason}",
         }
     )
     module.main(model, ["Add 1, 2 and 4.", "What is 1 divided by 0?"])
@@ -65,8 +69,8 @@ def test_the_calculator_evaluates_the_models_expression(capsys: pytest.CaptureFi
         "    add {'numbers': [1.0, 2.0, 4.0]} -> 7",
         "    <T>add(1, 2, 4)=7 is the answer.",
         "What is 1 divided by 0?",
-        "    divide {'first': 1.0, 'second': 0.0} -> float division by zero",
-        "    <T>divide(1, 0)=error: ZeroDivisionError: float division by zero",
+        f"    divide {{'first': 1.0, 'second': 0.0}} -> {reason}",
+        f"    <T>divide(1, 0)=error: ZeroDivisionError: {reason}",
     ]
 
 
@@ -235,3 +239,4 @@ def test_sql_names_only_tables_and_columns_of_the_database(capsys: pytest.Captur
     assert index.accepts('SELECT "the ""key""" FROM "odd name" LIMIT 3;')
     assert not index.accepts("SELECT year FROM authors;")
     assert not index.accepts("SELECT name FROM books;")
+    database.close()

@@ -9,6 +9,7 @@ not exist. Whether a column belongs to the table is SQLite's to say, and whether
 
 import sqlite3
 import sys
+from contextlib import closing
 
 import guided
 
@@ -66,7 +67,10 @@ def spec_of(database: sqlite3.Connection) -> guided.Grammar:
 
 def main(model: guided.LanguageModel, questions: list[str], database: sqlite3.Connection | None = None) -> None:
     """Print a query for each question, and its rows."""
-    database = database or books()
+    if database is None:
+        with closing(books()) as ours:
+            main(model, questions, ours)
+        return
     tables, columns = names(database)
     write = guided.grammar(model, spec_of(database))
     for question in questions:

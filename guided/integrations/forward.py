@@ -32,6 +32,8 @@ class Forward:
         names = ("logits_to_keep", "num_logits_to_keep")
         self._options: dict[str, Any] = {name: 1 for name in names if name in parameters}
         self._positions = "position_ids" in parameters
+        # transformers 5.24 renames the parameter.
+        self._cache = "cache" if "cache" in parameters else "past_key_values"
 
     @property
     def device(self) -> "torch.device":
@@ -55,8 +57,8 @@ class Forward:
         with torch.inference_mode():
             output = self._model(
                 input_ids=torch.tensor([list(row) for row in tokens], device=device),
-                past_key_values=cache,
                 use_cache=True,
+                **{self._cache: cache},
                 **self._options,
                 **{name: tensor.to(device) for name, tensor in tensors.items()},
             )

@@ -7,6 +7,7 @@ import datetime
 import enum
 import json
 import re
+import sys
 import typing
 import uuid
 from dataclasses import dataclass
@@ -323,7 +324,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (abc.Callable[[], int], "has no JSON Schema", "/tool/x", "Callable"),
     ("Nowhere", "not fully defined", "/tool/x", "Nowhere"),
     (list[typing.ForwardRef("Nowhere")], "not fully defined", "/tool/x", "Nowhere"),
-    (Lost, "annotations cannot be resolved", "/tool/x", "Lost"),
+    (Lost, "not fully defined" if sys.version_info >= (3, 12) else "annotations cannot be resolved", "/tool/x", "Lost"),
     (dict[bytes, int], "cannot be enforced", "/tool/x/propertyNames", "keys"),
     (dict[float, int], "cannot be enforced", "/tool/x/propertyNames", "keys"),
     (Literal[b"a"], "cannot be enforced", "/tool/x", "Literal"),
