@@ -643,13 +643,13 @@ class SlowReadings:
                     yield end, value, (*found, (part.name, begin, end, value))
             case algebra.Repeat():
                 yield from self._repeated(part, begin, 0)
+            case str():
+                if self.text.startswith(part, begin):
+                    yield begin + len(part), part, ()
             case _:
                 for end in range(len(self.text), begin - 1, -1):
                     inner = self.text[begin:end]
-                    if isinstance(part, str):
-                        if inner == part:
-                            yield end, inner, ()
-                    elif isinstance(part, Text):
+                    if isinstance(part, Text):
                         if (stop := _free_text(part, inner)) is not None:
                             yield end, inner[: len(inner) - stop], ()
                     elif self._accepts(part, inner):

@@ -284,13 +284,14 @@ def test_states_of_raw_strings_do_not_depend_on_lengths(name: str, kind: str) ->
 def test_strings_beside_arrays_and_objects(name: str, schema: Any, values: list[Any], bad: list[Any]) -> None:
     form, spec = format_named(name), tools(schema, name)
     language = Language(spec)
-    for value in values:
+    for number, value in enumerate(values):
         text = render_calls([Call("f", {"a": value}, (0, 0))], spec.argument_lists, form, is_alone=True)
         assert language.accepts(text.encode()), text
         (call,) = parse_text(text, spec)
         assert isinstance(call, Call)
         assert call.arguments == {"a": value}
-        check_walk(spec, text.encode(), random.Random(0))
+        if number < examples(len(values), by_default=2):
+            check_walk(spec, text.encode(), random.Random(0))
     for value in bad:
         text = text_with(form, value if isinstance(value, str) else json.dumps(value))
         if not isinstance(value, str):

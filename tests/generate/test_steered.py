@@ -22,7 +22,10 @@ from guided.guide.guide import Guide
 from tests.calls.wanting import VOCABULARY
 from tests.generate.chats import PLAIN, Chatting
 from tests.integrations.tiny import tiny_tokenizer
+from tests.profiles import examples
 
+# Of so many budgets one is tried in every way to generate, the others in one or two ways.
+SOME = 5 if examples(5, by_default=1) == 1 else 1
 RAN: list[tuple[str, int]] = []
 
 
@@ -174,8 +177,9 @@ def test_no_budget_changes_a_text_in_silence(name: str) -> None:
         assert isinstance(last, Done)
         assert plain(last.result) == plain(result)
         assert last.steered == (result.steered is not None)
-        assert list(map(plain, made.batch(["?"] * 2, max_tokens=budget))) == [plain(result)] * 2
-        assert plain(asyncio.run(made.generate_async("?", max_tokens=budget))) == plain(result)
+        if budget % SOME == 0:
+            assert list(map(plain, made.batch(["?"] * 2, max_tokens=budget))) == [plain(result)] * 2
+            assert plain(asyncio.run(made.generate_async("?", max_tokens=budget))) == plain(result)
         for event in events:
             if isinstance(event, Text | ValueCompleted | Captured) and not event.steered:
                 assert not isinstance(event, Text) or event.text in own.text
@@ -212,10 +216,11 @@ def test_a_budget_raises_or_cuts_where_that_is_asked_for(name: str, on_budget: A
         with pytest.raises(guided.IncompleteError, match="max_tokens") as raised:
             made("?", max_tokens=budget, on_budget="raise")
         assert text.startswith(raised.value.text)
-        with pytest.raises(guided.IncompleteError, match="max_tokens"):
-            asyncio.run(made.generate_async("?", max_tokens=budget, on_budget="raise"))
-        *_, last = made.stream("?", max_tokens=budget, on_budget="raise")
-        assert isinstance(last.result.error, guided.IncompleteError)
+        if budget % SOME == 0:
+            with pytest.raises(guided.IncompleteError, match="max_tokens"):
+                asyncio.run(made.generate_async("?", max_tokens=budget, on_budget="raise"))
+            *_, last = made.stream("?", max_tokens=budget, on_budget="raise")
+            assert isinstance(last.result.error, guided.IncompleteError)
 
 
 @pytest.mark.parametrize("name", ["regex", "open regex", "choice", "json", "grammar", "composition", "call", "plan"])
@@ -226,6 +231,8 @@ def test_a_budget_raises_or_cuts_where_that_is_asked_for(name: str, on_budget: A
 def test_searches_and_draws_tell_too(name: str, options: Any) -> None:
     text = TEXTS[name][0]
     for budget, made in budgets(name):
+        if budget % SOME > 1:
+            continue
         try:
             result = made(
                 "?",
