@@ -148,13 +148,13 @@ def compositions(seed: str) -> dict[str, Composition]:
     routes = [(f"{seed}{i}: ", _person(f"{seed}{i}")) for i in range(200)]
     return {
         "reasoning, then JSON": Composition(
-            lambda: guided.Text(stop="</think>") + guided.JsonSchema(schema),
+            lambda: guided.FreeText(stop="</think>") + guided.JsonSchema(schema),
             _sequence(_until("</think>"), _schema(schema)),
             f"start: think obj\n{think}obj: {lark_json}\n",
             (f"{told}</think>{person}",),
         ),
         "reasoning of 500 tokens, then JSON": Composition(
-            lambda: guided.Text(stop="</think>", max_tokens=500) + guided.JsonSchema(schema),
+            lambda: guided.FreeText(stop="</think>", max_tokens=500) + guided.JsonSchema(schema),
             None,
             f"start: think obj\nthink[lazy, max_tokens=500]: /(.|\\n)*<\\/think>/\nobj: {lark_json}\n",
             (f"{told}</think>{person}",),
@@ -199,7 +199,7 @@ def compositions(seed: str) -> dict[str, Composition]:
             (f"Name{seed}: Alice\nAge: 42\nMail: alice@home.org\nMember: yes\nHobbies: chess, hiking\n",),
         ),
         "answer: a choice or a number": Composition(
-            lambda: guided.Text(stop=f"Answer{seed}: ") + (guided.Choice(["yes", "no"]) | guided.Regex("[0-9]+")),
+            lambda: guided.FreeText(stop=f"Answer{seed}: ") + (guided.Choice(["yes", "no"]) | guided.Regex("[0-9]+")),
             _sequence(_until(f"Answer{seed}: "), regex("yes|no|[0-9]+")),
             f'start: think ("yes" | "no" | /[0-9]+/)\nthink[lazy]: /(.|\\n)*Answer{seed}: /\n',
             (f"{told} Answer{seed}: 42", f"{told} Answer{seed}: yes"),
@@ -211,7 +211,7 @@ def compositions(seed: str) -> dict[str, Composition]:
             (f"{person}\n{person}\n",),
         ),
         "text with fenced JSON": Composition(
-            lambda: guided.Text(stop="```json\n") + guided.JsonSchema(schema) + "\n```" + guided.Text(),
+            lambda: guided.FreeText(stop="```json\n") + guided.JsonSchema(schema) + "\n```" + guided.FreeText(),
             _sequence(_until("```json\n"), _schema(schema), _const("\n```"), {"type": "any_text"}),
             f'start: before obj "\\n```" /(.|\\n)*/\nbefore[lazy]: /(.|\\n)*```json\\n/\nobj: {lark_json}\n',
             (f"{told}\n```json\n{person}\n```\nThat is all.",),

@@ -11,9 +11,9 @@ from guided.calls.sources.documents import read_tools as read_tools
 from guided.calls.spec import Tools as Tools
 from guided.calls.tool import Example as Example
 from guided.calls.tool import Tool as Tool
-from guided.engine.algebra import Optional as Optional
+from guided.engine.algebra import FreeText as FreeText
+from guided.engine.algebra import Maybe as Maybe
 from guided.engine.algebra import Repeat as Repeat
-from guided.engine.algebra import Text as Text
 from guided.engine.grammar import Grammar as Grammar
 from guided.engine.index import Index as Index
 from guided.engine.json_schema import JsonSchema as JsonSchema

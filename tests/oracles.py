@@ -15,7 +15,7 @@ import numpy as np
 
 from guided.automata.automaton import Automaton
 from guided.engine import algebra
-from guided.engine.algebra import Alternatives, Concatenation, Named, Optional, Part, Text
+from guided.engine.algebra import Alternatives, Concatenation, FreeText, Maybe, Named, Part
 from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
 from guided.schema.frontend.lowering import Lowering
 from guided.vocabulary.segmentation import Encoding
@@ -635,7 +635,7 @@ class SlowReadings:
             case Alternatives():
                 for each in part.parts:
                     yield from self.of(each, begin)
-            case Optional():
+            case Maybe():
                 yield from self.of(part.parts[0], begin)
                 yield begin, None, ()
             case Named():
@@ -649,7 +649,7 @@ class SlowReadings:
             case _:
                 for end in range(len(self.text), begin - 1, -1):
                     inner = self.text[begin:end]
-                    if isinstance(part, Text):
+                    if isinstance(part, FreeText):
                         if (stop := _free_text(part, inner)) is not None:
                             yield end, inner[: len(inner) - stop], ()
                     elif self._accepts(part, inner):
@@ -679,7 +679,7 @@ class SlowReadings:
             yield begin, [], ()
 
 
-def _free_text(part: Text, text: str) -> int | None:
+def _free_text(part: FreeText, text: str) -> int | None:
     """The length of the stop string at the end of a free text; None if it is none."""
     if any(each in text for each in part.excludes):
         return None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guided.calls.spec import Tools
 from guided.engine import algebra
-from guided.engine.algebra import Alternatives, Composition, Concatenation, Named, Optional, Part, Text
+from guided.engine.algebra import Alternatives, Composition, Concatenation, FreeText, Maybe, Named, Part
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
@@ -304,12 +304,12 @@ _COMPOSED_LEAF: st.SearchStrategy[Part] = st.one_of(
     st.deferred(lambda: st.sampled_from([leaf.spec for leaf in composed_leaves()])),
     st.sampled_from(
         [
-            Text(),
-            Text(stop="b"),
-            Text(stop=("ab", "1")),
-            Text(excludes="aa"),
-            Text(stop=")", excludes="1"),
-            Text("b", "b"),
+            FreeText(),
+            FreeText(stop="b"),
+            FreeText(stop=("ab", "1")),
+            FreeText(excludes="aa"),
+            FreeText(stop=")", excludes="1"),
+            FreeText("b", "b"),
         ]
     ),
 )
@@ -325,7 +325,7 @@ def _composed_of(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
         st.one_of(st.sampled_from([None, None, ",", "b"]), inner),
     )
     names = st.builds(lambda part, name: Named((part,), name), inner, st.sampled_from("xyz"))
-    return st.one_of(parts.map(Concatenation), parts.map(Alternatives), inner.map(Optional), repeats, names)
+    return st.one_of(parts.map(Concatenation), parts.map(Alternatives), inner.map(Maybe), repeats, names)
 
 
 def composed(max_leaves: int = 5) -> st.SearchStrategy[Composition]:
@@ -338,7 +338,7 @@ def composed_text(part: Part, random: Random) -> str | None:
     """A random text of a random composition; None if a free text with an excluded stop string was met."""
     if isinstance(part, str):
         return part
-    if isinstance(part, Text):
+    if isinstance(part, FreeText):
         if any(each in stop for each in part.excludes for stop in part.stop):
             return None
         return (random.choice(["", ",", "(("]) if part.excludes != ("aa",) else "a(") + (
@@ -349,7 +349,7 @@ def composed_text(part: Part, random: Random) -> str | None:
             parts = list(part.parts)
         case Alternatives():
             parts = [random.choice(part.parts)]
-        case Optional():
+        case Maybe():
             parts = [part.parts[0]] * random.randrange(2)
         case Named():
             parts = [part.parts[0]]

@@ -264,6 +264,10 @@ def test_a_factory_refuses_every_option_that_a_spec_has_of_its_own(
             lambda: guided.tools(MODEL, [add], execute=False, run_steered=True),
             "execute=False runs no calls: leave out run_steered",
         ),
+        (
+            lambda: guided.tools(MODEL, [add], execute=False, concurrency=8),
+            "execute=False runs no calls: leave out concurrency",
+        ),
     ],
 )
 def test_options_of_another_way_are_refused(make: Callable[[], Any], message: str) -> None:

@@ -30,23 +30,25 @@ SPECS: dict[str, Callable[[], Any]] = {
     "JsonSchema": lambda: SCHEMA,
     "JsonSchema of a type": lambda: guided.JsonSchema(list[City]),
     "JsonSchema of a function": lambda: guided.JsonSchema(add),
-    "Optional": lambda: guided.Optional(SCHEMA),
+    "Maybe": lambda: guided.Maybe(SCHEMA),
     "Regex": lambda: guided.Regex("a{2,9}b"),
     "Repeat": lambda: guided.Repeat(guided.Grammar(GRAMMAR), 1, 3, ";"),
     "StructuralTag": lambda: guided.StructuralTag({"type": "structural_tag", "format": TAG}),
     "Substring": lambda: guided.Substring("to be, or not", by="words"),
     "JsonSchema with formats": lambda: guided.JsonSchema({"format": "x"}, formats={"x": guided.Substring(["a", "b"])}),
-    "Text": lambda: guided.Text(stop=["</a>"], max_tokens=5),
+    "FreeText": lambda: guided.FreeText(stop=["</a>"], max_tokens=5),
     "Tools": lambda: guided.Tools([add], tool_choice="required"),
     "Tools of definitions": lambda: guided.Tools([TOOL, {**TOOL, "name": "g"}], "qwen-coder"),
     "Repeat of all kinds of parts": lambda: guided.Repeat(
-        guided.Text(stop="|") + (SCHEMA | guided.Grammar(GRAMMAR) | guided.Tools([TOOL, {**TOOL, "name": "g"}])), 1, 2
+        guided.FreeText(stop="|") + (SCHEMA | guided.Grammar(GRAMMAR) | guided.Tools([TOOL, {**TOOL, "name": "g"}])),
+        1,
+        2,
     ),
 }
 
 
 def advanced() -> guided.Guide:
-    guide = guided.compile(guided.Text(stop="|") + SCHEMA, ASCII).guide()
+    guide = guided.compile(guided.FreeText(stop="|") + SCHEMA, ASCII).guide()
     assert guide.advance_many([*b'ab|{"a":1']) == 9
     return guide
 

@@ -85,14 +85,14 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
         lambda: guided.JsonSchema(tool),
     ],
     "LanguageModel": [ascii_model],
-    "Optional": [lambda: guided.Optional(guided.Choice([f"{number}{LONG}" for number in range(99)]) + LONG)],
+    "Maybe": [lambda: guided.Maybe(guided.Choice([f"{number}{LONG}" for number in range(99)]) + LONG)],
     "Repeat": [lambda: guided.Repeat(guided.JsonSchema(object_schema(500)) | LONG, 1, 9, LONG)],
     "StructuralTag": [
         lambda: guided.StructuralTag(
             {"format": {"type": "sequence", "elements": [{"type": "const_string", "value": LONG}] * 200}}
         )
     ],
-    "Text": [lambda: guided.Text(stop=[LONG] * 50, excludes=LONG, max_tokens=5)],
+    "FreeText": [lambda: guided.FreeText(stop=[LONG] * 50, excludes=LONG, max_tokens=5)],
     "Limits": [
         guided.Limits,
         lambda: guided.Limits(**{one.name: one.metadata.get("most", 10**5_000) for one in fields(guided.Limits)}),

@@ -135,7 +135,7 @@ TYPES = [
     ("guided.generator(model, re.compile('a+'))('p').value", "str"),
     ("guided.generator(model, add)('p')", "events.ToolsResult"),
     ("guided.generator(model, [add])('p').calls[0].name", "str"),
-    ("guided.generator(model, guided.Text() + 'x')('p').value", "str"),
+    ("guided.generator(model, guided.FreeText() + 'x')('p').value", "str"),
     ("guided.generator(model, guided.compile(City, vocabulary))('p').value", "Any"),
     ("guided.compile(City, vocabulary)", "guided.Index"),
     ("guided.tools(model, add)('p')", "events.ToolsResult"),

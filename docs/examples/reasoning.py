@@ -31,7 +31,7 @@ SHOT = """Question: What is the capital of Italy?
 
 def main(model: guided.LanguageModel, questions: Sequence[str]) -> None:
     """Print the reasoning and the answer to each question."""
-    spec = guided.Text(stop="</think>", max_tokens=40).named("reasoning") + guided.JsonSchema(City).named("city")
+    spec = guided.FreeText(stop="</think>", max_tokens=40).named("reasoning") + guided.JsonSchema(City).named("city")
     answer = guided.generator(model, spec)
     for question in questions:
         prompt = f"{SHOT}Question: {question}\n<think>"

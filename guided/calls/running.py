@@ -2,8 +2,8 @@
 
 Arguments are bound by `inspect`, never spliced into code. An exception of a tool is data for the model, and so are a refusal and a timeout.
 There are two ways to wait, with the same result: `run` blocks its thread and runs coroutines in a loop of their own; `run_async` awaits
-them in the caller's loop, and runs functions that may block in a thread. `run_all` and `run_all_async` run several calls at a time:
-coroutines in one loop, functions in threads.
+them in the caller's loop, and runs functions that may block in a thread. `Together` runs several calls at a time: coroutines in one loop,
+functions in threads.
 
 After a timeout the call has failed, but its function keeps running in its thread (`guided.calls.waiting`).
 
@@ -16,7 +16,7 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -26,7 +26,7 @@ from guided.calls.waiting import awaited, finished, in_thread, in_thread_async, 
 from guided.errors import CallRefused, shown
 from guided.schema.frontend.callables import context_names
 
-__all__ = ["CallOfTool", "Confirm", "log_call", "run", "run_all", "run_all_async", "run_async"]
+__all__ = ["CallOfTool", "Confirm", "Together", "log_call", "run", "run_async"]
 
 _logger = logging.getLogger("guided.calls")
 
@@ -97,56 +97,52 @@ async def run_async(
     return log_call(done, begin)
 
 
-def run_all(
-    jobs: Sequence[CallOfTool],
-    concurrency: int,
-    timeout: float | None = None,
-    confirm: Confirm | None = None,
-    context: Any = None,
-) -> list[Call]:
-    """Run calls, at most ``concurrency`` at a time; return them in order, each as `run` does.
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Calls that run together, at most ``concurrency`` at a time; `run` and `run_async` return them in order, each as `run` does.
 
     A single call, or ``concurrency=1``, runs in the caller's thread. Otherwise all are confirmed one after another, and then coroutines
     run in one loop and functions in threads. If it is interrupted, coroutines are cancelled, and no further call begins; a function keeps
     running in its thread.
     """
-    if min(len(jobs), concurrency) < 2:
-        return [run(call, tool, timeout, confirm, context) for call, tool in jobs]
-    confirmed = [(_confirmed(call, confirm), tool) for call, tool in jobs]
-    return finished(_together(confirmed, concurrency, timeout, context))
 
+    jobs: Sequence[CallOfTool]
+    concurrency: int
+    timeout: float | None = None
+    confirm: Confirm | None = None
+    context: Any = None
 
-async def run_all_async(
-    jobs: Sequence[CallOfTool],
-    concurrency: int,
-    timeout: float | None = None,
-    confirm: Confirm | None = None,
-    context: Any = None,
-) -> list[Call]:
-    """Like `run_all`, for a running event loop."""
-    if min(len(jobs), concurrency) < 2:
-        return [await run_async(call, tool, timeout, confirm, context) for call, tool in jobs]
-    confirmed = [(await _confirmed_async(call, confirm), tool) for call, tool in jobs]
-    return await _together(confirmed, concurrency, timeout, context)
+    def run(self) -> list[Call]:
+        """Run the calls and wait for them."""
+        if min(len(self.jobs), self.concurrency) < 2:
+            return [run(call, tool, self.timeout, self.confirm, self.context) for call, tool in self.jobs]
+        return finished(self._confirmed_run([(_confirmed(call, self.confirm), tool) for call, tool in self.jobs]))
 
+    async def run_async(self) -> list[Call]:
+        """Like `run`, for a running event loop."""
+        if min(len(self.jobs), self.concurrency) < 2:
+            return [await run_async(call, tool, self.timeout, self.confirm, self.context) for call, tool in self.jobs]
+        return await self._confirmed_run(
+            [(await _confirmed_async(call, self.confirm), tool) for call, tool in self.jobs]
+        )
 
-async def _together(jobs: Sequence[CallOfTool], concurrency: int, timeout: float | None, context: Any) -> list[Call]:
-    """Run the calls that were not refused."""
-    places = asyncio.Semaphore(concurrency)
+    async def _confirmed_run(self, jobs: Sequence[CallOfTool]) -> list[Call]:
+        """Run the calls that were not refused."""
+        places = asyncio.Semaphore(self.concurrency)
 
-    async def one(call: Call, tool: Tool) -> Call:
-        if call.error is not None:
-            return call
-        async with places:
-            return await run_async(call, tool, timeout, context=context)
+        async def one(call: Call, tool: Tool) -> Call:
+            if call.error is not None:
+                return call
+            async with places:
+                return await run_async(call, tool, self.timeout, context=self.context)
 
-    tasks = [asyncio.ensure_future(one(*job)) for job in jobs]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        tasks = [asyncio.ensure_future(one(*job)) for job in jobs]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def log_call(call: Call, begin: float) -> Call:

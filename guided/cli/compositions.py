@@ -121,9 +121,9 @@ class _Reader:
         return Alternatives(self._parts(given, at, level))
 
     def optional(self, given: Any, at: str, level: int) -> Any:
-        from guided.engine.algebra import Optional
+        from guided.engine.algebra import Maybe
 
-        return Optional(self.part(given, at, level))
+        return Maybe(self.part(given, at, level))
 
     def repeat(self, given: Any, at: str, level: int) -> Any:
         from guided.engine.algebra import Repeat
@@ -136,9 +136,9 @@ class _Reader:
         return Repeat(**options)
 
     def text(self, given: Any, at: str, _level: int) -> Any:
-        from guided.engine.algebra import Text
+        from guided.engine.algebra import FreeText
 
-        return Text(**_options(given, at, "stop", "excludes", "max_tokens"))
+        return FreeText(**_options(given, at, "stop", "excludes", "max_tokens"))
 
     def other(self, kind: str, given: Any, at: str) -> Any:
         """Return the spec of another kind of ``guided.cli.kinds.KINDS``."""

@@ -1,8 +1,8 @@
 """``guided run --input``: a text for each line of a JSONL file.
 
-Each answer is a line of the output, written when its text ends: the number of its prompt, a digest of what was asked, and the result. A
-later run with the same prompts, constraint and options reads the file and generates only what is missing, with the same seeds; a line that
-was cut short is dropped.
+Each answer is a line of the output, written when its text ends: the number of its prompt, a digest of what was asked of which model, and
+the result. A later run with the same prompts, model, constraint and options reads the file and generates only what is missing, with the
+same seeds; a line that was cut short is dropped.
 """
 
 import hashlib
@@ -72,17 +72,20 @@ def write_answers(
     data: "Callable[[Result[Any]], dict[str, Any]]",
     width: int,
     options: "GenerationOptions",
+    model: str,
 ) -> int:
     """Generate a text for each prompt, and append the answers to a file, or write them to stdout; return the exit code.
+
+    ``model``: the name of the generator's model, or the path to it.
 
     Raises
     ------
     UsageError
-        The file has answers to other prompts, or of another constraint or other options.
+        The file has answers to other prompts, or of another model, another constraint or other options.
     """
     n_failed = 0
     fingerprint = "" if generate.index is None else generate.index.spec_fingerprint
-    request = repr((fingerprint, sorted(options.items()))).encode()
+    request = repr((model, fingerprint, sorted(options.items()))).encode()
     # The prompt as well as the line: ``--chat`` makes another prompt of a line.
     digests = [
         hashlib.sha256(b"\0".join((request, line, repr(prompt).encode()))).hexdigest()[:16] for line, prompt in prompts
@@ -117,7 +120,8 @@ def _answered(output: IO[bytes], digests: list[str], path: Path) -> set[int]:
             is_own = False
         if not is_own:
             raise UsageError(
-                f"{path}, line {number}: not an answer to this input with this constraint and these options; name another --output"
+                f"{path}, line {number}: not an answer of this model to this input with this constraint and these options; "
+                "name another --output"
             )
         done.add(place)
         end += len(line)

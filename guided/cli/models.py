@@ -1,5 +1,6 @@
 """Loading the model that a command's options select, with a progress line."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from guided.progress import progress
@@ -7,7 +8,7 @@ from guided.progress import progress
 if TYPE_CHECKING:
     from guided.generate.model import LanguageModel
 
-__all__ = ["load_model"]
+__all__ = ["load_model", "model_name"]
 
 
 def load_model(path: str | None, device: str) -> "LanguageModel":
@@ -22,3 +23,13 @@ def load_model(path: str | None, device: str) -> "LanguageModel":
         from guided.integrations.load import load
 
         return load(path, device=device)
+
+
+def model_name(path: str | None) -> str:
+    """Return the name of a model that `load_model` loads: its whole path where it is a file or folder."""
+    from guided.integrations.load import DEFAULT_MODEL
+
+    if path is None:
+        return f"{DEFAULT_MODEL.package} {DEFAULT_MODEL.version}"
+    place = Path(path).expanduser()
+    return str(place.resolve()) if place.exists() else path

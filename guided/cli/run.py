@@ -9,7 +9,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.many import read_prompts, write_answers
-from guided.cli.models import load_model
+from guided.cli.models import load_model, model_name
 from guided.cli.output import COMPILING, print_json, shown
 from guided.cli.specs import (
     AsciiOption,
@@ -216,7 +216,7 @@ def run(
         chosen = _in_format_of(what.spec, loaded) if tool_format == "auto" and not few_shot else what.spec
         generate = generator(loaded, what.index(loaded.vocabulary) if chosen is None else chosen)
     if source is not None:
-        return write_answers(generate, prompts, output, _result, width or 8, options)
+        return write_answers(generate, prompts, output, _result, width or 8, options, model_name(model))
     events = generate.stream([{"role": "user", "content": text}] if chat else text, **options)
     _write(events, stream=stream, as_json=as_json, on_budget=on_budget)
     return ACCEPTED

@@ -2,7 +2,7 @@
 
 A composition is a tree whose leaves are specs and literal strings. `+` concatenates and `|` chooses; a str on either side is a literal:
 
-    Text(stop="</think>") + JsonSchema(City).named("city")
+    FreeText(stop="</think>") + JsonSchema(City).named("city")
     "Answer: " + (Choice(["yes", "no"]) | Regex("[0-9]+")).named("answer")
 
 Parts may be specs (`Regex`, `Choice`, `JsonSchema`, `Grammar`, `Tools`), compositions, strings, and everything else that
@@ -31,12 +31,12 @@ __all__ = [
     "Composition",
     "Concatenation",
     "Dispatch",
+    "FreeText",
+    "Maybe",
     "Named",
-    "Optional",
     "Part",
     "Repeat",
     "Stored",
-    "Text",
     "check_levels",
     "is_part",
     "leaves",
@@ -117,7 +117,7 @@ class Composition(Composable):
             if isinstance(leaf, str):
                 found[leaf] = None
             else:
-                texts = leaf.stop if isinstance(leaf, Text) else getattr(leaf, "markers", ())
+                texts = leaf.stop if isinstance(leaf, FreeText) else getattr(leaf, "markers", ())
                 found.update(dict.fromkeys(texts))
         return tuple(text for text in found if text)
 
@@ -139,7 +139,7 @@ class Composition(Composable):
                     todo += part.parts if len(part.parts) == 1 else ()
                 case Dispatch():
                     pass
-                case Text():
+                case FreeText():
                     if part.stop:
                         return True
                 case _ if not getattr(part, "is_plain", False):
@@ -184,7 +184,7 @@ class Alternatives(Composition):
 
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True, repr=False, init=False, eq=False)
-class Optional(Composition):
+class Maybe(Composition):
     """The texts of a part, or nothing.
 
     Parameters
@@ -199,7 +199,7 @@ class Optional(Composition):
         _set(self, parts=(part,))
 
     def __repr__(self) -> str:
-        return f"Optional({_brief(self.parts[0])})"
+        return f"Maybe({_brief(self.parts[0])})"
 
 
 @suggest_keywords_of_class
@@ -255,7 +255,7 @@ class Repeat(Composition):
 
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True, repr=False, init=False, eq=False)
-class Text(Composition):
+class FreeText(Composition):
     """Free text, valid UTF-8.
 
     Parameters
@@ -300,7 +300,7 @@ class Text(Composition):
         given = (
             f"{name}={shown(getattr(self, name), 40)}" for name in self._own if getattr(self, name) not in ((), None)
         )
-        return f"Text({', '.join(given)})"
+        return f"FreeText({', '.join(given)})"
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -316,7 +316,7 @@ class Dispatch(Composition):
     Attributes
     ----------
     parts : tuple of parts
-        A `Text`, and one part for each of its stop strings, which differ.
+        A `FreeText`, and one part for each of its stop strings, which differ.
     """
 
     parts: tuple[Part, ...]
@@ -326,7 +326,7 @@ class Dispatch(Composition):
         _set(self)
         text, *others = self.parts
         if (
-            not isinstance(text, Text)
+            not isinstance(text, FreeText)
             or len(set(text.stop)) != len(others)
             or not others
             or text.max_tokens is not None
@@ -402,7 +402,7 @@ def leaves(part: Part) -> Iterator[Part]:
         if id(item) in seen:
             continue
         seen.add(id(item))
-        if isinstance(item, Composition) and not isinstance(item, Text):
+        if isinstance(item, Composition) and not isinstance(item, FreeText):
             todo.extend(reversed(item.parts))
         else:
             yield item

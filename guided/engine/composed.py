@@ -19,12 +19,12 @@ from guided.engine.algebra import (
     Composition,
     Concatenation,
     Dispatch,
+    FreeText,
+    Maybe,
     Named,
-    Optional,
     Part,
     Repeat,
     Stored,
-    Text,
 )
 from guided.engine.network import leaf_of
 from guided.engine.specs import FINITE_SPECS, STORED_SPECS, StackSpec, StoredSpec, finite_data, finite_spec
@@ -131,13 +131,13 @@ def _stored(part: Part, limits: Limits) -> Any:
             return ["alternatives", *(_stored(each, limits) for each in part.parts)]
         case Dispatch():
             return ["dispatch", *(_stored(each, limits) for each in part.parts)]
-        case Optional():
+        case Maybe():
             return ["optional", _stored(part.parts[0], limits)]
         case Repeat():
             return ["repeat", part.min, part.max, *(_stored(each, limits) for each in part.parts)]
         case Named():
             return ["named", part.name, _stored(part.parts[0], limits)]
-        case Text():
+        case FreeText():
             return ["text", part.stop, part.excludes, part.max_tokens]
     if isinstance(part, FINITE_SPECS):
         return finite_data(part)
@@ -188,10 +188,10 @@ _LOADERS: Mapping[str, Callable[[list[Any], Limits], Part | Composable]] = {
     "concatenation": lambda rest, limits: Concatenation(_parts(rest, limits)),
     "alternatives": lambda rest, limits: Alternatives(_parts(rest, limits)),
     "dispatch": lambda rest, limits: Dispatch(_parts(rest, limits)),
-    "optional": lambda rest, limits: Optional(_loaded(rest[0], limits)),
+    "optional": lambda rest, limits: Maybe(_loaded(rest[0], limits)),
     "repeat": lambda rest, limits: Repeat(_loaded(rest[2], limits), rest[0], rest[1], *_parts(rest[3:], limits)),
     "named": lambda rest, limits: Named((_loaded(rest[1], limits),), rest[0]),
-    "text": lambda rest, _limits: Text(*rest),
+    "text": lambda rest, _limits: FreeText(*rest),
     "spec": _spec,
     "automaton": _automaton,
 }

@@ -31,12 +31,12 @@ from guided.engine.algebra import (
     Composition,
     Concatenation,
     Dispatch,
+    FreeText,
+    Maybe,
     Named,
-    Optional,
     Part,
     Repeat,
     Stored,
-    Text,
 )
 from guided.engine.located import Located, at_place
 from guided.engine.scanning import SEVERAL, scan
@@ -165,7 +165,7 @@ class _Builder:
                         onward[begin].append(end)
                 case Alternatives():
                     todo += [(each, self._branch(begin), end, is_marked) for each in item.parts]
-                case Optional():
+                case Maybe():
                     todo.append((item.parts[0], self._branch(begin), end, is_marked))
                     onward[begin].append(end)
                 case Repeat():
@@ -260,7 +260,7 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
     """Return the leaf of a str, free text, spec, or type."""
     if isinstance(item, str):
         return Leaf(None, from_tree(tree.Literal(item), limits))
-    if isinstance(item, Text):
+    if isinstance(item, FreeText):
         return Leaf(item, from_tree(_free_text(item, limits), limits), max_tokens=item.max_tokens)
     if isinstance(item, Stored):
         stored = item.lowered
@@ -294,14 +294,14 @@ def _dispatch_leaf(item: Dispatch, limits: Limits) -> Leaf:
     return Leaf(text, Automaton.from_table(table, classes, accepting, labels))
 
 
-def _free_text(text: Text, limits: Limits) -> Operand:
+def _free_text(text: FreeText, limits: Limits) -> Operand:
     """Return the tree of a free text with its stop string."""
     found = scan(text.stop, text.excludes, limits)
     ends = tuple(found.found) if text.stop else tuple(range(found.n_states))
     return Operand(found.edges, ends, found.n_states)
 
 
-def _dispatch(text: Text, items: Sequence[tree.Node], limits: Limits) -> tree.Node:
+def _dispatch(text: FreeText, items: Sequence[tree.Node], limits: Limits) -> tree.Node:
     """Return the tree of a free text and the item of the stop string that ends it."""
     found = scan(tuple(dict.fromkeys(text.stop)), text.excludes, limits)
     # Points 0 and 1 are the beginning and the end.
@@ -438,7 +438,7 @@ class _Trees:
         while todo:
             part = todo[-1]
             if id(part) not in known:
-                if not isinstance(part, Composition) or isinstance(part, Text):
+                if not isinstance(part, Composition) or isinstance(part, FreeText):
                     known[id(part)] = self._leaf(part)
                 elif below := [each for each in _items(part) if id(each) not in known]:
                     todo += below
@@ -453,7 +453,7 @@ class _Trees:
         match part:
             case Alternatives():
                 return tree.Alternate(tuple(items))
-            case Optional():
+            case Maybe():
                 return tree.optional(items[0])
             case Repeat():
                 return _repeated(part, *items)
@@ -473,7 +473,7 @@ class _Trees:
                 found = parse(spec.pattern, spec.flags, self._limits)
             # Assertions see only the text of the pattern.
             return tree.Intersect((found,)) if _has_assertions(found) else found
-        if self._merges and isinstance(item, Text) and item.max_tokens is None:
+        if self._merges and isinstance(item, FreeText) and item.max_tokens is None:
             return self._text(item)
         leaf = leaf_of(item, self._limits)
         if leaf.automaton is None:
@@ -491,7 +491,7 @@ class _Trees:
             self._parts.append(leaf)
         return tree.Call(number)
 
-    def _text(self, text: Text) -> tree.Node:
+    def _text(self, text: FreeText) -> tree.Node:
         if not text.stop and not text.excludes:
             return _ANY
         key = text.stop, text.excludes

@@ -14,7 +14,7 @@ from typing import Any
 from typing import Literal as Word
 
 from guided.automata.build import one_budget
-from guided.engine.algebra import Alternatives, Concatenation, Dispatch, Optional, Part, Repeat, Text
+from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
 from guided.engine.located import TreeSpec, at_place, located
@@ -302,7 +302,7 @@ class _Reader:
         excludes = tuple(text for text in excludes if not any(end in text for end in stop))
         is_apart = any(_overlaps(text, end) for text in excludes for end in stop)
         if characters is None and not is_apart:
-            return Text(stop=stop, excludes=excludes, max_tokens=tokens)
+            return FreeText(stop=stop, excludes=excludes, max_tokens=tokens)
         tree: Node = repeat(_CHARACTER, 0, characters)
         if excludes:
             tree = Intersect((tree, Complement(_containing(excludes))))
@@ -413,7 +413,7 @@ class _Reader:
         inner = self._format(_get(given, "content", at), f"{at}/content", ends)
         match given["type"]:
             case "optional":
-                return Optional(inner)
+                return Maybe(inner)
             case "plus":
                 return Repeat(inner, 1)
             case "star":
@@ -487,12 +487,12 @@ def _dispatched(
 ) -> Part:
     """Return free text in which each pattern is followed by its part. ``first``: a part that comes before any text."""
     patterns = tuple(pattern for pattern, _ in rules)
-    rest = Text(excludes=(*patterns, *excludes))
+    rest = FreeText(excludes=(*patterns, *excludes))
     if not loops and first is not None:
         return first
     if not rules:
         return rest if first is None else Concatenation((first, rest))
-    branch = Dispatch((Text(stop=patterns, excludes=excludes), *(part for _, part in rules)))
+    branch = Dispatch((FreeText(stop=patterns, excludes=excludes), *(part for _, part in rules)))
     if not loops:
         return Alternatives((branch, rest))
     return Concatenation((*(() if first is None else (first,)), Repeat(branch), rest))

@@ -18,11 +18,11 @@ from guided.engine.algebra import (
     Composition,
     Concatenation,
     Dispatch,
+    FreeText,
+    Maybe,
     Named,
-    Optional,
     Part,
     Repeat,
-    Text,
 )
 from guided.engine.network import leaf_of
 from guided.engine.specs import Choice, Regex
@@ -68,7 +68,7 @@ def definition(name: str, given: Any, limits: Limits) -> str:
     while todo:
         part = todo[-1]
         if id(part) not in written:
-            if not isinstance(part, Composition) or isinstance(part, Text):
+            if not isinstance(part, Composition) or isinstance(part, FreeText):
                 written[id(part)] = _leaf(name, part, limits)
             elif isinstance(part, Dispatch):
                 raise GrammarError("a terminal cannot be a structural tag with triggers", name)
@@ -111,7 +111,7 @@ def _leaf(name: str, item: Part, limits: Limits) -> str:
     if isinstance(item, Regex):
         # Lark joins patterns as they are, so one with alternatives needs a group.
         return lark_pattern(f"(?{'a' if item.ascii else ''}:{item.pattern})")
-    if isinstance(item, Text) and item.max_tokens is not None:
+    if isinstance(item, FreeText) and item.max_tokens is not None:
         raise GrammarError("a terminal cannot count tokens: leave out max_tokens", name)
     leaf = leaf_of(item, limits)
     automaton = leaf.automaton
@@ -154,7 +154,7 @@ def _joined(part: Composition, inner: list[str]) -> str:
     match part:
         case Alternatives():
             return f"({' | '.join(inner)})"
-        case Optional():
+        case Maybe():
             return f"({inner[0]})?"
         case Repeat():
             return _repeated(part, *inner)

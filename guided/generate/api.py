@@ -55,7 +55,7 @@ def tools(
     timeout: float | None = None,
     confirm: Confirm | None = None,
     run_steered: bool = False,
-    concurrency: int = 8,
+    concurrency: int | None = None,
     show_tools: ShowTools = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
@@ -96,10 +96,10 @@ def tools(
         Whether to run calls that the budget steered (``call.steered``): near the end of ``max_tokens``, their names and arguments may be
         others than the model wanted. If not, the model sees the refusal as the call's result. If so, ``confirm`` still decides on each.
         The call of ``until`` runs in either case.
-    concurrency : int
-        Maximum number of calls that run at a time, of those between which no result is inserted: a list of calls, and all calls of a text
-        that consists of calls. Coroutines run in one loop, functions in threads; results keep their order. 1: each call runs as soon as it
-        is written, in the caller's thread.
+    concurrency : int, optional
+        Maximum number of calls that run at a time, by default 8, of those between which no result is inserted: a list of calls, and all
+        calls of a text that consists of calls. Coroutines run in one loop, functions in threads; results keep their order. 1: each call
+        runs as soon as it is written, in the caller's thread.
     show_tools : {"auto", "template", "prompt", "never"}
         How a prompt of messages presents the tools to the model. ``"template"``: the chat template receives their definitions
         (`Tool.to_openai`). ``"prompt"``: a system prompt lists them and shows how to write a call. ``"auto"``: the template if it takes

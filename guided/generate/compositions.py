@@ -11,12 +11,12 @@ from guided.engine.algebra import (
     Alternatives,
     Composition,
     Concatenation,
+    FreeText,
+    Maybe,
     Named,
-    Optional,
     Part,
     Repeat,
     Stored,
-    Text,
 )
 from guided.engine.captures import Capture, Captures, list_names
 from guided.engine.grammar import Grammar
@@ -25,8 +25,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.located import Located, LocatedStack
 from guided.engine.specs import Choice
 from guided.errors import GuidedError, SchemaError
-from guided.events import Captured, Done, Event
-from guided.events import Text as TextEvent
+from guided.events import Captured, Done, Event, Text
 from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel
@@ -51,7 +50,7 @@ def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = No
     -------
     dict
         Value by name: of `JsonSchema` and types what ``JsonSchema.read`` returns, of `Choice` the option, of `Tools` the list of calls, of
-        `Grammar` the parse tree, of free text the text without its stop string, of `Optional` the value or None, of alternatives that of
+        `Grammar` the parse tree, of free text the text without its stop string, of `Maybe` the value or None, of alternatives that of
         the one that was read, of `Repeat` the list of its values, of a name that of its part, of other parts the text. A list of values
         for a name in a `Repeat` and for one that occurs more than once; None for a name that captured nothing.
 
@@ -102,7 +101,7 @@ def _captured(capture: Capture, data: bytes) -> Any:
     part = capture.part
     while isinstance(part, Named) and not isinstance(part.parts[0], Composition):
         part = part.parts[0]
-    if isinstance(part, Named | Alternatives | Optional | Repeat | Concatenation) and part.is_typed:
+    if isinstance(part, Named | Alternatives | Maybe | Repeat | Concatenation) and part.is_typed:
         inner = [_captured(each, data) for each in capture.inner]
         if isinstance(part, Repeat):
             # Between two there is a separator.
@@ -119,7 +118,7 @@ def _value(part: Part, text: str) -> Any:
             return parse_text(text, part)
         case Grammar():
             return part.parse(text)
-        case Text():
+        case FreeText():
             # The text ends with the first stop string to be complete; of several that end there, the shortest is removed.
             stop = next((stop for stop in sorted(part.stop, key=len) if text.endswith(stop)), "")
             return text[: len(text) - len(stop)]
@@ -175,7 +174,7 @@ class CompositionGenerator(Generator[str]):
                 yield replace(item, result=result)
                 return
             answer = yield item
-            if isinstance(item, TextEvent):
+            if isinstance(item, Text):
                 piece = item.text.encode()
                 data += piece
                 yield from captured(reader.feed(piece), item.steered)

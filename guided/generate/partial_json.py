@@ -6,13 +6,13 @@ Inner values are reported before their containers, the value of the whole text l
 Invariant: the reports do not depend on how the text is split into pieces. The reader accepts every prefix of a JSON text and rejects other
 input at the first wrong character; errors within strings and numbers are found at their ends.
 
-Complexity: amortized O(1) per character at any depth; a path costs its length when requested.
+Complexity: amortized O(1) per character at any depth; a path costs its length when requested. A snapshot copies what is incomplete; it
+decodes only what has been read since the last one.
 
 Not handled here: schemas, types, repair of invalid texts. `guided.generate.structured` reads texts that an index has accepted.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -26,9 +26,8 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 _STRING_PART = re.compile(r'[^"\\]*')
 _SCALAR_PART = re.compile(r"[-+.0-9A-Za-z]*")
 _CLOSING = {"[": "]", "{": "}"}
-# An escape at the end of a string that more characters complete: an odd backslash and what follows it.
-_UNFINISHED = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
-_HIGH_SURROGATE = re.compile("[\ud800-\udbff]\\Z")
+# Escapes at the end of a string that more characters complete or change: an odd backslash and what follows it, and half a surrogate pair.
+_UNFINISHED = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +57,15 @@ class Completed:
         The parsed value. Arrays and objects are the same objects that outer values hold.
     begin, end : int
         Span of its text, in characters from the start of the input.
+    shown_in : list, dict or None
+        What snapshots show of the container around it; there its step may get another value.
     """
 
     location: Location | None
     value: Any
     begin: int
     end: int
+    shown_in: Any = None
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -78,21 +80,36 @@ class Completed:
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """An incomplete array or object: its bracket, value, location and begin, and the key of the member that is being read."""
+    """An incomplete array or object: bracket, value, what snapshots show of it, location, begin, and key of the member being read."""
 
     bracket: str
     value: Any
+    shown: Any
     location: Location | None
     begin: int
     key: str = ""
 
 
 class JsonReader:
-    """Reads one JSON text in pieces."""
+    """Reads one JSON text in pieces.
 
-    __slots__ = ("_begin", "_expected", "_open", "_position", "_token", "_within")
+    ``has_snapshots``: whether the values in snapshots may differ from those that outer values hold (`Completed.shown_in`).
+    """
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_begin",
+        "_decoded",
+        "_expected",
+        "_has_snapshots",
+        "_open",
+        "_position",
+        "_rest",
+        "_token",
+        "_within",
+    )
+
+    def __init__(self, *, has_snapshots: bool = False) -> None:
+        self._has_snapshots = has_snapshots
         self._open: list[_Open] = []
         self._expected: _Expected = "value"
         self._position = 0
@@ -100,6 +117,8 @@ class JsonReader:
         self._token: list[str] = []
         self._begin = 0
         self._within: Literal["", "string", "escape", "scalar"] = ""
+        # Of the incomplete string: the characters that `open_string` has decoded, and the number of pieces and the text that it has not.
+        self._decoded, self._rest = "", (0, "")
 
     @property
     def is_complete(self) -> bool:
@@ -113,32 +132,28 @@ class JsonReader:
 
     @property
     def open_string(self) -> str | None:
-        """The characters so far of an incomplete string that is a value; None outside of one. O(length)."""
+        """The characters so far of an incomplete string that is a value; None outside of one."""
         if self._within not in ("string", "escape") or self._expected in ("key", "key or }"):
             return None
-        written = "".join(self._token)
-        if unfinished := _UNFINISHED.search(written):
-            written = written[: unfinished.start(1)]
-        value: str = parse_json(written + '"')
-        return _HIGH_SURROGATE.sub("", value)
+        n_read, rest = self._rest
+        if n_read < len(self._token):
+            rest += "".join(self._token[n_read:])
+            unfinished = _UNFINISHED.search(rest)
+            assert unfinished is not None, "it matches the empty end"
+            place = unfinished.start(1)
+            self._decoded += parse_json(f'"{rest[:place]}"')
+            self._rest = len(self._token), rest[place:]
+        return self._decoded
 
-    def snapshot(self, replaced: Mapping[Location | None, Mapping[str | int, Any]]) -> Any:
+    def snapshot(self) -> Any:
         """Return what has been read so far of an incomplete value; None if that is nothing.
 
         Incomplete arrays, objects and strings end with what has been read of them. Incomplete numbers and literals, and keys without
-        values, are left out. Complete values are shared with other snapshots: it costs
-        the lengths of the incomplete arrays, objects and string.
-
-        Parameters
-        ----------
-        replaced : mapping of mappings
-            For the location of an incomplete array or object, what to show in place of its complete values, by their steps.
+        values, are left out. Complete values are shared with other snapshots.
         """
         inner: Any = self.open_string
         for one in reversed(self._open):
-            container = one.value.copy()
-            for step, value in replaced.get(one.location, {}).items():
-                container[step] = value
+            container = one.shown.copy()
             if inner is not None:
                 if one.bracket == "[":
                     container.append(inner)
@@ -207,9 +222,11 @@ class JsonReader:
         char, expected = text[place], self._expected
         if char == '"' and expected not in (":", ", or end", "end"):
             self._within, self._begin, self._token = "string", offset + place, [char]
+            self._decoded, self._rest = "", (1, "")
         elif expected in ("value", "value or ]") and char in _CLOSING:
             value: Any = [] if char == "[" else {}
-            self._open.append(_Open(char, value, self._location(), offset + place))
+            shown = value.copy() if self._has_snapshots else value
+            self._open.append(_Open(char, value, shown, self._location(), offset + place))
             self._expected = "value or ]" if char == "[" else "key or }"
         elif expected in ("value", "value or ]") and _end(_SCALAR_PART, char, 0):
             self._within, self._begin, self._token = "scalar", offset + place, []
@@ -268,14 +285,17 @@ class JsonReader:
         return Location(last.location, len(last.value) if last.bracket == "[" else last.key)
 
     def _finish(self, value: Any, location: Location | None, begin: int, end: int, found: list[Completed]) -> None:
+        shown = None
         if self._open:
             last = self._open[-1]
-            if last.bracket == "[":
-                last.value.append(value)
-            else:
-                last.value[last.key] = value
+            shown = last.shown
+            for container in (last.value,) if shown is last.value else (last.value, shown):
+                if last.bracket == "[":
+                    container.append(value)
+                else:
+                    container[last.key] = value
         self._expected = ", or end" if self._open else "end"
-        found.append(Completed(location, value, begin, end))
+        found.append(Completed(location, value, begin, end, shown))
 
     def _wrong(self, what: str) -> ValueError:
         return ValueError(f"{what} at character {self._position}, where {self._expected} is expected")

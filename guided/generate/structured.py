@@ -17,7 +17,7 @@ from guided.generate.decoding import Decoding, TextCoroutine
 from guided.generate.generator import Generator, T_co, no_value
 from guided.generate.model import LanguageModel, Prompt
 from guided.generate.options import GenerationOptions
-from guided.generate.partial_json import Completed, JsonReader, Location
+from guided.generate.partial_json import Completed, JsonReader
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
@@ -123,15 +123,14 @@ class _Values:
 
     def __init__(self, spec: JsonSpec[Any], is_partial: bool) -> None:
         self._spec = spec
-        self._reader = JsonReader()
+        self._reader = JsonReader(has_snapshots=is_partial)
         self._text = StringIO()
         self._whole: Any = None
         self._error: GuidedError | None = None
         # Whether a number had too many digits: the text has no value then, and the reader ends there.
         self._is_over = False
         self._is_partial = is_partial
-        # Typed values of the incomplete arrays and objects, and what the last snapshot depended on.
-        self._typed: dict[Location | None, dict[str | int, Any]] = {}
+        # What the last snapshot depended on.
         self._n_completed = 0
         self._shown: tuple[int, int, str | None] = (0, 0, None)
 
@@ -163,7 +162,6 @@ class _Values:
             self._text.seek(0, 2)
             path = item.path
             self._n_completed += 1
-            self._typed.pop(item.location, None)
             try:
                 value = self._spec.read_part(path, text, item.value)
             except SchemaError as error:
@@ -173,7 +171,7 @@ class _Values:
             if not path:
                 self._whole, self._error = value, None
             if self._is_partial and item.location is not None:
-                self._typed.setdefault(item.location.within, {})[item.location.step] = value
+                item.shown_in[item.location.step] = value
             yield ValueCompleted("".join(f"/{_escaped(step)}" for step in path), value, steered=is_steered)
 
     def _snapshot(self, is_steered: bool) -> Iterator[Event]:
@@ -185,7 +183,7 @@ class _Values:
         if self._shown == last:
             return
         if not reader.is_complete:
-            yield PartialValue(reader.snapshot(self._typed), steered=is_steered)
+            yield PartialValue(reader.snapshot(), steered=is_steered)
         elif self._error is None:
             yield PartialValue(self._whole, steered=is_steered)
 

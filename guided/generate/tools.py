@@ -81,7 +81,7 @@ class ToolsGenerator(Generator[list[Call]]):
         Decides whether a call may run (`guided.calls.running`).
     run_steered : bool
         Whether to run calls that the budget steered, as in `guided.tools`.
-    concurrency : int
+    concurrency : int, optional
         Maximum number of calls that run at a time, as in `guided.tools`.
     show_tools : {"auto", "template", "prompt", "never"}
         How a prompt of messages presents the tools to the model, as in `guided.tools`.
@@ -114,7 +114,7 @@ class ToolsGenerator(Generator[list[Call]]):
         timeout: float | None = None,
         confirm: Confirm | None = None,
         run_steered: bool = False,
-        concurrency: int = 8,
+        concurrency: int | None = None,
         show_tools: ShowTools = "auto",
         limits: Limits | None = None,
     ) -> None:
@@ -126,7 +126,12 @@ class ToolsGenerator(Generator[list[Call]]):
             raise ValueError(f"errors must be 'show' or 'raise', not {shown(errors)}")
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
-        unused = {"timeout": timeout is not None, "confirm": confirm is not None, "run_steered": run_steered}
+        unused = {
+            "timeout": timeout is not None,
+            "confirm": confirm is not None,
+            "run_steered": run_steered,
+            "concurrency": concurrency is not None,
+        }
         if not execute and any(unused.values()):
             names = ", ".join(name for name, is_given in unused.items() if is_given)
             raise ValueError(f"execute=False runs no calls: leave out {names}")
@@ -155,7 +160,7 @@ class ToolsGenerator(Generator[list[Call]]):
             timeout=seconds(timeout),
             confirm=confirm,
             run_steered=run_steered,
-            concurrency=whole_number(concurrency, "concurrency", least=1),
+            concurrency=whole_number(8 if concurrency is None else concurrency, "concurrency", least=1),
             prefixes=self._limits.prefixes,
         )
 

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Coroutine
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +22,7 @@ import numpy as np
 from guided.calls.parse import CallParser
 from guided.calls.reads import ArgumentRead, Call, CallRead, CallStarted, TextRead
 from guided.calls.rendering import openings, render_results
-from guided.calls.running import CallOfTool, Confirm, log_call, run_all, run_all_async
+from guided.calls.running import CallOfTool, Confirm, Together, log_call
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.errors import CallError, CallRefused, LimitError, SchemaError, shown
@@ -458,8 +457,8 @@ class Writing:
             elif tool is not None and call.error is None:
                 jobs[place] = call, tool
         if jobs:
-            how = (list(jobs.values()), config.concurrency, config.timeout, config.confirm, self._context)
-            done = yield Work(partial(run_all, *how), partial(run_all_async, *how))
+            together = Together(list(jobs.values()), config.concurrency, config.timeout, config.confirm, self._context)
+            done = yield Work(together.run, together.run_async)
             for place, call in zip(jobs, done, strict=True):
                 calls[place] = call
         self._n_open -= len(calls)

@@ -102,7 +102,7 @@ _LLGUIDANCE = (
     ),
     (
         re.compile(r"\[(?:stop|suffix|capture|lazy|max_tokens|temperature)\b"),
-        "attributes of rules, such as [stop=...], are llguidance's: write `name: ...`, and use guided.Text(stop=...), max_tokens "
+        "attributes of rules, such as [stop=...], are llguidance's: write `name: ...`, and use guided.FreeText(stop=...), max_tokens "
         "and named(...) of compositions (docs/compositions.md)",
     ),
     (

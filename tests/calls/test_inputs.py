@@ -130,7 +130,7 @@ def test_a_constraint_is_the_same_in_every_entry(
     for again in (guided.load_index(tmp_path / "x.index", ASCII), pickle.loads(pickle.dumps(index))):
         found = value_of(again, text)
         assert (type(found), found) == (type(stored), stored)
-    composed = guided.compile("<" + guided.Optional(given) + ">", ASCII)
+    composed = guided.compile("<" + guided.Maybe(given) + ">", ASCII)
     assert composed.accepts(f"<{text}>")
     assert composed.accepts("<>")
 
@@ -147,19 +147,19 @@ def test_functions_and_definitions_are_tools_in_every_entry(given: Any) -> None:
     ):
         assert type(made) is ToolsGenerator
         assert made.spec.fingerprint == spec.fingerprint
-    composed = guided.compile(guided.Text(stop=":") + given, ASCII)
-    assert composed.spec_fingerprint == (guided.Text(stop=":") + spec).fingerprint
+    composed = guided.compile(guided.FreeText(stop=":") + given, ASCII)
+    assert composed.spec_fingerprint == (guided.FreeText(stop=":") + spec).fingerprint
 
 
 def test_parts_of_compositions_are_converted_once_and_kept_if_they_are_specs() -> None:
-    spec = guided.Text(stop=".") + guided.Choice(["a"])
+    spec = guided.FreeText(stop=".") + guided.Choice(["a"])
     assert spec_of(spec) is spec
-    part = "n" + guided.Optional([1, 2])
+    part = "n" + guided.Maybe([1, 2])
     converted = spec_of(part | (part + City))
     first, second = converted.parts
     assert isinstance(second, Concatenation)
     assert second.parts[1] is first.parts[1]
-    named = "x" + guided.Optional(Literal[1, 2]).named("n")
+    named = "x" + guided.Maybe(Literal[1, 2]).named("n")
     assert guided.captures(named, "x2") == {"n": 2}
     made = guided.generator(greedy_text_model("x2"), guided.compile(named, ASCII))
     assert isinstance(made, CompositionGenerator)
@@ -167,7 +167,11 @@ def test_parts_of_compositions_are_converted_once_and_kept_if_they_are_specs() -
 
 
 def test_captures_of_a_stored_composition_are_plain_values(tmp_path: Path) -> None:
-    spec = guided.Text(stop=":").named("text") + guided.JsonSchema(SCHEMA).named("a") + guided.Choice([1, 2]).named("n")
+    spec = (
+        guided.FreeText(stop=":").named("text")
+        + guided.JsonSchema(SCHEMA).named("a")
+        + guided.Choice([1, 2]).named("n")
+    )
     guided.compile(spec, ASCII).save(tmp_path / "x.index")
     made = guided.generator(greedy_text_model('b:{"a":1}2'), guided.load_index(tmp_path / "x.index", ASCII))
     assert made("p", max_tokens=40).captures == {"text": "b", "a": {"a": 1}, "n": 2}
@@ -221,7 +225,7 @@ def test_a_text_that_looks_like_a_pattern_is_a_literal_with_a_warning(text: str)
         index = guided.compile(text, ASCII)
     assert index.accepts(text)
     spec_of("1 + 1 = 2? [yes] a|b. C:\\Temp")
-    spec_of(guided.Text(stop=".") + r"\d+")
+    spec_of(guided.FreeText(stop=".") + r"\d+")
 
 
 MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -251,8 +255,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.regex(ascii_model(), City), TypeError, "a pattern must be a str"),  # type: ignore[arg-type]
     (lambda: guided.tools(ascii_model(), "add"), TypeError, "tools must be a list of callables, dicts and Tools, not str"),
     (lambda: guided.tools(ascii_model(), []), guided.SchemaError, "tool"),
-    (lambda: "x" + guided.Optional(3), TypeError, "a part must be a spec, a str, a type"),
-    (lambda: guided.Optional(True), TypeError, r"write JsonSchema\(...\)"),
+    (lambda: "x" + guided.Maybe(3), TypeError, "a part must be a spec, a str, a type"),
+    (lambda: guided.Maybe(True), TypeError, r"write JsonSchema\(...\)"),
     # Types, specs and their arguments.
     (lambda: spec_of(City(name="x")), TypeError, "an instance of City: pass the class City"),
     (lambda: spec_of(Point(1)), TypeError, "an instance of Point: pass the class Point"),
@@ -265,7 +269,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.JsonSchema(City, white_space="compact"), TypeError, "did you mean 'whitespace'"),  # type: ignore[call-overload]
     (lambda: guided.Regex(re.compile("a")), TypeError, r"Regex.of\(...\) takes a compiled one"),  # type: ignore[arg-type]
     (lambda: guided.Grammar("x.lark"), guided.GrammarError, r"give pathlib.Path\('x.lark'\)"),
-    (lambda: guided.Text(stop=3), TypeError, "stop must be a str or several, not int"),  # type: ignore[arg-type]
+    (lambda: guided.FreeText(stop=3), TypeError, "stop must be a str or several, not int"),  # type: ignore[arg-type]
     (lambda: guided.captures(guided.Regex("a"), "a"), TypeError, "captures needs a composition"),  # type: ignore[arg-type]
     (lambda: guided.Tools([add], format="hermez"), guided.SchemaError, "known formats are .*hermes"),
     (lambda: guided.Tools([add], tool_choice="ad"), guided.SchemaError, "unknown tool 'ad'; known tools are add, and the choices"),

@@ -10,7 +10,7 @@ import pytest
 from guided.calls.files import load_index
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.engine.algebra import Text
+from guided.engine.algebra import FreeText
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
@@ -64,7 +64,7 @@ def test_a_limit_within_an_argument_names_it(form: str, tools: list[Any], steps:
     for each in (index, pickle.loads(pickle.dumps(index))):
         error = first_error(each.guide(), BEGINNINGS[form])
         assert (error.what, error.pointer) == ("call_steps", "/hard/p")
-    composed = compile_spec(Text(stop=":") + spec, BYTES, limits)
+    composed = compile_spec(FreeText(stop=":") + spec, BYTES, limits)
     assert first_error(composed.guide(), f":{BEGINNINGS[form]}").pointer == "/hard/p"
 
 

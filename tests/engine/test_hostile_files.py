@@ -46,10 +46,10 @@ SPECS: dict[str, Callable[[], Any]] = {
     "inventory": lambda: guided.Tools(MANY),
     "marked grammar": lambda: guided.Tools([lambda_tool()], engine="lalr"),
     "composition": lambda: (
-        guided.Text(stop="!", max_tokens=5)
+        guided.FreeText(stop="!", max_tokens=5)
         + guided.JsonSchema(PERSON).named("person")
         + guided.Repeat(guided.Regex("[ab]+") | guided.Choice(["x", "y"]), 0, 2, ",")
-        + guided.Optional(guided.Tools([lambda_tool()]))
+        + guided.Maybe(guided.Tools([lambda_tool()]))
     ),
 }
 

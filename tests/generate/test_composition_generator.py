@@ -42,9 +42,9 @@ def test_captures_are_typed() -> None:
         + "\n"
         + guided.Choice(["yes", "no"]).named("answer")
         + " "
-        + guided.Text(stop="\n").named("why")
+        + guided.FreeText(stop="\n").named("why")
         + guided.Tools([_weather], format="tooldec", tool_choice="required").named("calls")
-        + guided.Optional("!".join("ab") + guided.Regex("[0-9]").named("never"))
+        + guided.Maybe("!".join("ab") + guided.Regex("[0-9]").named("never"))
     )
     text = 'City: {"name":"Oslo","population":7}\nno because\nweather(city="Oslo")'.replace("weather", "_weather")
     found = guided.captures(spec, text)
@@ -60,9 +60,7 @@ def test_captures_are_typed() -> None:
 def test_a_repeated_name_captures_a_list() -> None:
     spec = guided.Repeat(guided.Regex("[a-z]+").named("word"), 1, None, " ")
     assert guided.captures(spec, "a bc d") == {"word": ["a", "bc", "d"]}
-    assert guided.captures(guided.Repeat("a", 0, 2) + guided.Optional(guided.Regex("b").named("x")), "aa") == {
-        "x": None
-    }
+    assert guided.captures(guided.Repeat("a", 0, 2) + guided.Maybe(guided.Regex("b").named("x")), "aa") == {"x": None}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -72,7 +70,7 @@ def test_streams_capture_as_soon_as_it_is_certain(seed: int) -> None:
         + guided.Regex("[bc]{2,4}").named("x")
         + "a"
         + guided.JsonSchema({"type": "boolean"}).named("y")
-        + guided.Text()
+        + guided.FreeText()
     )
     generator = guided.generator(_model(seed), spec)
     seen, text = dict[str, int](), ""
@@ -95,7 +93,7 @@ def test_streams_capture_as_soon_as_it_is_certain(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_part_keeps_to_its_budget(seed: int) -> None:
-    spec = guided.Text(stop="</think>", max_tokens=12) + guided.JsonSchema(City).named("city")
+    spec = guided.FreeText(stop="</think>", max_tokens=12) + guided.JsonSchema(City).named("city")
     result = guided.generator(_model(seed), spec)("p", max_tokens=80, temperature=1.0, seed=seed)
     thought, _, answer = result.text.partition("</think>")
     assert len(thought.encode()) + len("</think>") <= 12
@@ -103,7 +101,7 @@ def test_a_part_keeps_to_its_budget(seed: int) -> None:
 
 
 def test_no_token_is_read_beyond_the_budget_of_a_part() -> None:
-    spec = guided.Text(max_tokens=3) + guided.Optional("!" + guided.Text(stop=".", max_tokens=2)) + "?"
+    spec = guided.FreeText(max_tokens=3) + guided.Maybe("!" + guided.FreeText(stop=".", max_tokens=2)) + "?"
     index = guided.compile(spec, _model().vocabulary)
     for text in ("ab?", "abc?", "abc!a.?", "abc!.?", "!.?"):
         guide = index.guide()
@@ -120,12 +118,12 @@ def test_no_token_is_read_beyond_the_budget_of_a_part() -> None:
 
 def test_a_budget_that_no_text_fits_is_refused() -> None:
     with pytest.raises(guided.LimitError, match="max_tokens"):
-        guided.generator(_model(), guided.Text(stop="</think>", max_tokens=3) + guided.Text())
+        guided.generator(_model(), guided.FreeText(stop="</think>", max_tokens=3) + guided.FreeText())
 
 
 def test_special_tokens_spell_literals_and_stop_strings() -> None:
     model = _model(special={"</think>": 257, "<tool_call>": 258})
-    spec = guided.Text(stop="</think>").named("thought") + "<tool_call>" + guided.JsonSchema({"type": "null"})
+    spec = guided.FreeText(stop="</think>").named("thought") + "<tool_call>" + guided.JsonSchema({"type": "null"})
     guide = guided.compile(spec, model.vocabulary).guide()
     for token in (104, 257, 258, *b"null"):
         guide.advance(token)
@@ -153,7 +151,7 @@ def test_parts_are_checked() -> None:
     with pytest.raises(
         TypeError, match="a part must be a spec, a str, a type, a list of choices or a function, not int"
     ):
-        guided.Optional(3)
+        guided.Maybe(3)
     with pytest.raises(TypeError, match="write JsonSchema"):
         guided.Repeat(True)
     with pytest.raises(TypeError):
@@ -161,13 +159,13 @@ def test_parts_are_checked() -> None:
     with pytest.raises(ValueError, match="Repeat needs 0 <= min <= max, not min=2, max=1"):
         guided.Repeat("a", 2, 1)
     with pytest.raises(ValueError, match="stop must not be empty"):
-        guided.Text(stop="")
+        guided.FreeText(stop="")
     with pytest.raises(ValueError, match="max_tokens must be at least 1, not 0"):
-        guided.Text(max_tokens=0)
+        guided.FreeText(max_tokens=0)
     with pytest.raises(ValueError, match="a lone surrogate"):
-        guided.Optional("\ud800")
+        guided.Maybe("\ud800")
     nested: Any = "a"
     for _ in range(200):
-        nested = guided.Optional(nested)
+        nested = guided.Maybe(nested)
     with pytest.raises(guided.LimitError, match="the composition nests too deeply"):
-        guided.Optional(nested)
+        guided.Maybe(nested)

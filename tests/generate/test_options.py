@@ -29,7 +29,9 @@ KINDS: dict[str, Callable[[guided.LanguageModel], guided.Generator[Any]]] = {
     "choice": lambda model: guided.choice(model, ["yes", "yesterday", "no"]),
     "json": lambda model: guided.json(model, {"type": "array", "items": {"type": "boolean"}, "maxItems": 3}),
     "grammar": lambda model: guided.grammar(model, 'start: "a" | "(" start ")"'),
-    "composition": lambda model: guided.generator(model, guided.Text(max_tokens=5, stop=".") + guided.JsonSchema(bool)),
+    "composition": lambda model: guided.generator(
+        model, guided.FreeText(max_tokens=5, stop=".") + guided.JsonSchema(bool)
+    ),
     "tools": lambda model: guided.tools(model, [add], tool_choice="required"),
     "text with tools": lambda model: guided.tools(model, [add], format="tooldec"),
     "names by score": lambda model: guided.tools(model, [add, max_of], tool_choice="required", select="score"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.generate.partial_json import Completed, JsonReader
+from guided.schema.frontend.json_values import parse_json
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
@@ -155,19 +157,80 @@ def test_snapshots_are_what_pydantic_reads_of_a_partial_text(text: str) -> None:
             break
         # A number at the end may continue, so it is not known, nor is a literal; pydantic shows both so far.
         known = written if is_in_string(written) else re.sub(r"[-+.0-9A-Za-z]+\Z", "", written)
-        if not known.strip() or reader.snapshot({}) is None:
+        if not known.strip() or reader.snapshot() is None:
             assert re.fullmatch(r"[-+.0-9a-zE]*", written)
         else:
-            assert reader.snapshot({}) == pydantic_core.from_json(known, allow_partial="trailing-strings"), written
+            assert reader.snapshot() == pydantic_core.from_json(known, allow_partial="trailing-strings"), written
 
 
 def test_snapshots_are_independent_and_show_what_replaces_complete_values() -> None:
-    reader = JsonReader()
+    reader = JsonReader(has_snapshots=True)
     (seen,) = reader.feed('{"a": [1, {"b": [2')[:1]
-    assert seen.location is not None
-    first = reader.snapshot({})
+    first = reader.snapshot()
     reader.feed(", 3")
     assert (first, reader.depth) == ({"a": [1, {"b": []}]}, 4)
-    assert reader.snapshot({seen.location.within: {0: "one"}}) == {"a": ["one", {"b": [2]}]}
-    reader.feed("]}]")
+    seen.shown_in[0] = "one"
+    assert reader.snapshot() == {"a": ["one", {"b": [2]}]}
+    (*_, last) = reader.feed("]}]")
+    assert last.value == [1, {"b": [2, 3]}]
     assert first == {"a": [1, {"b": []}]}
+
+
+@given(st.text(max_size=30), st.booleans(), st.integers(1, 7))
+def test_a_string_grows_by_what_was_read(text: str, ensure_ascii: bool, step: int) -> None:
+    """Also where a piece ends within an escape or between the halves of a surrogate pair."""
+    written = json.dumps(text, ensure_ascii=ensure_ascii)
+    reader, shown = JsonReader(), ""
+    for place in range(0, len(written) - 1, step):
+        reader.feed(written[place : min(place + step, len(written) - 1)])
+        found = reader.open_string
+        assert found is not None
+        assert found.startswith(shown)
+        assert found is reader.open_string
+        shown = found
+    assert shown == text
+
+
+def characters_decoded(n: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How much is decoded for the snapshots of a string of so many characters that comes in pieces of four."""
+    read: list[int] = []
+
+    def counted(text: str) -> Any:
+        read.append(len(text))
+        return parse_json(text)
+
+    monkeypatch.setattr("guided.generate.partial_json.parse_json", counted)
+    reader = JsonReader()
+    reader.feed('{"text": "')
+    for _ in range(n // 4):
+        reader.feed("ab\\n")
+        reader.snapshot()
+    reader.feed('"}')
+    assert reader.is_complete
+    return sum(read)
+
+
+def test_snapshots_decode_each_character_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (characters_decoded(n, monkeypatch) for n in (1_000, 10_000))
+    assert many <= 11 * few
+
+
+def test_snapshots_of_a_list_do_no_work_for_each_complete_item() -> None:
+    """A copy of the list is one call, however long it is."""
+
+    def calls(n: int) -> int:
+        reader = JsonReader(has_snapshots=True)
+        for item in reader.feed("[" + "1," * n):
+            item.shown_in[item.location.step] = "one"  # type: ignore[union-attr]
+        count = 0
+
+        def note(_frame: object, event: str, _argument: object) -> None:
+            nonlocal count
+            count += event.endswith("call")
+
+        sys.setprofile(note)
+        reader.snapshot()
+        sys.setprofile(None)
+        return count
+
+    assert calls(10_000) == calls(10)

@@ -379,7 +379,7 @@ MAKERS: dict[str, tuple[str, Callable[[Any], Generator[Any]]]] = {
     "alternatives": (
         "[1,22]",
         lambda model: guided.generator(
-            model, guided.Optional("#") + (guided.JsonSchema({"type": "array", "items": {"type": "integer"}}) | "none")
+            model, guided.Maybe("#") + (guided.JsonSchema({"type": "array", "items": {"type": "integer"}}) | "none")
         ),
     ),
     "repetition": (

@@ -54,7 +54,7 @@ def finish(answer: str) -> str:
 OWN = ({"to": "Bob Smith", "amount": 25000}, {"amount": 250}, {"answer": "paid"})
 INVOICE = '{"total":18000,"status":"paid"}'
 SUM = 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[0-9]+/'
-THOUGHT = (guided.Text(stop="</t>").named("thought") + guided.JsonSchema(Invoice).named("invoice"),)
+THOUGHT = (guided.FreeText(stop="</t>").named("thought") + guided.JsonSchema(Invoice).named("invoice"),)
 CALL = '{"name": "transfer", "arguments": {"to": "Bob Smith", "amount": 25000}}'
 HERMES = '<tool_call>\n{"name": "pay", "arguments": {"amount": 250}}\n</tool_call>'
 ANSWER = "".join(

@@ -12,7 +12,7 @@ from typing import Any
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.engine.algebra import Optional, Text
+from guided.engine.algebra import FreeText, Maybe
 from guided.engine.algebra import Repeat as SpecRepeat
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
@@ -512,12 +512,12 @@ TAGS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
 }  # fmt: skip
 COMPOSITIONS: dict[str, tuple[int, int, Callable[[int], Attack]]] = {
     "free text, n schemas, free text": (1, 9, lambda n: (
-        spec(lambda: nested(n, lambda inner, _: inner + OPEN + Text(), Text()), 'x {"a": "b c"} {"d')
+        spec(lambda: nested(n, lambda inner, _: inner + OPEN + FreeText(), FreeText()), 'x {"a": "b c"} {"d')
     )),
     "a regex or a schema": (1, 9, lambda n: (
         spec(lambda: nested(n, lambda inner, _: (Regex("(?s).*") | OPEN) + inner, OPEN), '{"a": "b", "c')
     )),
-    "n optional schemas": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: Optional(OPEN) + inner, FEW), '{"b": {"a": 1}')),
+    "n optional schemas": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: Maybe(OPEN) + inner, FEW), '{"b": {"a": 1}')),
     "n schemas in a row": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: OPEN + inner, FEW), '{"b": "c"}{"a":1}')),
     "n levels of repeats": (4, 201, lambda n: (
         spec(lambda: nested(n, lambda inner, _: SpecRepeat(inner, 1, 2).named("a"), Regex("a")), "a" * 99)
@@ -526,7 +526,7 @@ COMPOSITIONS: dict[str, tuple[int, int, Callable[[int], Attack]]] = {
         spec(lambda: nested(n, lambda inner, _: SpecRepeat(inner).named("a"), Regex("a|b")), "ab" * 9)
     )),
     "n free texts in a row": (3, 60, lambda n: (
-        spec(lambda: nested(n, lambda inner, i: Text(stop=f"{i % 9}") + inner, Text(stop="x")), "0123x")
+        spec(lambda: nested(n, lambda inner, i: FreeText(stop=f"{i % 9}") + inner, FreeText(stop="x")), "0123x")
     )),
     "a choice of n": (99, 300_000, lambda n: Attack("choice", [f"option {i}" for i in range(n)])),
     "26 texts of n bytes": (99, 300_000, lambda n: Attack("choice", [letter * n for letter in string.ascii_lowercase])),

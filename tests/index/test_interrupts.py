@@ -15,7 +15,7 @@ import pytest
 
 import guided
 from guided.calls.spec import Tools
-from guided.engine.algebra import Repeat, Text
+from guided.engine.algebra import FreeText, Repeat
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
@@ -60,12 +60,14 @@ CASES: dict[str, tuple[Callable[[], Any], bytes, Limits]] = {
         Limits(),
     ),
     "composition": (
-        lambda: Regex("[ab]+") + Repeat(JsonSchema(PERSON), 1, 2, ", ") + (Text(stop=["()"], max_tokens=9) | JsonSchema({})),
+        lambda: Regex("[ab]+") + Repeat(JsonSchema(PERSON), 1, 2, ", ") + (FreeText(stop=["()"], max_tokens=9) | JsonSchema({})),
         b'ab{"b": [ ]}, {"b": ["a", "b"]}a b()',
         Limits(),
     ),
     "composition that evicts": (
-        lambda: Repeat(Text(stop=["("], max_tokens=4) | Regex("[ab]+1"), 1, 9, ", "), b"ab(, a1, 1(, b1, (, (", Limits(growth_bytes=6_000),
+        lambda: Repeat(FreeText(stop=["("], max_tokens=4) | Regex("[ab]+1"), 1, 9, ", "),
+        b"ab(, a1, 1(, b1, (, (",
+        Limits(growth_bytes=6_000),
     ),
     "composition of parts that evict": (
         lambda: Repeat(Regex("a+") | JsonSchema({"type": "array"}), 1, 9, ", "), b'aa, ["b"], [{}, []]', Limits(growth_bytes=50_000),

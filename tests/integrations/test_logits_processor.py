@@ -185,7 +185,7 @@ def test_wrong_arguments_are_refused() -> None:
         guided.LogitsProcessor(fitting)(torch.tensor([[0]]), torch.zeros(1, 40))
 
 
-@pytest.mark.parametrize("spec", [guided.Regex("(ab|b)*a"), guided.Text(stop="b") + guided.Regex("(ab|b)*a")])
+@pytest.mark.parametrize("spec", [guided.Regex("(ab|b)*a"), guided.FreeText(stop="b") + guided.Regex("(ab|b)*a")])
 def test_rows_say_from_where_the_budget_steered_them(spec: Any) -> None:
     """For every budget, a greedy row is the model's own, or the processor says where it stops being so."""
     vocabulary = guided.Vocabulary([b"a", b"b", b"ab", None], eos=[3], size=40)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from guided.engine.algebra import Text
+from guided.engine.algebra import FreeText
 from guided.engine.compile import compile as compile_spec
 from guided.engine.files import load_index
 from guided.engine.json_schema import JsonSchema
@@ -99,7 +99,7 @@ def test_eager_schemas_have_files_fingerprints_and_text_of_their_own(tmp_path: A
 
 def test_eager_schemas_are_parts_of_compositions() -> None:
     spec = JsonSchema(_PERSON, additional_properties=False, eager=True, unsupported="record")
-    index = compile_spec(Text(stop="</think>") + spec, BYTES)
+    index = compile_spec(FreeText(stop="</think>") + spec, BYTES)
     assert isinstance(index.tables, CompositionIndex)
     assert index.accepts('Well.</think>{"name": "Ada"}')
     assert not index.accepts('Well.</think>{"name": 1}')
