@@ -26,7 +26,7 @@ from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
 from guided.calls.parameters import Parameter
-from guided.calls.schema import Caps, SchemaType, type_of_schema
+from guided.calls.schema import SchemaType, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
@@ -38,6 +38,7 @@ from guided.errors import LimitError, PatternError, SchemaError, placed
 from guided.files import pack, unpack
 from guided.limits import Limits
 from guided.patterns.tree import Call
+from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import Frame, Value
@@ -317,7 +318,9 @@ class Inventory:
         VocabularyError
             Every text needs bytes that the alphabet lacks.
         """
-        automaton = Embedding(partial(CallStates, self._parts(limits)), options_of(self.texts.form), limits, alphabet)
+        automaton = Embedding(
+            partial(CallStates, self._parts(limits)), options_of(self.texts.form, self.caps), limits, alphabet
+        )
         return Lowered(
             automaton,
             automaton.structure,
@@ -328,7 +331,7 @@ class Inventory:
 
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
         """Return notes on parts of the arguments that no text ever has, of the tools that are lowered so far."""
-        return impossible_in(self._values(), options_of(self.texts.form), limits)
+        return impossible_in(self._values(), options_of(self.texts.form, self.caps), limits)
 
     def _values(self) -> Iterator[Value]:
         for name in self.argument_lists.lowered:

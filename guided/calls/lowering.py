@@ -23,7 +23,7 @@ from guided.calls.values import ValueType, any_text, automaton_of, spell_text
 from guided.errors import SchemaError, placed
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat
-from guided.schema.formula.atoms import JSON_TYPES, Arguments, JsonOptions, Notation
+from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 
 __all__ = [
     "after_value",
@@ -185,9 +185,9 @@ def _inseparable(whole: SchemaType, form: Format, pointer: str) -> SchemaError:
     return SchemaError(f"{reason}: declare all, in properties, and no others", pointer, keyword)
 
 
-def options_of(form: Format) -> JsonOptions:
+def options_of(form: Format, caps: Caps) -> JsonOptions:
     """The options of values by schema in a format."""
-    return PYTHON if form.values == "python" else options_in(form.quotes)
+    return replace(PYTHON, caps=caps) if form.values == "python" else options_in(form.quotes, caps)
 
 
 def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer: str) -> None:

@@ -10,7 +10,7 @@ from guided.calls.naming import LeftOut
 from guided.calls.tool import Tool
 from guided.errors import SchemaError, shown
 
-__all__ = ["choice_of", "chosen_tools", "positive", "reasoning_texts"]
+__all__ = ["choice_of", "chosen_tools", "reasoning_texts"]
 
 _SHOWN = 50
 
@@ -64,12 +64,3 @@ def chosen_tools(choice: str | tuple[str, ...], tools: Sequence[Tool], left_out:
             raise SchemaError(note or reason, "", "tool_choice")
     names = frozenset(choice)
     return tuple(tool for tool in tools if tool.name in names)
-
-
-def positive(value: int | None, name: str, most: int | None = None) -> int | None:
-    """Check an optional bound."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError(f"{name} must be an integer >= 1, not {shown(value)}")
-    if value is not None and most is not None and value > most:
-        raise ValueError(f"{name} must be an integer from 1 to {most:,}, not {shown(value)}")
-    return value

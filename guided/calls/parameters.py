@@ -17,7 +17,6 @@ from typing import Annotated, Any, Literal, TypeAlias
 import docstring_parser
 
 from guided.calls.schema import (
-    Caps,
     SchemaType,
     Unsatisfiable,
     arguments_of,
@@ -31,6 +30,7 @@ from guided.calls.values import ValueType
 from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError, placed, without_addresses
 from guided.patterns.tree import Node
+from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.callables import parameters_of, unwrapped
 from guided.schema.frontend.reader import hint_of_field
 

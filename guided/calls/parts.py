@@ -6,7 +6,7 @@ Formats that write strings differently from JSON need both parts, which are comp
 from dataclasses import dataclass
 from functools import lru_cache
 
-from guided.calls.schema import VALUES, SchemaType
+from guided.calls.schema import SchemaType, options_in
 from guided.limits import Limits
 from guided.patterns.tree import Literal, Node, alternate
 from guided.schema.formula.formulas import Formulas
@@ -44,9 +44,9 @@ class Parts:
 @lru_cache(maxsize=4096)
 def parts_of(kind: SchemaType) -> Parts:
     """Split a type into its parts."""
-    formulas = Formulas()
-    lowering = Lowering(kind.document, VALUES, formulas, Limits(), pointer=kind.pointer)
-    context = SchemaContext(formulas, lowering, VALUES, Limits(), structure_of(VALUES, _ALL).alphabet)
+    formulas, options = Formulas(), options_in(None, kind.caps)
+    lowering = Lowering(kind.document, options, formulas, Limits(), pointer=kind.pointer)
+    context = SchemaContext(formulas, lowering, options, Limits(), structure_of(options, _ALL).alphabet)
     begins, others = kind.begins, list[Node](map(Literal, kind.words))
     if not set(b"-0123456789").isdisjoint(begins):
         number = context.typed(lowering.root, "number")

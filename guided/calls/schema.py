@@ -11,7 +11,6 @@ import types
 import typing
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import lru_cache
 from marshal import dumps
 from typing import Annotated, Any
@@ -27,7 +26,7 @@ from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.patterns.tree import Literal, Node, alternate, concat
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
+from guided.schema.formula.atoms import NO_CAPS, Arguments, Caps, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
@@ -47,10 +46,8 @@ from guided.schema.strings.notation import in_json, operand_of
 from guided.schema.values.context import SchemaContext
 
 __all__ = [
-    "LONGEST_NUMBER",
     "PYTHON",
     "VALUES",
-    "Caps",
     "SchemaType",
     "Unsatisfiable",
     "ValueScanner",
@@ -87,36 +84,18 @@ _PLAIN_FORMAT = 2
 _JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{},:"]+', re.DOTALL)
 _DOLLAR = re.compile(rb"u...\0\$", re.DOTALL)
 _types: Memo["SchemaType"] = Memo(1 << 16)
-# Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.
-LONGEST_NUMBER = 4_000
 
 
 class Unsatisfiable(SchemaError):
     """No value satisfies a type. Optional parameters of such a type are left out; elsewhere this error is raised."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """Default bounds for unbounded values; None means no bound.
-
-    Attributes
-    ----------
-    max_length : int or None
-        Characters of a string.
-    max_digits : int or None
-        Digits of an integer, and of a float before and after its point.
-    """
-
-    max_length: int | None = None
-    max_digits: int | None = None
-
-
 @lru_cache(maxsize=64)
-def options_in(notation: Notation | None) -> JsonOptions:
+def options_in(notation: Notation | None, caps: Caps = NO_CAPS) -> JsonOptions:
     """Return the options of values in calls of a format; without blanks if strings have quotes of their own at any depth."""
     if notation is None or not notation.opening:
-        return VALUES
-    return replace(VALUES, whitespace="compact", notation=notation)
+        return replace(VALUES, caps=caps)
+    return replace(VALUES, whitespace="compact", notation=notation, caps=caps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +121,8 @@ class SchemaType:
         How the members are written, if values are objects whose members are written as arguments.
     any_order : bool
         Whether the members of values, which are objects, may come in any order.
+    caps : Caps
+        Bounds for values that have none of their own.
     """
 
     name: str
@@ -153,6 +134,7 @@ class SchemaType:
     is_python: bool = False
     arguments: Arguments | None = None
     any_order: bool = False
+    caps: Caps = NO_CAPS
 
     @property
     def closing(self) -> str:
@@ -163,7 +145,7 @@ class SchemaType:
     @property
     def options(self) -> JsonOptions:
         """The options of values."""
-        return PYTHON if self.is_python else options_in(self.notation)
+        return replace(PYTHON, caps=self.caps) if self.is_python else options_in(self.notation, self.caps)
 
     @property
     def value(self) -> Value:
@@ -217,10 +199,10 @@ class SchemaType:
         assert self.plain is not None
         if self.notation.part != "strings" and not _NESTED.isdisjoint(self.plain.begins):
             raise SchemaError("no regular pattern describes a string beside an array or object", self.pointer, "type")
-        formulas = Formulas()
-        lowering = Lowering(self.document, VALUES, formulas, _LIMITS, pointer=self.pointer)
-        alphabet = structure_of(VALUES, _ALL).alphabet
-        context = SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet, self.notation)
+        formulas, options = Formulas(), options_in(None, self.caps)
+        lowering = Lowering(self.document, options, formulas, _LIMITS, pointer=self.pointer)
+        alphabet = structure_of(options, _ALL).alphabet
+        context = SchemaContext(formulas, lowering, options, _LIMITS, alphabet, self.notation)
         if not self.notation.opening:
             found = language(formulas, context.text_formulas((lowering.root,), ""), _LIMITS)
             return concat([operand_of(found), Literal(self.notation.closing)])
@@ -339,7 +321,7 @@ def known_type(schema: Any, document: Any, caps: Caps) -> SchemaType | None:
     return None if key is None else _types.get(key)
 
 
-def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps()) -> SchemaType:
+def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = NO_CAPS) -> SchemaType:
     """Return the type of a schema in a document.
 
     Parameters
@@ -367,9 +349,9 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = Caps())
     key = short_key or (text, inside, caps)
     found = _types.get(key)
     if found is None:
-        document = value_of(text) if caps == Caps() else _capped(value_of(text), caps)
-        _check(document, inside, place, pointer)
-        found = _types.put(key, SchemaType(name_of(_at(document, inside)), document, inside))
+        document = value_of(text)
+        _check(document, inside, place, pointer, caps)
+        found = _types.put(key, SchemaType(name_of(_at(document, inside)), document, inside, caps=caps))
     return found
 
 
@@ -407,7 +389,7 @@ def _key_of(schema: Any, document: Any, caps: Caps) -> Hashable:
     return None if len(data) > _LONGEST_KEY or _DOLLAR.search(data) else (data, caps)
 
 
-def type_of_annotation(annotation: Any, place: str, caps: Caps = Caps()) -> SchemaType:
+def type_of_annotation(annotation: Any, place: str, caps: Caps = NO_CAPS) -> SchemaType:
     """Return the type of an annotation that pydantic supports.
 
     ``caps``: bounds for strings and numbers that have none of their own.
@@ -442,12 +424,11 @@ def _of_annotation(annotation: Any, _text: str, caps: Caps) -> SchemaType:
         reason = "JSON Schema has no keyword for this constraint, so it cannot be enforced"
         raise SchemaError(reason, *unenforced[0])
     document = value_of(text_of(schema))
-    document = document if caps == Caps() else _capped(document, caps)
-    _check(document, "", "", "")
+    _check(document, "", "", "", caps)
     name = name_of(document)
     # Dates and others are strings with a pattern.
     is_class = name == "str" and isinstance(annotation, type)
-    return SchemaType(annotation.__name__ if is_class else name, document, "", reader)
+    return SchemaType(annotation.__name__ if is_class else name, document, "", reader, caps=caps)
 
 
 @lru_cache(maxsize=4096)
@@ -479,7 +460,8 @@ def list_of(kind: SchemaType) -> SchemaType:
     items = dict(kind.document) if isinstance(kind.document, Mapping) else kind.document
     definitions = {"$defs": items.pop("$defs")} if isinstance(items, dict) and "$defs" in items else {}
     document = {"type": "array", "items": items, **definitions}
-    return SchemaType(f"list[{kind.name}]", document, "", TypeReader(types.GenericAlias(list, (kind.reader.given,))))
+    reader = TypeReader(types.GenericAlias(list, (kind.reader.given,)))
+    return SchemaType(f"list[{kind.name}]", document, "", reader, caps=kind.caps)
 
 
 def members(spelling: str) -> list[tuple[str, int, int]]:
@@ -546,17 +528,17 @@ def _needed(schema: Any, document: Any) -> dict[str, Any] | None:
     return {**schema, **{holder: dict(sorted(held.items())) for holder, held in needed.items()}}
 
 
-def _check(document: Any, pointer: str, place: str, before: str) -> None:
+def _check(document: Any, pointer: str, place: str, before: str, caps: Caps) -> None:
     """Raise SchemaError for a schema that cannot be enforced or that no value satisfies."""
-    formulas = Formulas()
+    formulas, options = Formulas(), options_in(None, caps)
     try:
-        lowering = Lowering(document, VALUES, formulas, _LIMITS, pointer=pointer)
+        lowering = Lowering(document, options, formulas, _LIMITS, pointer=pointer)
         lowering.check()
-        alphabet = structure_of(VALUES, _ALL).alphabet
-        if not Containers(SchemaContext(formulas, lowering, VALUES, _LIMITS, alphabet)).satisfiability.is_satisfiable(
+        alphabet = structure_of(options, _ALL).alphabet
+        if not Containers(SchemaContext(formulas, lowering, options, _LIMITS, alphabet)).satisfiability.is_satisfiable(
             lowering.root
         ):
-            where = contradiction(document, VALUES, _LIMITS, pointer=pointer)
+            where = contradiction(document, options, _LIMITS, pointer=pointer)
             raise Unsatisfiable("no value satisfies all of these constraints", *where)
     except SchemaError as error:
         inside = error.pointer.removeprefix(before if pointer or not before else "")
@@ -568,40 +550,3 @@ def _at(document: Any, pointer: str) -> Any:
     for token in pointer.split("/")[1:]:
         document = document[token.replace("~1", "/").replace("~0", "~")]
     return document
-
-
-def _capped(document: Any, caps: Caps) -> Any:
-    """Copy a schema, and give unbounded strings and numbers the bounds of ``caps``."""
-    copy: dict[str, Any] = {}
-    work: list[tuple[Any, Any, Any]] = [(document, copy, "")]
-    while work:
-        item, holder, key = work.pop()
-        if isinstance(item, Mapping):
-            mine: Any = dict(item)
-            kinds = mine.get("type")
-            names = (kinds,) if isinstance(kinds, str) else tuple(kinds) if isinstance(kinds, list | tuple) else ()
-            if "enum" not in mine and "const" not in mine:
-                _cap(mine, names, caps)
-            inner = [(value, mine, name) for name, value in mine.items() if name not in ("enum", "const", "default")]
-        elif isinstance(item, list | tuple):
-            mine = list(item)
-            inner = [(value, mine, place) for place, value in enumerate(mine)]
-        else:
-            continue
-        holder[key] = mine
-        work.extend(one for one in inner if isinstance(one[0], Mapping | list | tuple))
-    return copy.get("", document)
-
-
-def _cap(schema: dict[str, Any], names: tuple[Any, ...], caps: Caps) -> None:
-    if "string" in names and caps.max_length is not None and not schema.keys() & {"maxLength", "pattern", "format"}:
-        least = schema.get("minLength", 0)
-        schema["maxLength"] = max(caps.max_length, least) if isinstance(least, int) else caps.max_length
-    if caps.max_digits is not None and not {"integer", "number"}.isdisjoint(names):
-        bound = 10**caps.max_digits - 1
-        if not schema.keys() & {"minimum", "exclusiveMinimum"}:
-            schema["minimum"] = -bound
-        if not schema.keys() & {"maximum", "exclusiveMaximum"}:
-            schema["maximum"] = bound
-        if "number" in names and "multipleOf" not in schema:
-            schema["multipleOf"] = Decimal(1).scaleb(-caps.max_digits)

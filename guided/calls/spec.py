@@ -19,8 +19,7 @@ from guided.calls.inventory import ArgumentLists, Inventory, WritableTypes, rest
 from guided.calls.lowering import call_tree, options_of
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import LeftOut, inventory
-from guided.calls.options import choice_of, chosen_tools, positive, reasoning_texts
-from guided.calls.schema import LONGEST_NUMBER, Caps
+from guided.calls.options import choice_of, chosen_tools, reasoning_texts
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
@@ -32,6 +31,7 @@ from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.tree import Node
+from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of
 from guided.schema.pushdown.frames import Frame
 
@@ -69,9 +69,9 @@ class Tools(Composable):
     engine : {"nested", "lalr"}
         What recognizes the texts: automata with nested schema values, or the Lark grammar that `lark` returns, which is less expressive
         (docs/tools.md).
-    max_length, max_digits : int, optional
-        Bounds for strings and numbers that have none of their own; ``max_digits`` is at most 4,000. Unbounded by default: the token
-        budget ends them.
+    max_length, max_digits, max_items : int, optional
+        Bounds for strings, numbers and arrays that have a ``type`` but none of their own, as for `JsonSchema`. Unbounded by default: the
+        token budget ends them.
     duplicates : {"error", "rename"}
         Whether two tools with the same name are an error or are renamed (`guided.calls.naming.distinct`).
     reasoning : bool or pair of str
@@ -124,6 +124,7 @@ class Tools(Composable):
         engine: Literal["nested", "lalr"] = "nested",
         max_length: int | None = None,
         max_digits: int | None = None,
+        max_items: int | None = None,
         duplicates: Literal["error", "rename"] = "error",
         reasoning: bool | Sequence[str] = False,
         chat_template: Any = None,
@@ -140,7 +141,7 @@ class Tools(Composable):
         count = Count.of(parallel_tool_calls, form)
         if unsupported not in ("error", "skip"):
             raise ValueError(f"unsupported must be 'error' or 'skip', not {shown(unsupported)}")
-        caps = Caps(positive(max_length, "max_length"), positive(max_digits, "max_digits", LONGEST_NUMBER))
+        caps = Caps(max_length, max_digits, max_items)
         choice = choice_of(tool_choice)
         names = () if choice == "none" else None if isinstance(choice, str) else frozenset(choice)
         writable = WritableTypes(form, caps, bool(strict))
@@ -186,6 +187,7 @@ class Tools(Composable):
                 engine,
                 max_length,
                 max_digits,
+                max_items,
                 duplicates,
                 reasoning,
                 None,
@@ -232,7 +234,7 @@ class Tools(Composable):
         values = [text_of([value.schema, *value_data(value)]) for value in embedded.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
         triggers = [*form.texts("trigger"), *form.first_triggers]
-        options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning])
+        options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning, *astuple(self._caps)])
         return fingerprint_of("tools", kind, options, digest(found) if self.argument_lists else "", *values)
 
     @property
@@ -365,11 +367,11 @@ class Tools(Composable):
         frame = self._frame(limits, continues, must_call)
         if not frame.values:
             return frame.automaton
-        return Template(frame, options_of(self.format), fingerprint, self.markers, self.notes)
+        return Template(frame, options_of(self.format, self._caps), fingerprint, self.markers, self.notes)
 
     def _grammar_text(self, limits: Limits, continues: bool, must_call: bool = False) -> str:
         frame = self._frame(limits, continues, must_call, has_texts=True)
-        return framed_grammar(frame, options_of(self.format), limits, names=PARTS).text
+        return framed_grammar(frame, options_of(self.format, self._caps), limits, names=PARTS).text
 
     def _frame(self, limits: Limits, continues: bool, must_call: bool, *, has_texts: bool = False) -> Frame:
         """The texts around schema values; with ``has_texts``, those in a notation are part of it."""
@@ -432,6 +434,7 @@ _ARGUMENTS = (
         "engine",
         "max_length",
         "max_digits",
+        "max_items",
         "duplicates",
         "reasoning",
         "chat_template",

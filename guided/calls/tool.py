@@ -24,9 +24,9 @@ from guided.calls.parameters import (
     together,
     whole_of,
 )
-from guided.calls.schema import Caps
 from guided.errors import LimitError, SchemaError, brief, placed, shown
 from guided.keywords import suggest_keywords
+from guided.schema.formula.atoms import NO_CAPS, Caps
 from guided.schema.frontend.callables import unwrapped
 from guided.schema.frontend.json_values import check_levels
 
@@ -241,7 +241,7 @@ class Tool:
     def __repr__(self) -> str:
         return f"<Tool {self.name[:60]}: {shown(self.description, 80)}>"
 
-    def parameters(self, caps: Caps = Caps(), strict: bool = True) -> tuple[Parameter, ...]:  # noqa: B008 - frozen
+    def parameters(self, caps: Caps = NO_CAPS, strict: bool = True) -> tuple[Parameter, ...]:
         """Return the lowered parameters.
 
         Parameters
@@ -263,7 +263,7 @@ class Tool:
         """
         return (_together(self, caps, strict),)
 
-    def never_written(self, caps: Caps = Caps(), strict: bool = True) -> tuple[str, ...]:  # noqa: B008 - frozen
+    def never_written(self, caps: Caps = NO_CAPS, strict: bool = True) -> tuple[str, ...]:
         """Optional parameters that no value satisfies, so that no call has them. Fields within arguments are not listed.
 
         The arguments are those of `parameters`.

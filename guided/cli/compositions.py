@@ -1,7 +1,7 @@
 """Compositions as JSON or YAML, for ``--spec``.
 
-A composition is a text (a literal), a list (a sequence), or an object with one of the keys of `_FORMS`, and optionally a ``name`` under
-which its value is captured. An object with the keys of a structural tag is one.
+A composition is a text (a literal), a list (a sequence), or an object with one of the keys of `_FORMS`, optionally a ``name`` under
+which its value is captured, and the options of a spec. An object with the keys of a structural tag is one.
 """
 
 import json
@@ -65,7 +65,7 @@ def composition(given: Any, folder: Path, build: Build) -> Any:
     UsageError
         It does not describe one; with the place as a JSON Pointer.
     """
-    if isinstance(given, Mapping) and _STRUCTURAL_TAG & set(given):
+    if isinstance(given, Mapping) and _STRUCTURAL_TAG & set(given) and not {*_FORMS} & set(given):
         from guided.engine.structural_tags import StructuralTag
 
         return StructuralTag(given)
@@ -92,15 +92,21 @@ class _Reader:
         if not isinstance(given, Mapping):
             raise _wrong(at, f"expected a text, a list or an object, not {_named(given)}")
         kinds = [key for key in given if key in _FORMS]
-        unknown = [key for key in given if key not in _FORMS and key != "name"]
-        if len(kinds) != 1 or unknown:
+        options = {key: value for key, value in given.items() if key not in _FORMS and key != "name"}
+        if len(kinds) != 1 or (options and kinds[0] not in _SPECS):
             known = ", ".join(_FORMS)
             found = f"found {', '.join(map(str, given)) or 'nothing'}"
             tag = "" if at else "; a structural tag has 'format'"
-            raise _wrong(at, f"expected exactly one of the keys {known}, and optionally name; {found}{tag}")
+            raise _wrong(
+                at,
+                f"expected exactly one of the keys {known}, optionally name, and the options of a spec; {found}{tag}",
+            )
         kind = kinds[0]
         try:
-            found = _FORMS[kind](self, given[kind], f"{at}/{kind}", level + 1)
+            if kind in _SPECS:
+                found = self._spec(_SPECS[kind], given[kind], options, f"{at}/{kind}")
+            else:
+                found = _NODES[kind](self, given[kind], f"{at}/{kind}", level + 1)
             return self._named(found, given["name"]) if "name" in given else found
         except (TypeError, ValueError) as error:
             raise _wrong(f"{at}/{kind}", str(error)) from error
@@ -140,10 +146,10 @@ class _Reader:
 
         return FreeText(**_options(given, at, "stop", "excludes", "max_tokens"))
 
-    def other(self, kind: str, given: Any, at: str) -> Any:
-        """Return the spec of another kind of ``guided.cli.kinds.KINDS``."""
+    def _spec(self, kind: str, given: Any, options: Mapping[str, Any], at: str) -> Any:
+        """Return the spec of a kind of ``guided.cli.kinds.KINDS``."""
         try:
-            return self._build(kind, given, {}, self._folder)
+            return self._build(kind, given, options, self._folder)
         except UsageError as error:
             raise _wrong(at, str(error)) from error
 
@@ -153,24 +159,17 @@ class _Reader:
         return tuple(self.part(each, f"{at}/{i}", level) for i, each in enumerate(given))
 
 
-def _spec(kind: str) -> Callable[[_Reader, Any, str, int], Any]:
-    return lambda reader, given, at, _level: reader.other(kind, given, at)
-
-
 # How each key is read.
-_FORMS: dict[str, Callable[[_Reader, Any, str, int], Any]] = {
+_NODES: dict[str, Callable[[_Reader, Any, str, int], Any]] = {
     "sequence": _Reader.sequence,
     "or": _Reader.either,
     "optional": _Reader.optional,
     "repeat": _Reader.repeat,
     "text": _Reader.text,
-    "regex": _spec("regex"),
-    "choice": _spec("choice"),
-    "schema": _spec("json_schema"),
-    "grammar": _spec("grammar"),
-    "tools": _spec("tools"),
-    "spec": _spec("spec"),
 }
+# The other keys, each a kind of spec, with its options beside it.
+_SPECS = {"schema": "json_schema", **{kind: kind for kind in ("regex", "choice", "grammar", "tools", "spec")}}
+_FORMS = (*_NODES, "regex", "choice", "schema", "grammar", "tools", "spec")
 
 
 def _options(given: Any, at: str, *names: str) -> dict[str, Any]:

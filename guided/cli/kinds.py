@@ -149,6 +149,7 @@ KINDS = {
             "strict": (bool,),
             "max_length": (int,),
             "max_digits": (int,),
+            "max_items": (int,),
         },
     ),
     "json_schema": Kind(
@@ -162,6 +163,7 @@ KINDS = {
             ),
             "strict_keywords": (bool,),
             "additional_properties": (bool,),
+            **dict.fromkeys(("max_length", "max_digits", "max_items"), (int,)),
             "eager": (bool, str),
         },
     ),

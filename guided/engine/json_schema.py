@@ -31,7 +31,7 @@ from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.schema.formula.atoms import Arguments, JsonOptions
+from guided.schema.formula.atoms import NO_CAPS, Arguments, Caps, JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
@@ -71,12 +71,13 @@ _NO_KEYWORD = (
     "with unsupported='record', values are generated without it, and the type checks them when they are read"
 )
 _NO_OBJECT = "no object satisfies the schema and can be written in this style"
+_CAPS = ("max_length", "max_digits", "max_items")
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 # Options that only values in calls have.
 _OF_CALLS = ("notation", "words", "arguments")
 # Options that `data` holds elsewhere.
-_APART = (*_OF_CALLS, "formats")
+_APART = (*_OF_CALLS, "formats", "caps")
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -96,6 +97,9 @@ class SchemaOptions(TypedDict, total=False):
     additional_properties: bool
     eager: bool | Literal["auto"]
     formats: Mapping[str, Regex | Choice[Any] | Substring] | None
+    max_length: int | None
+    max_digits: int | None
+    max_items: int | None
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -139,6 +143,9 @@ class JsonSchema(Composable, Generic[T_co]):
     additional_properties : bool
         If False, an object schema that declares property names and does not mention others allows no others. docs/json-schema.md
         describes the effect under ``allOf``, ``anyOf`` and references.
+    max_length, max_digits, max_items : int, optional
+        Bounds for values that have a ``type`` but no bound of their own: characters of strings, digits of numbers before and after the
+        point (at most 4,000), items of arrays. ``index.notes`` says where they apply. Unbounded by default: the token budget ends them.
     eager : bool or "auto"
         If True, compile to a finite automaton, all of whose states are known before the first text; a schema that needs more than
         `Limits.configurations` states is refused. ``"auto"``: only if the schema needs no more.
@@ -208,6 +215,9 @@ class JsonSchema(Composable, Generic[T_co]):
         additional_properties: bool = True,
         eager: bool | Literal["auto"] = False,
         formats: Mapping[str, Regex | Choice[Any] | Substring] | None = None,
+        max_length: int | None = None,
+        max_digits: int | None = None,
+        max_items: int | None = None,
     ) -> None:
         if not isinstance(eager, bool) and eager != "auto":
             raise ValueError(f"eager must be True, False or 'auto', not {shown(eager)}")
@@ -225,6 +235,7 @@ class JsonSchema(Composable, Generic[T_co]):
             strict_keywords,
             additional_properties,
             _own_formats(formats or {}),
+            Caps(max_length, max_digits, max_items),
         )
         if whitespace not in ("compact", "flexible") and options.indent is None:
             whitespace_pattern(whitespace)
@@ -248,7 +259,7 @@ class JsonSchema(Composable, Generic[T_co]):
     def __repr__(self) -> str:
         given = self.schema if self._reader is None else self._reader.given
         name = given.__name__ if isinstance(given, type) else brief(given, 80)
-        return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}>"
+        return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}{options_of(self.options.caps, *_CAPS)}>"
 
     def __hash__(self) -> int:
         return hash((self._text, self.options, self.engine, self.eager))
@@ -259,7 +270,8 @@ class JsonSchema(Composable, Generic[T_co]):
         kind = "json schema" if self.engine == "nested" else "json schema by lalr"
         eager = [f"eager={self.eager}"] if self.eager else []
         written = [f"arguments={self.options.arguments}"] if self.options.arguments else []
-        return fingerprint_of(kind, self._text, repr(self.options), *eager, *written)
+        caps = [repr(self.options.caps)] if self.options.caps != NO_CAPS else []
+        return fingerprint_of(kind, self._text, repr(self.options), *eager, *written, *caps)
 
     @property
     def data(self) -> str:
@@ -277,6 +289,7 @@ class JsonSchema(Composable, Generic[T_co]):
                 "engine": self.engine,
                 **({"eager": self.eager} if self.eager else {}),
                 **({"arguments": asdict(self.options.arguments)} if self.options.arguments else {}),
+                **({"caps": asdict(self.options.caps)} if self.options.caps != NO_CAPS else {}),
                 **(
                     {"formats": {name: texts.key for name, texts in self.options.formats}}
                     if self.options.formats
@@ -300,7 +313,7 @@ class JsonSchema(Composable, Generic[T_co]):
             formats: dict[str, Any] = {
                 name: finite_spec(value_of(key, limits)) for name, key in content.get("formats", {}).items()
             }
-            spec = cls(True, **content["options"], **chosen, formats=formats)
+            spec = cls(True, **content["options"], **chosen, formats=formats, **content.get("caps", {}))
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "registry", dict(content["registry"]))
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))

@@ -13,7 +13,7 @@ from guided.engine.specs import Lowered
 from guided.errors import SchemaError
 from guided.files import pack, unpack
 from guided.limits import Limits
-from guided.schema.formula.atoms import JSON_TYPES, Arguments, JsonOptions, Notation
+from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding, around_of
 from guided.schema.pushdown.frames import Frame, Value
@@ -93,7 +93,11 @@ class Template:
             holes = arrays.pop("holes")
             _check(holes, values, **arrays)
             frame = Frame(Automaton(**arrays), holes, values)
-            chosen = {**content["options"], "notation": _notation(content["options"].get("notation"))}
+            chosen = {
+                **content["options"],
+                "notation": _notation(content["options"].get("notation")),
+                "caps": Caps(**content["options"]["caps"]),
+            }
             options = JsonOptions(**chosen)
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
             return cls(frame, options, str(content["fingerprint"]), markers, notes)

@@ -96,8 +96,7 @@ def json(
     limits : Limits, optional
         Compile budgets.
     **options
-        Options of `JsonSchema`: ``whitespace``, ``property_order``, ``numbers``, ``escapes``, ``format``, ``unsupported``,
-        ``registry``, ``operation``, ``source``, ``strict_keywords``, ``additional_properties``. A `JsonSchema` object has its own.
+        Options of `JsonSchema`, such as ``whitespace`` and ``max_length``. A `JsonSchema` object has its own.
 
     Returns
     -------

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.calls.schema import Caps, SchemaType, _key_of, members, type_of_annotation, type_of_schema
+from guided.calls.schema import SchemaType, _key_of, members, type_of_annotation, type_of_schema
 from guided.calls.schema_names import name_of
 from guided.errors import LimitError, SchemaError
+from guided.schema.formula.atoms import Caps
 from tests.identifiers import shown
 
 

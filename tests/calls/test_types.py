@@ -21,10 +21,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.calls.rendering import json_value
-from guided.calls.schema import Caps, SchemaType, type_of_annotation
+from guided.calls.schema import SchemaType, type_of_annotation
 from guided.engine.specs import Choice, Regex
 from guided.errors import PatternError, SchemaError
 from guided.patterns.tree import literal
+from guided.schema.formula.atoms import Caps
 from tests.identifiers import shown
 
 

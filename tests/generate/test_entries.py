@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import typing
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import typer.main
 
 import guided
 from guided.cli.app import app
+from guided.cli.compositions import composition
+from guided.cli.kinds import KINDS, build_spec
+from guided.engine.json_schema import SchemaOptions
 from guided.generate.conversation import Conversation
 from guided.generate.generator import Generator
 from guided.generate.options import GenerationOptions, Settings
@@ -188,3 +192,66 @@ def test_names_of_other_libraries_are_refused_with_ours(name: str, advice: str) 
                 entry("p", **{name: 1})
         with pytest.raises(TypeError, match=advice):
             made.batch(["p"], **{name: 1})
+
+
+# A value of each option of schemas that differs from its default, as JSON where files have the option.
+OF_SCHEMAS: dict[str, Any] = {
+    "whitespace": "compact",
+    "property_order": "any",
+    "numbers": "any",
+    "escapes": "any",
+    "format": "annotate",
+    "unsupported": "record",
+    "registry": {"https://example.com/a": {"type": "string"}},
+    "operation": "b",
+    "engine": "lalr",
+    "source": "schema",
+    "strict_keywords": True,
+    "additional_properties": False,
+    "eager": "auto",
+    "formats": {"iban": guided.Choice(["DE1"])},
+    "max_length": 3,
+    "max_digits": 2,
+    "max_items": 1,
+}
+NOT_IN_FILES = {"registry", "engine", "formats"}
+
+
+def schema_for(option: str) -> Any:
+    """A schema on whose spec an option has an effect."""
+    operation = {"requestBody": {"content": {"application/json": {"schema": {"type": "string"}}}}}
+    if option == "operation":
+        paths = {f"/{name}": {"post": {"operationId": name, **operation}} for name in "ab"}
+        return {"openapi": "3.1.0", "paths": paths}
+    return {
+        "type": "object",
+        "properties": {"a": {"$ref": "https://example.com/a"} if option == "registry" else {"type": "string"}},
+    }
+
+
+def test_all_options_of_schemas_are_listed() -> None:
+    assert OF_SCHEMAS.keys() == SchemaOptions.__annotations__.keys()
+    signature = inspect.signature(guided.JsonSchema.__init__).parameters
+    assert OF_SCHEMAS.keys() == signature.keys() - {"self", "schema"}
+    assert KINDS["json_schema"].options.keys() == OF_SCHEMAS.keys() - NOT_IN_FILES
+    page = (Path(__file__).parents[2] / "docs" / "json-schema.md").read_text(encoding="utf-8")
+    assert [name for name in OF_SCHEMAS if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("option", OF_SCHEMAS)
+def test_every_entry_takes_every_option_of_schemas(option: str, tmp_path: Path) -> None:
+    """Functions, compositions, and specs in files."""
+    model, schema, given = ascii_model(), schema_for(option), {option: OF_SCHEMAS[option]}
+    spec: Any = guided.JsonSchema(schema, **given)
+    if option not in ("operation", "registry"):
+        is_new = spec.fingerprint != guided.JsonSchema(schema).fingerprint
+        # How a schema may be given is no part of the spec; nor are misspelled keywords where there are none.
+        assert is_new == (option != "source")
+    made = guided.json(model, schema, **given)
+    assert made.spec.fingerprint == spec.fingerprint
+    assert guided.generator(model, spec).index is not None
+    if option not in NOT_IN_FILES:
+        assert build_spec("json_schema", schema, given, tmp_path).fingerprint == spec.fingerprint
+        part = {"schema": schema, **given}
+        composed: Any = composition(["x", part], tmp_path, build_spec)
+        assert composed.fingerprint == ("x" + spec).fingerprint

@@ -11,6 +11,7 @@ Of a number (bounds are `guided.schema.formula.exact.Number`, counts below are l
 
     ("integer", as_text)      no fractional part; ``as_text``: drafts 3 and 4, in which ``1.0`` is not an integer
     ("minimum", bound, exclusive) ("maximum", bound, exclusive) ("multipleOf", divisor) ("equals", number)
+    ("multipleOf", divisor, True)    a multiple that is written without more digits behind the point than the divisor has
 
 Of a string (lengths in code points; -1: no maximum):
 
@@ -54,10 +55,13 @@ __all__ = [
     "BEGINS",
     "JSON_TYPES",
     "LARGEST_INDENT",
+    "LONGEST_NUMBER",
     "NAMES",
+    "NO_CAPS",
     "TYPES",
     "WORDS",
     "Arguments",
+    "Caps",
     "JsonOptions",
     "Notation",
 ]
@@ -161,6 +165,47 @@ class Arguments:
     notation: Notation | None
 
 
+# Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.
+LONGEST_NUMBER = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Bounds for values that have a ``type`` but no bound of their own; None means no bound.
+
+    Attributes
+    ----------
+    max_length : int or None
+        Characters of a string.
+    max_digits : int or None
+        Digits of an integer, and of another number before and after its point; at most `LONGEST_NUMBER`.
+    max_items : int or None
+        Items of an array.
+
+    Raises
+    ------
+    ValueError
+        One is not a number from 1, or too large.
+    """
+
+    max_length: int | None = None
+    max_digits: int | None = None
+    max_items: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_length", "max_digits", "max_items"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ValueError(f"{name} must be an integer >= 1, not {shown(value)}")
+        if self.max_digits is not None and self.max_digits > LONGEST_NUMBER:
+            raise ValueError(
+                f"max_digits must be an integer from 1 to {LONGEST_NUMBER:,}, not {shown(self.max_digits)}"
+            )
+
+
+NO_CAPS = Caps()
+
+
 @dataclass(frozen=True, slots=True)
 class JsonOptions:
     """Options that select the accepted spellings of values and the treatment of keywords; docs/json-schema.md shows examples.
@@ -188,6 +233,8 @@ class JsonOptions:
         False: an object that declares names and does not mention additional ones allows no others (`guided.schema.frontend.resources`).
     formats : tuple of (str, hashable)
         Formats of the user's own by name; each set of texts is an atom ``("texts", texts)``. They come before known formats.
+    caps : Caps
+        Bounds for values that have none of their own (`guided.schema.frontend.keywords.caps`).
     notation : Notation or None
         If given, strings at any depth are between its texts, and names of members have no quotes. Of values in calls only.
     words : {"json", "python"}
@@ -212,6 +259,7 @@ class JsonOptions:
     strict_keywords: bool = False
     additional_properties: bool = True
     formats: tuple[tuple[str, Any], ...] = ()
+    caps: Caps = field(default=Caps(), repr=False)
     notation: Notation | None = field(default=None, repr=False)
     words: Literal["json", "python"] = field(default="json", repr=False)
     arguments: Arguments | None = field(default=None, repr=False)

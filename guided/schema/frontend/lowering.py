@@ -13,7 +13,8 @@ Complexity: each schema is lowered once, in time linear in its keywords; recursi
 Not handled here: the texts that spell a value, and whether a formula is satisfiable.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import astuple
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -22,10 +23,11 @@ from guided.automata.pushdown import PER_CONTROL
 from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import NO_CAPS, JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.json_values import check_levels
+from guided.schema.frontend.keywords.caps import cap
 from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
@@ -114,6 +116,8 @@ class Lowering:
 
     __slots__ = (
         "_active",
+        "_capped",
+        "_caps",
         "_expanded",
         "_flat",
         "_inside",
@@ -162,7 +166,11 @@ class Lowering:
         self.sequence: dict[int, int] = {}
         self.long_lists: dict[int, Location] = {}
         self.origins: dict[int, Location] = {}
-        self.references = References(schema, registry or {}, closes=not options.additional_properties)
+        self.references = References(
+            schema, registry or {}, narrows=not options.additional_properties or options.caps != NO_CAPS
+        )
+        self._caps = options.caps if options.caps != NO_CAPS else None
+        self._capped: dict[str, dict[Location, None]] = {}
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
@@ -201,7 +209,7 @@ class Lowering:
     def notes(self) -> tuple[str, ...]:
         """Behavior that a user might not expect.
 
-        Unknown names without effect (formats, drafts in ``$schema``, misspelled keywords), and excluded spellings of numbers.
+        Unknown names without effect (formats, drafts in ``$schema``, misspelled keywords), caps, and excluded spellings of numbers.
         """
         formats, drafts = list(self.unknown_formats), list(self.references.unknown_drafts)
         found = [f"unknown formats are annotations: {_listed(formats)}"] if formats else []
@@ -214,12 +222,11 @@ class Lowering:
         ]
         if len(misspelled) > _NAMED_IN_NOTES:
             found.append(f"{len(misspelled) - _NAMED_IN_NOTES:,} more unknown keywords look misspelled")
+        for name, most in zip(("max_length", "max_digits", "max_items"), astuple(self.options.caps), strict=True):
+            if name in self._capped:
+                found.append(f"{name}={most:,} bounds the values at {_places(self._capped[name])}")
         if self.narrowed:
-            places = [pointer_of(location) or "/" for location in islice(self.narrowed.values(), _NAMED_IN_NOTES)]
-            more = (
-                f", and {len(self.narrowed) - _NAMED_IN_NOTES:,} more" if len(self.narrowed) > _NAMED_IN_NOTES else ""
-            )
-            found.append(f"{_NARROWED} {_listed(places)}{more}")
+            found.append(f"{_NARROWED} {_places(self.narrowed.values())}")
         return tuple(found)
 
     def pointer(self, key: int) -> str:
@@ -280,6 +287,14 @@ class Lowering:
             self.long_lists.setdefault(found, location)
         return found
 
+    def note_cap(self, name: str, location: Location) -> None:
+        """Record that a cap bounds the values of a schema, for `notes`."""
+        self._capped.setdefault(name, {})[location] = None
+
+    @property
+    def _n_recorded(self) -> int:
+        return len(self._unenforced) + sum(map(len, self._capped.values()))
+
     def refuse(self, reason: str, location: Location, keyword: str) -> None:
         """Record a keyword that cannot be enforced, or raise, depending on the options."""
         pointer = pointer_of(location)
@@ -336,11 +351,11 @@ class Lowering:
         if quick is not None:
             return quick
         if self._room <= 0 or self.nested >= _DEEPEST_PART:
-            return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.closes)))
+            return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.narrows)))
         self._room -= 1
         self._parts += 1
         try:
-            return self._lower(schema, self.references.entered(schema, context, location), location, 0, context.closes)
+            return self._lower(schema, self.references.entered(schema, context, location), location, 0, context.narrows)
         finally:
             self._parts -= 1
 
@@ -349,7 +364,7 @@ class Lowering:
         quick = self._quick(schema, context, location)
         if quick is not None:
             return quick
-        return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.closes)))
+        return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.narrows)))
 
     def inside(self, schema: Any, context: Context, location: Location, depth: int) -> int:
         """Return the formula of a subschema about the same value as its parent, ``depth`` such levels down."""
@@ -425,7 +440,7 @@ class Lowering:
         context = self.references.entered(schema, context, location)
         self._take_notes(schema, context, location)
         handlers, companions = context.dialect.handlers, context.dialect.companions
-        content: list[Any] = [context.dialect]
+        content: list[Any] = [context.dialect, context.narrows]
         for keyword, value in schema.items():
             if keyword not in handlers and keyword not in companions:
                 continue
@@ -439,16 +454,16 @@ class Lowering:
                 content += (keyword, tuple(value))
             else:
                 return None
-        if len(content) == 1:
+        if len(content) == 2:
             return TRUE
         if "$ref" in schema or "$dynamicRef" in schema or "$recursiveRef" in schema:
             return None
         memo = tuple(content)
         found = self._flat.get(memo)
         if found is None:
-            recorded = len(self._unenforced)
+            recorded = self._n_recorded
             found = self._lower(schema, context, location, 0)
-            if len(self._unenforced) == recorded:  # Why: recorded keywords must be recorded each time
+            if self._n_recorded == recorded:  # Why: recorded keywords and caps must be recorded each time
                 self._flat[memo] = found
         return found
 
@@ -478,7 +493,9 @@ class Lowering:
                 handler = handlers.get(keyword)
                 if handler is not None:
                     handler(site, value)
-            if closes:
+            if self._caps is not None and context.narrows:
+                cap(site)
+            if closes and not self.options.additional_properties:
                 close(site)
         finally:
             self.nested -= 1
@@ -497,6 +514,12 @@ class Lowering:
 def _listed(names: list[str]) -> str:
     more = f", and {len(names) - _NAMED_IN_NOTES:,} more" if len(names) > _NAMED_IN_NOTES else ""
     return ", ".join(map(shown, names[:_NAMED_IN_NOTES])) + more
+
+
+def _places(locations: Collection[Location]) -> str:
+    """Return the pointers to the first of some locations, and the number of the others."""
+    more = f", and {len(locations) - _NAMED_IN_NOTES:,} more" if len(locations) > _NAMED_IN_NOTES else ""
+    return _listed([pointer_of(location) or "/" for location in islice(locations, _NAMED_IN_NOTES)]) + more
 
 
 def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:

@@ -74,8 +74,8 @@ class References:
     ----------
     schema : dict or bool
     registry : Mapping of str to schema
-    closes : bool
-        `Context.closes` of the root.
+    narrows : bool
+        `Context.narrows` of the root.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class References:
         Unknown values of ``$schema``, in order of discovery.
     """
 
-    def __init__(self, schema: Any, registry: Mapping[str, Any], *, closes: bool = False) -> None:
+    def __init__(self, schema: Any, registry: Mapping[str, Any], *, narrows: bool = False) -> None:
         self._registry = registry
         self._documents: list[Document] = []
         self._resources: dict[str, Resource] = {}
@@ -100,7 +100,7 @@ class References:
         resource = self._open(schema, "", ("",))
         self._default = resource.dialect
         scope = (resource,) if resource.dialect.year >= 2019 else ()
-        self.root = self._context(resource, resource.dialect, scope, closes)
+        self.root = self._context(resource, resource.dialect, scope, narrows)
 
     def entered(self, schema: Any, context: Context, location: Location) -> Context:
         """Return the context within a subschema, given the enclosing one."""
@@ -313,11 +313,11 @@ class References:
         scope = context.scope
         if resource is not context.resource and (scope or dialect.year >= 2019):
             scope = self._scope((*scope, resource))
-        return self._context(resource, dialect, scope, context.closes)
+        return self._context(resource, dialect, scope, context.narrows)
 
     def opened(self, context: Context) -> Context:
-        """Return the same context for a schema that only tests a value: its objects are not closed."""
-        return self._context(context.resource, context.dialect, context.scope, False) if context.closes else context
+        """Return the same context for a schema that only tests a value: no option narrows it."""
+        return self._context(context.resource, context.dialect, context.scope, False) if context.narrows else context
 
     def _scope(self, resources: tuple[Resource, ...]) -> tuple[Resource, ...]:
         """Return the resources that bind a dynamic anchor not bound by an earlier one."""
@@ -330,9 +330,9 @@ class References:
                 kept.append(resource)
         return tuple(kept)
 
-    def _context(self, resource: Resource, dialect: Dialect, scope: tuple[Resource, ...], closes: bool) -> Context:
-        key = (closes, id(resource), id(dialect), *map(id, scope))
+    def _context(self, resource: Resource, dialect: Dialect, scope: tuple[Resource, ...], narrows: bool) -> Context:
+        key = (narrows, id(resource), id(dialect), *map(id, scope))
         found = self._contexts.get(key)
         if found is None:
-            found = self._contexts[key] = Context(resource, dialect, scope, closes)
+            found = self._contexts[key] = Context(resource, dialect, scope, narrows)
         return found

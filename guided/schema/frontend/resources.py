@@ -77,14 +77,14 @@ class Context:
     dialect : Dialect
     scope : tuple of Resource
         Resources with dynamic anchors that enclose the schema, outermost first.
-    closes : bool
-        Objects that declare names without constraining others allow no others (``additional_properties=False``).
+    narrows : bool
+        Options that allow fewer values apply: ``additional_properties=False`` and caps. Not where a schema only tests a value.
     """
 
     resource: Resource
     dialect: Dialect
     scope: tuple[Resource, ...]
-    closes: bool = False
+    narrows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ class References(Protocol):
     """Resolves references and tracks the context of schemas."""
 
     def opened(self, context: Context) -> Context:
-        """Return the context for a schema that only tests the value: its objects are not closed."""
+        """Return the context for a schema that only tests the value: no option narrows it."""
 
     def entered(self, schema: Any, context: Context, location: Location) -> Context:
         """Return the context within a schema."""
@@ -64,6 +64,9 @@ class Lowering(Protocol):
 
     def strings(self, texts: list[str], location: Location) -> int:
         """Return the atom of listed strings."""
+
+    def note_cap(self, name: str, location: Location) -> None:
+        """Record that a cap bounds the values of a schema."""
 
     def refuse(self, reason: str, location: Location, keyword: str) -> None:
         """Reject a keyword that cannot be enforced, or record it."""
@@ -140,7 +143,7 @@ class Site:
         return self.lowering.inside(schema, self.context, (self.location, *tokens), self.depth + 1)
 
     def tested(self, schema: Any, *tokens: str | int) -> int:
-        """Return the same for a schema that only tests the value, such as that of ``not``: its objects are not closed."""
+        """Return the same for a schema that only tests the value, such as that of ``not``: no option narrows it."""
         context = self.lowering.references.opened(self.context)
         return self.lowering.inside(schema, context, (self.location, *tokens), self.depth + 1)
 

@@ -27,6 +27,8 @@ class Divisor:
     ----------
     divisor : Fraction
         Positive.
+    is_tight : bool
+        Whether a multiple is written without more digits behind the point than ``places``.
 
     Attributes
     ----------
@@ -38,9 +40,10 @@ class Divisor:
         Zeros at the end of every multiple: ``max(w, 0)``.
     """
 
-    __slots__ = ("_factor", "_fractions", "_least", "_moduli", "_wholes", "base", "places", "zeros")
+    __slots__ = ("_factor", "_fractions", "_least", "_moduli", "_wholes", "base", "is_tight", "places", "zeros")
 
-    def __init__(self, divisor: Fraction) -> None:
+    def __init__(self, divisor: Fraction, *, is_tight: bool = False) -> None:
+        self.is_tight = is_tight
         rest, twos, fives = divisor.denominator, 0, 0
         while not rest & 1:
             rest, twos = rest >> 1, twos + 1
@@ -129,7 +132,7 @@ class Divisor:
             return DEAD
         read, rest = divmod(state, self.base)
         if read == self.places:
-            return state if not digit else DEAD
+            return state if not digit and not self.is_tight else DEAD
         rest = (10 * rest + digit) % self._moduli[read + 1]
         if rest and read + 1 == self.places:
             return DEAD

@@ -78,6 +78,8 @@ class _Exploration:
         self._verdicts = Verdicts(condition, plain, self._steps)
         self._plain = plain
         self._divisors = self._verdicts.divisors
+        # Zero has no exponent then, and an exponent at most one leading zero: no number is written with zeros without end.
+        self._is_tight = any(divisor.is_tight for divisor in self._divisors)
         self._lines = [
             Line(cuts, self._verdicts.classes(side), self._steps) for side, cuts in enumerate(self._verdicts.cuts)
         ]
@@ -154,7 +156,7 @@ class _Exploration:
             return REJECTED
         for digit, place in enumerate(line.digits(begin)):
             rests = tuple([divisor.first(digit) for divisor in self._divisors])
-            scale: _Scale = not self._plain
+            scale: _Scale = not self._plain and not self._is_tight
             if digit:
                 scale = self._free[side] if mantissas is None else mantissas.first(digit)
             if place >= 0 or isinstance(scale, Mantissa):
@@ -250,7 +252,8 @@ class _Exploration:
             classes = [effect.values[(region + 1) // 2] for region in range(2 * len(effect.values) - 1)]
             line = self._tails[effect] = Line(effect.starts, classes, self._steps)
         self._exponent_digits(row, effect, line.start())
-        row[0] = self._number((_EXPONENT_ZERO, effect))
+        if kind != _EXPONENT_ZERO or not self._is_tight:
+            row[0] = self._number((_EXPONENT_ZERO, effect))
         return effect.values[0] if kind == _EXPONENT_ZERO else REJECTED
 
     def _exponent(self, row: list[int], _: int, effect: StepFunction, place: int) -> int:

@@ -76,7 +76,9 @@ class Verdicts:
         divided = list(dict.fromkeys(atom for atom in rest if atom[0] == "multipleOf" or atom == by_value))
         if plain and not any(self.with_fraction_or_exponent) and by_value in divided:
             divided.remove(by_value)  # all numbers are whole
-        self.divisors = tuple(Divisor(Fraction(1) if atom == by_value else atom[1]) for atom in divided)
+        self.divisors = tuple(
+            Divisor(Fraction(1) if atom == by_value else atom[1], is_tight=len(atom) > 2) for atom in divided
+        )
         # The divisor that decides each atom; None: the atom holds if the text has neither point nor exponent.
         self._divisor_of = [divided.index(atom) if atom in divided else None for atom in rest]
         self._integer = divided.index(by_value) if by_value in divided else None

@@ -11,6 +11,7 @@ of a call; where it ends, the place found so far is the answer.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -20,7 +21,8 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.containers.opening import Containers
-from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.atoms import NO_CAPS, Caps, JsonOptions
+from guided.schema.formula.exact import is_number
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.dialects import DEFAULT
@@ -422,7 +424,7 @@ class _Search:
     def condition(self, schema: Any) -> int:
         """Return the formula of a schema of the newest draft, beside the document."""
         self._copies.append(schema)
-        context = replace(self.root.context, dialect=DEFAULT, closes=False)
+        context = replace(self.root.context, dialect=DEFAULT, narrows=False)
         return self.lowering.below(schema, context, self.root.location)
 
     def _within(self, place: _Site, *, is_last: bool) -> tuple[_Site | None, list[Path]]:
@@ -559,6 +561,11 @@ class _Search:
             return f"{undeclared!r} is not declared"
         if keyword == "type":
             names = [wanted] if isinstance(wanted, str) else wanted
+            capped = (
+                "" if self.lowering.options.caps == NO_CAPS else _over_cap(value, names, self.lowering.options.caps)
+            )
+            if capped:
+                return capped
             return f"{_shown(value)} is {_A_TYPE.get(_type_of(value), '')}not of type {' or '.join(map(str, names))}"
         if keyword in _COUNTED:
             return f"{len(value):,} {_COUNTED[keyword]} {shown(wanted)}"
@@ -582,6 +589,17 @@ def _reason_of_name(further: _Name, keywords: list[str]) -> str:
     if not further.is_whole:
         return f"{name} begins only names that {refusing} {'refuses' if len(keywords) < 2 else 'refuse'}"
     return f"the name {name} is refused by {refusing}"
+
+
+def _over_cap(value: Any, names: list[Any], caps: Caps) -> str:
+    """Return what is wrong with a value of one of some types that a cap refuses; empty if it has another type."""
+    if isinstance(value, str) and "string" in names:
+        return f"{len(value):,} characters are more than the option max_length={caps.max_length} allows"
+    if isinstance(value, list) and "array" in names:
+        return f"{len(value):,} items are more than the option max_items={caps.max_items} allows"
+    if is_number(value) and ("number" in names or ("integer" in names and value == int(value))):
+        return f"{_shown(value)} has more digits than the option max_digits={caps.max_digits} allows"
+    return ""
 
 
 def _parts(schema: dict[str, Any] | bool, context: Context, location: Location) -> Iterator[tuple[str, Target]]:
@@ -695,6 +713,8 @@ def _type_of(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return shown(value, 200).removeprefix("Decimal('").removesuffix("')")
     return (
         {None: "null", True: "true", False: "false"}[value]
         if value is None or value is True or value is False

@@ -141,7 +141,7 @@ class _Writer:
     def _equals(self, _: str, number: Any) -> str:
         return _number(number)
 
-    def _multipleOf(self, _: str, divisor: Any) -> str:  # noqa: N802 - called by the atom's name
+    def _multipleOf(self, _: str, divisor: Any, *_tight: bool) -> str:  # noqa: N802 - called by the atom's name
         return f"a multiple of {_number(divisor)}"
 
     def _minItems(self, _: str, least: int) -> str:  # noqa: N802 - called by the atom's name

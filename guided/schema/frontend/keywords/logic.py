@@ -102,11 +102,11 @@ def one_of(site: Site, value: Any) -> None:
     """``oneOf``."""
     members = [site.tested(schema, "oneOf", i) for i, schema in enumerate(schemas_of(site, "oneOf", value))]
     site.values.append(site.formulas.exactly_one(members))
-    if site.context.closes:
-        # Exactly one open branch holds, and some closed branch holds. Closing only removes values, so it is the same branch.
-        closed = [site.inside(schema, "oneOf", i) for i, schema in enumerate(value)]
-        if closed != members:
-            site.values.append(site.formulas.disjunction(closed))
+    if site.context.narrows:
+        # Exactly one branch holds, and some narrowed branch holds. Narrowing only removes values, so it is the same branch.
+        narrowed = [site.inside(schema, "oneOf", i) for i, schema in enumerate(value)]
+        if narrowed != members:
+            site.values.append(site.formulas.disjunction(narrowed))
 
 
 def negation(site: Site, value: Any) -> None:
