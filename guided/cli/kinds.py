@@ -171,7 +171,7 @@ KINDS = {
         _grammar,
         "a grammar's file (calc.lark), its name (json, sql, python, ...) or its text",
         lambda value: isinstance(value, str),
-        {"start": (str,), "lexer": (str,), "max_ignored": (int,)},
+        {"start": (str,), "lexer": (str,), "max_ignored": (int,), "ascii": (bool,)},
     ),
     "spec": Kind(
         _spec,

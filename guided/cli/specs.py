@@ -61,7 +61,9 @@ RegexOption = Annotated[
 ]
 AsciiOption = Annotated[
     bool,
-    typer.Option("--ascii", help=r"With --regex: \d, \w, \s and \b mean ASCII characters only, as under re.ASCII."),
+    typer.Option(
+        "--ascii", help=r"With --regex and --grammar: \d, \w, \s and \b mean ASCII characters only, as under re.ASCII."
+    ),
 ]
 ChoiceOption = Annotated[
     list[str] | None,
@@ -259,7 +261,7 @@ class KindOptions:
     max_ignored : int, optional
         With --grammar.
     ascii_only : bool
-        With --regex.
+        With --regex and --grammar.
     strict_keywords : bool
         With --json-schema.
     """
@@ -283,17 +285,18 @@ class KindOptions:
             An option is given without a constraint of its kind.
         """
         found: dict[str, dict[str, Any]] = {"regex": {}, "json_schema": {}, "grammar": {}}
-        for option, kind, name, value in (
-            ("--start", "grammar", "start", self.start),
-            ("--max-ignored", "grammar", "max_ignored", self.max_ignored),
-            ("--ascii", "regex", "ascii", self.ascii_only or None),
-            ("--strict-keywords", "json_schema", "strict_keywords", self.strict_keywords or None),
+        for option, of, name, value in (
+            ("--start", ("grammar",), "start", self.start),
+            ("--max-ignored", ("grammar",), "max_ignored", self.max_ignored),
+            ("--ascii", ("regex", "grammar"), "ascii", self.ascii_only or None),
+            ("--strict-keywords", ("json_schema",), "strict_keywords", self.strict_keywords or None),
         ):
             if value is None:
                 continue
-            if kind not in kinds:
-                raise UsageError(f"{option} needs --{kind.replace('_', '-')}")
-            found[kind][name] = value
+            if not {*of} & {*kinds}:
+                raise UsageError(f"{option} needs --{' or --'.join(of).replace('_', '-')}")
+            for kind in of:
+                found[kind][name] = value
         return found
 
 

@@ -1,9 +1,10 @@
 """`Grammar`: the spec of texts that Lark parses with a grammar."""
 
 import os
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,7 +29,7 @@ __all__ = ["Grammar"]
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Grammar(Composable):
-    """Texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts. See docs/lark.md.
+    r"""Texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts. See docs/lark.md.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ class Grammar(Composable):
     terminals : mapping of str to list of str, spec, composition or type, optional
         Terminals of the grammar that match these texts instead, as if the grammar ended in ``%override NAME: ...``. A spec must be a
         finite automaton: `Regex`, `Choice`, schemas of finitely many states, and compositions of them.
+    ascii : bool
+        Read all patterns with ``re.ASCII``: ``\w``, ``\d``, ``\s`` and ``\b`` mean ASCII characters only, as for `Regex`.
     limits : Limits, optional
         Budgets of reading the grammar, which includes what Lark does; `guided.compile` has its own.
 
@@ -98,6 +101,7 @@ class Grammar(Composable):
         allow_files: bool = False,
         max_ignored: int | None = None,
         terminals: Mapping[str, Iterable[str] | Part] | None = None,
+        ascii: bool = False,  # noqa: A002 - the name that Regex has
         limits: Limits | None = None,
     ) -> None:
         # Why here: whoever imports the class to recognize grammars does not need Lark.
@@ -106,6 +110,12 @@ class Grammar(Composable):
         _check_bound(max_ignored)
         limits = limits or Limits()
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
+        if not isinstance(ascii, bool):
+            raise TypeError(f"ascii must be True or False, not {shown(ascii)}")
+        if ascii:
+            if source.lark is not None:
+                raise TypeError("a Lark object carries its own g_regex_flags: leave out ascii")
+            source = replace(source, flags=re.ASCII)
         if terminals:
             from guided.engine.terminals import definition
 

@@ -100,7 +100,8 @@ def _any_of(texts: Sequence[str]) -> str:
 
 
 def _pattern(spec: Regex) -> str:
-    return lark_pattern(f"(?a:{spec.pattern})" if spec.ascii else spec.pattern)
+    # Why a group: Lark joins patterns as they are. Why a flag: the pattern has its own, whatever that of the grammar is.
+    return lark_pattern(f"(?{'a' if spec.ascii else 'u'}:{spec.pattern})")
 
 
 def _leaf(name: str, item: Part, limits: Limits) -> str:
@@ -109,8 +110,7 @@ def _leaf(name: str, item: Part, limits: Limits) -> str:
     if isinstance(item, Choice):
         return f"({_any_of(item.options)})"
     if isinstance(item, Regex):
-        # Lark joins patterns as they are, so one with alternatives needs a group.
-        return lark_pattern(f"(?{'a' if item.ascii else ''}:{item.pattern})")
+        return _pattern(item)
     if isinstance(item, FreeText) and item.max_tokens is not None:
         raise GrammarError("a terminal cannot count tokens: leave out max_tokens", name)
     leaf = leaf_of(item, limits)

@@ -29,6 +29,7 @@ def grammar(
     *,
     allow_files: bool = False,
     max_ignored: int | None = None,
+    ascii: bool = False,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> "Generator[ParseTree]": ...
@@ -45,12 +46,15 @@ def grammar(
     *,
     allow_files: bool = False,
     max_ignored: int | None = None,
+    ascii: bool = False,
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]: ...
 
 
-@refuse_options_of(Grammar, "grammar", "start", "postlex", "lexer", "import_paths", "allow_files", "max_ignored")
+@refuse_options_of(
+    Grammar, "grammar", "start", "postlex", "lexer", "import_paths", "allow_files", "max_ignored", "ascii"
+)
 @suggest_keywords()
 def grammar(
     model: LanguageModel,
@@ -62,6 +66,7 @@ def grammar(
     *,
     allow_files: bool = False,
     max_ignored: int | None = None,
+    ascii: bool = False,  # noqa: A002 - the name that Grammar has
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
@@ -73,7 +78,7 @@ def grammar(
         Source of the logits.
     grammar : Grammar, str, path or lark.Lark
         As in `Grammar`: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
-    start, postlex, lexer, import_paths, allow_files, max_ignored
+    start, postlex, lexer, import_paths, allow_files, max_ignored, ascii
         As in `Grammar`; a `Grammar` object has its own.
     index : Index, optional
         An index of the same grammar for the model's vocabulary.
@@ -98,5 +103,14 @@ def grammar(
     check_model(model)
     spec = grammar
     if not isinstance(spec, Grammar):
-        spec = Grammar(spec, start, postlex, lexer, import_paths, allow_files=allow_files, max_ignored=max_ignored)
+        spec = Grammar(
+            spec,
+            start,
+            postlex,
+            lexer,
+            import_paths,
+            allow_files=allow_files,
+            max_ignored=max_ignored,
+            ascii=ascii,
+        )
     return Generator(model, index_of(spec, model, index, limits), spec.parse, limits=limits)

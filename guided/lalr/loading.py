@@ -58,6 +58,7 @@ def tables_of_text(
     source: str | None,
     limits: Limits,
     allow_files: bool = False,
+    flags: int = 0,
 ) -> LalrTables:
     """Return the tables of a grammar's text.
 
@@ -73,6 +74,8 @@ def tables_of_text(
         The file of the text; relative imports are relative to it.
     allow_files : bool
         Whether ``%import`` may read files outside of ``import_paths``. Otherwise only Lark's own grammars can be imported.
+    flags : int
+        Flags of ``re`` for all patterns.
 
     Raises
     ------
@@ -90,6 +93,7 @@ def tables_of_text(
         "postlex": postlex,
         "import_paths": import_sources(import_paths, allow_files=allow_files),
         "source_path": source,
+        "g_regex_flags": flags,
         "_plugins": {"LALR_Parser": _parser(steps), **lexer_plugins(limits, steps)},
     }
     with _refusing(text):

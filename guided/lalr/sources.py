@@ -68,6 +68,8 @@ class Source:
         Whether ``%import`` may read files.
     lark : Lark or None
         The Lark object, if one was given.
+    flags : int
+        Flags of ``re`` for all patterns.
     """
 
     text: str
@@ -78,6 +80,7 @@ class Source:
     path: str | None
     allow_files: bool
     lark: Lark | None = None
+    flags: int = 0
 
     def tables(self, limits: Limits) -> LalrTables:
         """Return the grammar's tables.
@@ -96,6 +99,7 @@ class Source:
             import_paths=self.import_paths,
             source=self.path,
             allow_files=self.allow_files,
+            flags=self.flags,
             limits=limits,
         )
 
@@ -117,6 +121,7 @@ class Source:
             postlex=self.postlex,
             import_paths=import_sources(self.import_paths, allow_files=self.allow_files),
             source_path=self.path,
+            g_regex_flags=self.flags,
         )
         try:
             return parser.parse(text, start=self.start)

@@ -440,7 +440,11 @@ def test_options_of_a_kind_apply_to_files_of_that_kind(folder: Path) -> None:
     assert "is 'maxLength' meant" in entries["person"]["error"]["message"]
     assert call("check", "indices/digit.index", "\u0663").exit_code == 1
     assert [call("check", "indices/word.index", text).exit_code for text in ("a b", "a  b")] == [0, 1]
-    for option, kind in (("--strict-keywords", "json-schema"), ("--ascii", "regex"), ("--max-ignored=1", "grammar")):
+    for option, kind in (
+        ("--strict-keywords", "json-schema"),
+        ("--ascii", "regex or --grammar"),
+        ("--max-ignored=1", "grammar"),
+    ):
         (folder / "colour.choice").write_text("red")
         assert f"{option.partition('=')[0]} needs --{kind}" in errors_of(
             "compile", "colour.choice", option, *VOCABULARY

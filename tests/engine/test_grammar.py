@@ -1,6 +1,7 @@
 """`Grammar` as users meet it: every form of input, what Lark says of a text, files, errors with their place."""
 
 import pickle
+import re
 from pathlib import Path
 
 import lark
@@ -12,9 +13,11 @@ from lark.indenter import PythonIndenter
 import guided
 from guided.engine.algebra import Alternatives, Concatenation
 from guided.errors import GrammarError, IndexFormatError, LimitError, VocabularyError
+from tests.generate.models import ascii_model
 from tests.profiles import examples
 
 BALANCED = 'start: "a" start "b" | "c"'
+WORD = r"start: /\w/"
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
 
 
@@ -268,3 +271,44 @@ def test_terminals_are_checked(terminals: dict[str, object], kind: type[Exceptio
 def test_tokens_that_encode_no_single_byte_spell_no_text(text: str) -> None:
     with pytest.raises(VocabularyError, match="a byte that the vocabulary cannot encode"):
         guided.compile(guided.Grammar(text), guided.Vocabulary([b"ab", None], eos=[1]))
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", r"[\w-]+", r"\d{1,3}", r"a\s?b", r"\W", r"(?i:ſ|k)", r"\D", r"(?u:\w)+"])
+@pytest.mark.parametrize("ascii_only", [False, True])
+@given(text=st.text("aZ9_- \xa0\u0663é\N{KELVIN SIGN}ſk", max_size=4))
+def test_patterns_of_an_ascii_grammar_match_what_re_does(pattern: str, ascii_only: bool, text: str) -> None:
+    """As for a `Regex` and for Lark with ``g_regex_flags``."""
+    spec = guided.Grammar(f"start: A\nA: /{pattern}/", ascii=ascii_only)
+    expected = re.fullmatch(pattern, text, re.ASCII if ascii_only else 0) is not None
+    assert (
+        accepts(spec, text) == guided.compile(guided.Regex(pattern, ascii=ascii_only), BYTES).accepts(text) == expected
+    )
+    if expected:
+        assert spec.parse(text).children == [text]
+    else:
+        with pytest.raises(GrammarError, match="does not match"):
+            spec.parse(text)
+
+
+def test_specs_of_terminals_keep_their_own_flag() -> None:
+    for is_own in (False, True):
+        for is_ascii in (False, True):
+            given_spec = guided.Regex(r"\w+", ascii=is_own)
+            for part in (given_spec, "x" + given_spec):
+                spec = guided.Grammar('start: A\nA: "x"', terminals={"A": part}, ascii=is_ascii)
+                assert accepts(spec, "xé") == (not is_own)
+
+
+def test_ascii_is_a_bool_and_not_for_lark_objects() -> None:
+    with pytest.raises(TypeError, match="ascii must be True or False, not 1"):
+        guided.Grammar('start: "a"', ascii=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="carries its own g_regex_flags: leave out ascii"):
+        guided.Grammar(lark.Lark('start: "a"', parser="lalr"), ascii=True)
+    index = guided.compile(guided.Grammar(WORD, ascii=True), BYTES)
+    again = guided.Grammar.from_data(guided.Grammar(WORD, ascii=True).data)
+    assert index.spec_fingerprint == again.fingerprint != guided.Grammar(WORD).fingerprint
+    assert not guided.compile(again, BYTES).accepts("é")
+    model = ascii_model()
+    made = guided.grammar(model, WORD, ascii=True)
+    assert made.index is not None
+    assert made.index.spec_fingerprint == again.fingerprint
