@@ -35,10 +35,8 @@ class EmbeddedValues:
         """
         if self._has_texts and kind.arguments is not None:
             raise SchemaError("no grammar is made of keywords about several arguments", kind.pointer, "engine")
-        if self._has_texts and kind.notation is not None and kind.notation.part != "others":
+        if self._has_texts and (kind.is_python or (kind.notation is not None and kind.notation.part != "others")):
             return kind.texts()
-        if self._has_texts and kind.is_python:
-            raise SchemaError("no grammar is made of nested Python literals", kind.pointer, "engine")
         self._places.setdefault((kind, begins), f"/{self.tool}/{label}" if label else f"/{self.tool}")
         return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
 

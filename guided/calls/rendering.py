@@ -19,14 +19,13 @@ from guided.calls.argument_list import ArgumentList, Slot
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, written
 from guided.calls.lowering import around, skipped
-from guided.calls.pythonic import as_python
 from guided.calls.reads import Call
 from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 from guided.schema.formula.atoms import Notation
 from guided.schema.frontend.json_values import parse_json
-from guided.schema.strings.notation import in_notation
+from guided.schema.strings.notation import as_python, in_notation
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 

@@ -24,7 +24,7 @@ from guided.calls.values import ValueType
 from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
-from guided.patterns.tree import Literal, Node, alternate, concat
+from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import NO_CAPS, Arguments, Caps, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
@@ -42,7 +42,8 @@ from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
 from guided.schema.strings.combination import language
-from guided.schema.strings.notation import in_json, operand_of
+from guided.schema.strings.notation import as_python, in_json, operand_of
+from guided.schema.strings.spelling import CANONICAL, SINGLE, lifted
 from guided.schema.values.context import SchemaContext
 
 __all__ = [
@@ -69,7 +70,7 @@ _FOR_PEOPLE = frozenset({
 _NESTED = frozenset(b"[{")
 # Python reads an escaped surrogate pair as two characters, so there are none.
 PYTHON = replace(VALUES, escapes="canonical", words="python")
-_OF_PYTHON = b'-0123456789"[{TFN'
+_OF_PYTHON = b"-0123456789\"'[{TFN"
 _UNQUOTED = b"-0123456789[{tfn"
 _BEGINS = b'-0123456789"[{tfn'
 _DEFINITIONS = frozenset({"$defs", "definitions"})
@@ -116,7 +117,7 @@ class SchemaType:
     plain : SchemaType or None
         The type with values as JSON, if they are written otherwise.
     is_python : bool
-        Whether values are written as Python literals with double quotes.
+        Whether values are written as Python literals.
     arguments : Arguments or None
         How the members are written, if values are objects whose members are written as arguments.
     any_order : bool
@@ -188,28 +189,32 @@ class SchemaType:
         return self.scanner().members(spelling.encode())
 
     def texts(self) -> Node:
-        """Return the pattern of all spellings in the notation.
+        """Return the pattern of all spellings in the notation, or of Python literals.
 
         Raises
         ------
         SchemaError
             Values may be arrays or objects.
         """
-        assert self.notation is not None
+        notation = self.notation
         assert self.plain is not None
-        if self.notation.part != "strings" and not _NESTED.isdisjoint(self.plain.begins):
+        if (notation is None or notation.part != "strings") and not _NESTED.isdisjoint(self.plain.begins):
             raise SchemaError("no regular pattern describes a string beside an array or object", self.pointer, "type")
         formulas, options = Formulas(), options_in(None, self.caps)
         lowering = Lowering(self.document, options, formulas, _LIMITS, pointer=self.pointer)
         alphabet = structure_of(options, _ALL).alphabet
         context = SchemaContext(formulas, lowering, options, _LIMITS, alphabet, self.notation)
-        if not self.notation.opening:
+        if notation is not None and not notation.opening:
             found = language(formulas, context.text_formulas((lowering.root,), ""), _LIMITS)
-            return concat([operand_of(found), Literal(self.notation.closing)])
+            return concat([operand_of(found), Literal(notation.closing)])
         strings = operand_of(language(formulas, (context.typed(lowering.root, "string"),), _LIMITS))
         others = operand_of(language(formulas, (context.others_formula(lowering.root),), _LIMITS))
-        quoted = concat([Literal(self.notation.opening), strings, Literal(self.notation.closing)])
-        return alternate([quoted, others])
+        if notation is not None:
+            return alternate([concat([Literal(notation.opening), strings, Literal(notation.closing)]), others])
+        words = {word: as_python(word) for word in self.plain.words}
+        quoted = [concat([Literal(one.quote), lifted(strings, one), Literal(one.quote)]) for one in (CANONICAL, SINGLE)]
+        numbers = Intersect((others, Complement(alternate(map(Literal, words)))))
+        return alternate([*quoted, numbers, *map(Literal, words.values())])
 
     def scanner(self) -> "ValueScanner":
         """Return the recognizer of the type's spellings."""
@@ -219,7 +224,11 @@ class SchemaType:
     def begins(self) -> bytes:
         """Bytes that values may begin with."""
         scanner = self.scanner()
-        return bytes(byte for byte in _BEGINS if scanner.read(scanner.start, byte, []) is not None)
+        return bytes(
+            byte
+            for byte in (_OF_PYTHON if self.is_python else _BEGINS)
+            if scanner.read(scanner.start, byte, []) is not None
+        )
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -12,12 +12,10 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Intersect, Literal, Node, concat, optional, repeat
+from guided.patterns.tree import Chars, Intersect, Node, repeat
 from guided.schema.strings import spelling
 
-__all__ = ["COMMA", "ValueType", "any_text", "automaton_of", "bare", "spell_text"]
-
-COMMA = concat([Literal(","), optional(Literal(" "))])
+__all__ = ["ValueType", "any_text", "automaton_of", "bare", "spell_text"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,7 +75,7 @@ _CAPS = ("max_length", "max_digits", "max_items")
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 # Options that only values in calls have.
-_OF_CALLS = ("notation", "words", "arguments")
+_OF_CALLS = ("notation", "words", "arguments", "quote")
 # Options that `data` holds elsewhere.
 _APART = (*_OF_CALLS, "formats", "caps")
 

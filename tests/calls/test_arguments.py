@@ -19,7 +19,6 @@ from guided.calls.formats.files import format_named, format_names
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import written as written_text
 from guided.calls.parse import CallParser, parse_text
-from guided.calls.pythonic import as_python
 from guided.calls.reads import ArgumentRead, Call
 from guided.calls.rendering import render_calls
 from guided.calls.running import run
@@ -30,7 +29,7 @@ from guided.engine.templates import Template
 from guided.errors import CallError, LimitError, SchemaError, StateEvicted
 from guided.limits import Limits
 from guided.schema.formula.atoms import Notation
-from guided.schema.strings.notation import in_notation
+from guided.schema.strings.notation import as_python, in_notation
 from tests.calls.languages import Language
 from tests.calls.test_notations import VOCABULARY, check_walk
 from tests.profiles import examples

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from guided.calls.formats import Format, format_named, format_names
 from guided.calls.groups import triggers_of
 from guided.calls.parse import CallParser, parse_text
-from guided.calls.pythonic import as_python
 from guided.calls.reads import Call, CallRead, Read, TextRead
 from guided.calls.rendering import render_calls, render_results
 from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.errors import CallError, SchemaError
+from guided.schema.strings.notation import as_python
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.families import READERS, Found, pythonic
 from tests.calls.languages import Language

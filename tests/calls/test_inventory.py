@@ -21,11 +21,11 @@ from guided.calls.files import load_index
 from guided.calls.formats.files import format_named, format_names
 from guided.calls.inventory import CHECKED_AT_ONCE as MANY
 from guided.calls.inventory import Inventory
+from guided.calls.lowering import options_of
 from guided.calls.names import Names
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
-from guided.calls.schema import VALUES
 from guided.calls.sources.documents import read_tools
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
@@ -36,6 +36,7 @@ from guided.engine.templates import Template
 from guided.errors import GuidedError, IndexFormatError, LimitError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
+from guided.schema.formula.atoms import NO_CAPS
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import SubTrie
 from guided.vocabulary.trie import trie_of
@@ -92,7 +93,7 @@ SINGLE = st.dictionaries(
 
 
 def inventories(form: str) -> st.SearchStrategy[Any]:
-    return SINGLE if format_named(form).quote or format_named(form).values == "python" else INVENTORIES
+    return SINGLE if format_named(form).quote else INVENTORIES
 
 
 class Regular:
@@ -111,7 +112,7 @@ def whole(spec: Tools, continues: bool = True, must_call: bool = False) -> Any:
     """The spec of the automaton that has all calls of a spec."""
     frame = spec._frame(Limits(), continues, must_call)
     if frame.values:
-        return Template(frame, VALUES, "whole", spec.markers)
+        return Template(frame, options_of(spec.format, NO_CAPS), "whole", spec.markers)
     return Regular(frame.automaton)
 
 

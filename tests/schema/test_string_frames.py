@@ -60,8 +60,8 @@ def made(structure: Structure, leaf: Leaf) -> tuple[StringFrames, np.ndarray, in
     done = [action_entry(structure.value_done), *(action_entry(tables.action()) for _ in range(8))]
     automaton = leaf.automaton
     ends = np.where(automaton.accepting, np.array(done, np.int32)[automaton.labels], 0).astype(np.int32)
-    frames = StringFrames(structure, tables, done[0])
-    first = frames.frame(automaton, ends, None, None)
+    frames = StringFrames(structure.quoted[0], tables, done[0])
+    first = frames.frame(automaton, ends, None, None, 0x22)
     return frames, ends, first, tables.rows[: tables.n_controls]
 
 

@@ -241,6 +241,8 @@ class JsonOptions:
         Which words stand for true, false and null (`WORDS`). Of values in calls only.
     arguments : Arguments or None
         If given, the members of a whole value, an object, are written as arguments.
+    quote : str
+        The quote around strings and names.
 
     Raises
     ------
@@ -263,6 +265,7 @@ class JsonOptions:
     notation: Notation | None = field(default=None, repr=False)
     words: Literal["json", "python"] = field(default="json", repr=False)
     arguments: Arguments | None = field(default=None, repr=False)
+    quote: Literal['"', "'"] = field(default='"', repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):
@@ -288,6 +291,11 @@ class JsonOptions:
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise TypeError(f"{name} must be True or False, not {shown(value)}")
+
+    @property
+    def spelling(self) -> str:
+        """The name of the spelling of strings and names (`guided.schema.strings.spelling.SPELLINGS`)."""
+        return self.escapes if self.quote == '"' else "single"
 
     @property
     def indent(self) -> int | None:

@@ -199,7 +199,7 @@ class SchemaMachine:
     @property
     def n_own_bytes(self) -> int:
         """Approximate memory in bytes without the tables."""
-        return self.formulas.n_bytes + self.context.n_bytes + _PER_CELL * len(self._cells)
+        return self.formulas.n_bytes + self.context.n_bytes + self.value_starts.n_bytes + _PER_CELL * len(self._cells)
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""

@@ -1,6 +1,6 @@
 """Frames of strings: the controls of a string's automaton, from its opening quote to the action of its closing quote.
 
-In states after which any string may follow, a frame continues in a shared one: `Structure.string`, or a copy of it whose quote has
+In states after which any string may follow, a frame continues in a shared one: that of `Quoted`, or a copy of it whose quote has
 another valuation. So the values of an enum, or observed constants, have controls of their own only along their bytes, and masks there cost
 only the difference from the shared ones.
 
@@ -17,7 +17,7 @@ from guided.arrays import Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, COUNTS, LIVE, MANY, NEEDS, PLAN, PushdownTables
 from guided.kernels import frames as kernel
-from guided.schema.pushdown.structure import QUOTE, Structure
+from guided.schema.pushdown.structure import Quoted
 from guided.schema.strings.counted import CountedStrings
 
 __all__ = ["StringFrames"]
@@ -29,13 +29,13 @@ _ENDS_TRIED = 4
 
 
 class StringFrames:
-    """The frames of one schema's strings."""
+    """The frames of one schema's strings between two quotes."""
 
-    def __init__(self, structure: Structure, tables: PushdownTables, done: int) -> None:
-        self._structure = structure
+    def __init__(self, quoted: Quoted, tables: PushdownTables, done: int) -> None:
+        self._quoted = quoted
         self._tables = tables
         # Shared frames by the entry of their closing quote.
-        self._common: dict[int, int] = {done: structure.string}
+        self._common: dict[int, int] = {done: quoted.first}
 
     def frame(
         self,
@@ -43,7 +43,7 @@ class StringFrames:
         ends: Int32Array,
         name: Hashable | None,
         counted: CountedStrings | None,
-        end: int = QUOTE,
+        end: int,
     ) -> int:
         """Add a frame; return its first control.
 
@@ -57,15 +57,15 @@ class StringFrames:
         counted : CountedStrings, optional
             If given, characters are counted.
         end : int
-            The byte that ends a string; a quote in JSON.
+            The byte that ends a string: the quote, or that of a notation.
         """
-        tables, n, is_json = self._tables, automaton.n_states, end == QUOTE
-        common = {} if counted is not None or not is_json else self._universal(automaton, ends)
+        tables, n, is_quoted = self._tables, automaton.n_states, end == self._quoted.quote
+        common = {} if counted is not None or not is_quoted else self._universal(automaton, ends)
         first = tables.reserve(n)
         control_of: Int32Array = np.arange(first, first + n, dtype=np.int32)
         for state, control in common.items():
             control_of[state] = control
-        base = next(iter(common.values()), -1 if is_json or counted is not None else first)
+        base = next(iter(common.values()), -1 if is_quoted or counted is not None else first)
         kernel.fill_rows(
             automaton.table,
             automaton.classes,
@@ -79,8 +79,8 @@ class StringFrames:
             tables.live,
         )
         info = tables.info[first : first + n]
-        if is_json:
-            info[:, COMMON] = self._structure.string
+        if is_quoted:
+            info[:, COMMON] = self._quoted.first
         if name is not None:
             own = np.flatnonzero(info[:, PLAN] == np.arange(first, first + n)).tolist()
             counts = None if counted is None else counted.allowed.tobytes()
@@ -92,12 +92,12 @@ class StringFrames:
 
     def is_common(self, control: int) -> bool:
         """Return whether a control belongs to a shared frame, where any string may follow."""
-        n = self._structure.body.n_states
+        n = self._quoted.body.n_states
         return any(first <= control < first + n for first in self._common.values())
 
     def _universal(self, automaton: Automaton, ends: Int32Array) -> dict[int, int]:
         """Return the states after which any string may follow, with their shared controls."""
-        body = self._structure.body
+        body = self._quoted.body
         n = automaton.n_states
         loops = automaton.table[:, automaton.classes[_LETTER]] == np.arange(n)
         found: dict[int, int] = {}
@@ -117,18 +117,18 @@ class StringFrames:
 
     def _is_continued(self, state: int) -> bool:
         """Return whether a state of any string is within a UTF-8 character."""
-        row = self._tables.rows[self._structure.string + state]
+        row = self._tables.rows[self._quoted.first + state]
         return bool((row[:0x80] < 0).all())
 
     def ending(self, done: int) -> int:
         """Return the first control of the shared frame whose closing quote has this entry."""
         found = self._common.get(done)
         if found is None:
-            tables, string, n = self._tables, self._structure.string, self._structure.body.n_states
+            tables, string, n = self._tables, self._quoted.first, self._quoted.body.n_states
             rows = tables.rows[string : string + n].copy()
             found = tables.n_controls
             rows[rows >= 0] += found - string
-            rows[self._structure.body.accepting, QUOTE] = done
+            rows[self._quoted.body.accepting, self._quoted.quote] = done
             tables.controls(rows)
             info = tables.info[found : found + n]
             info[:, PLAN] = np.where(info[:, LIVE] > MANY, np.arange(found, found + n), -1)

@@ -6,7 +6,7 @@ controls here. They are built once per way of writing JSON (`Structure`), and ea
     end                      a whole text has been read
     object_first, object_next, object_done    after ``{``, after ``,``, after a value
     array_done               after an item
-    string                   in an unconstrained string, after its opening quote
+    string                   in an unconstrained string, after its opening quote; with Python's literals, one for each quote
     other_key                in a key that is not a declared name
     number, integer          in an unconstrained number or integer (-1: too many states to share)
 
@@ -18,6 +18,7 @@ The actions, to which cells react, are ``value_done`` (a value without observed 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -39,6 +40,7 @@ __all__ = [
     "COMMA",
     "LITERALS",
     "QUOTE",
+    "Quoted",
     "Structure",
     "literal_chain",
     "number_frame",
@@ -50,6 +52,24 @@ CLOSING = {"object": 0x7D, "array": 0x5D}
 LITERALS = WORDS["json"]
 # Bytes that may follow a number in JSON. The byte ends the number and is then read again.
 _AFTER_NUMBER = b" \t\n\r,]}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quoted:
+    """Unconstrained strings between two quotes.
+
+    Attributes
+    ----------
+    quote : int
+    body : Automaton
+        Its states are the controls.
+    first : int
+        The first control.
+    """
+
+    quote: int
+    body: Automaton
+    first: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +86,8 @@ class Structure:
         The indented layout, if requested.
     alphabet : ndarray[bool], shape (256,)
         Bytes that texts may contain.
-    body : Automaton
-        The automaton of ``string``; its states are the controls.
+    quoted : tuple of Quoted
+        The ways to quote strings. If there are several, quotes also begin strings.
     counts_characters : bool
         Whether registers can count the code points of ``string``.
     after_number : bytes
@@ -84,7 +104,7 @@ class Structure:
     spaces: Spaces
     lines: Lines | None
     alphabet: BoolArray
-    body: Automaton
+    quoted: tuple[Quoted, ...]
     counts_characters: bool
     after_number: bytes
     end: int
@@ -96,7 +116,6 @@ class Structure:
     close_object: int
     close_array: int
     close_empty: int
-    string: int
     other_key: int
     object_first: int
     object_next: int
@@ -112,6 +131,11 @@ class Structure:
     def has_quoted_names(self) -> bool:
         """Whether names of members are JSON strings."""
         return self.after_name == QUOTE
+
+    @property
+    def string(self) -> int:
+        """The first control of an unconstrained string."""
+        return self.quoted[0].first
 
     @property
     def of_objects(self) -> tuple[int, ...]:
@@ -140,13 +164,26 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         _number(tables, options, letters, action_entry(value_done_again), after, formula)
         for formula in (TRUE, _INTEGER)
     )
-    body = string_automaton(Formulas(), (TRUE,), replace(options, notation=None), Limits()).automaton.within(letters)
+    quotes: tuple[Literal['"', "'"], ...] = ('"',)
+    if options.words == "python" and letters[ord("'")] and letters[BACKSLASH]:
+        quotes = '"', "'"
+    bodies = [
+        string_automaton(Formulas(), (TRUE,), replace(options, notation=None, quote=one), Limits()).automaton
+        for one in quotes
+    ]
+    bodies = [body.within(letters) for body in bodies]
+    body = bodies[0]
     key_body = body if notation is None else _names(options).within(letters)
     after_name = QUOTE if notation is None else ord(AFTER_NAME)
-    first = tables.n_controls
     is_counting = body.accepting.sum() == 1 and bool(body.accepting[0])
-    for automaton, last, done in ((body, QUOTE, value_done), (key_body, after_name, other_key_done)):
+    quoted = list[Quoted]()
+    ends = (
+        *((one, ord(quote), value_done) for one, quote in zip(bodies, quotes, strict=True)),
+        (key_body, after_name, other_key_done),
+    )
+    for automaton, last, done in ends:
         begin = tables.n_controls
+        quoted.append(Quoted(last, automaton, begin))
         rows = automaton.by_byte()
         rows[rows >= 0] += begin
         rows[automaton.accepting, last] = action_entry(done)
@@ -154,7 +191,7 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         for state in range(len(rows)):
             tables.info[begin + state, 1] = (1 if state == 0 else 2) if is_counting and done == value_done else 0
             tables.info[begin + state, 5] = begin + state
-    string, other_key = first, first + body.n_states
+    other_key = quoted.pop().first
     # Label 0 must be allowed for every control of keys, whatever its plan.
     tables.guard(other_key, np.ones((len(rows), 1), np.uint64))
 
@@ -163,8 +200,8 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
         lines = Lines.of(tables, options.indent, (QUOTE, action_entry(actions["key_start"])), closing)
     return Structure(
-        tables, spaces, lines, letters, body, is_counting, after, end, value_done, value_done_again, actions["key_start"],
-        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], string, other_key,
+        tables, spaces, lines, letters, tuple(quoted), is_counting, after, end, value_done, value_done_again, actions["key_start"],
+        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], other_key,
         *_between(tables, spaces, lines, actions, key_body if notation else None), number, integer,
         b'"' if notation is None else notation.opening.encode(), WORDS[options.words], after_name,
     )  # fmt: skip

@@ -8,7 +8,7 @@ A valuation holds the truth values of the observed formulas when a value ends, a
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -61,6 +61,23 @@ class TextStart(NamedTuple):
     nested: int
 
 
+class _Strings(NamedTuple):
+    """The strings between two quotes.
+
+    Attributes
+    ----------
+    context : SchemaContext
+        Spells strings between them.
+    frames : StringFrames
+    without : Exclusions
+        Frames that exclude some values.
+    """
+
+    context: SchemaContext
+    frames: StringFrames
+    without: Exclusions
+
+
 @dataclass(slots=True, eq=False)
 class ValueStart:
     """A position at which a value for a query may begin.
@@ -111,7 +128,8 @@ class ValueStarts:
     passing : callable
         As given.
     frames : dict
-        First control of each frame, by type ("text": a whole value in a notation), formulas, and how characters are counted.
+        First control of each frame, by type ("text": a whole value in a notation; "single": a string between single quotes), formulas,
+        and how characters are counted.
     text_starts : dict of int to TextStart
     before_feeds : dict of int to int
         The control behind an optional line feed before a text.
@@ -147,6 +165,8 @@ class ValueStarts:
             "string": structure.opening[:1],
             **{kind: word[:1] for kind, word in structure.words.items()},
         }
+        if len(structure.quoted) > 1:
+            begins["single"] = bytes([structure.quoted[1].quote])
         self._letters = {kind: np.frombuffer(letters, np.uint8) for kind, letters in begins.items()}
         self._kind_of = {byte: kind for kind, letters in begins.items() for byte in letters}
         self.openings: dict[int, bytes] = {}
@@ -171,19 +191,37 @@ class ValueStarts:
         self.closings: dict[int, bytes] = {}
         self._closing_of: dict[int, int] = {}
         self._commons: dict[tuple[int, bytes], int] = {}
-        # By formula.
-        self._entries_without: dict[int, int | None] = {}
+        self._entries_without: dict[tuple[str, int], int | None] = {}
         self._done: dict[tuple[int, bool, int, int], int] = {
             (0, False, 0, -1): structure.value_done,
             (0, True, 0, -1): structure.value_done_again,
         }
-        self.strings = StringFrames(structure, tables, action_entry(structure.value_done))
+        self._strings: dict[str, _Strings] = {}
         self.valuation_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
 
-    @cached_property
-    def without_strings(self) -> Exclusions:
-        """Frames of strings that exclude some values."""
-        return Exclusions(self.tables, is_number=False)
+    def _strings_of(self, kind: str) -> _Strings:
+        """Return the strings of a type: "single" or any other."""
+        at = int(kind == "single")
+        kind = ("string", "single")[at]
+        found = self._strings.get(kind)
+        if found is None:
+            context, quoted = self.context, self.structure.quoted[at]
+            if at:
+                context = SchemaContext(
+                    self.formulas,
+                    context.lowering,
+                    replace(context.options, quote="'"),
+                    context.limits,
+                    context.alphabet,
+                )
+            frames = StringFrames(quoted, self.tables, action_entry(self.structure.value_done))
+            found = self._strings[kind] = _Strings(context, frames, Exclusions(self.tables, is_number=False))
+        return found
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory of the automata of strings between single quotes."""
+        return sum(one.context.n_bytes for one in self._strings.values() if one.context is not self.context)
 
     @cached_property
     def without_numbers(self) -> Exclusions:
@@ -199,6 +237,8 @@ class ValueStarts:
                 # `_entries` decides on first use of a type whether all its values are excluded.
                 must = unlike[0]
             types = tuple([kind for kind in self.context.types(must) or BEGINS if typed(must, kind) != FALSE])
+            if "single" in self._letters and "string" in types:
+                types += ("single",)
             row = self._unknown.get(types)
             if row is None:
                 row = self._unknown[types] = dead_row()
@@ -238,7 +278,7 @@ class ValueStarts:
 
     def is_in_string(self, control: int) -> bool:
         """Return whether a control is in a frame of all strings, or of all except some."""
-        return self.strings.is_common(control) or control in self.without_strings
+        return any(one.frames.is_common(control) or control in one.without for one in self._strings.values())
 
     def beginning(self, query: ValueQuery) -> int:
         """Return the control at the start of a text, where whitespace is not allowed."""
@@ -427,10 +467,11 @@ class ValueStarts:
             found = self._unlike(kind, *unlike)
             if found is not None:
                 return found
-        wanted = tuple(self.context.typed(formula, kind) for formula in query)
-        if not self.containers.satisfiability.can_be(kind, wanted[0]):
+        of_type = "string" if kind == "single" else kind
+        wanted = tuple(self.context.typed(formula, of_type) for formula in query)
+        if not self.containers.satisfiability.can_be(of_type, wanted[0]):
             return DEAD
-        if not is_known and not (kind == "string" and is_endless_string(self.formulas, wanted[0])):
+        if not is_known and not (of_type == "string" and is_endless_string(self.formulas, wanted[0])):
             if self.unsure == DEAD:
                 self.unsure = self.tables.action()
             return action_entry(self.unsure)
@@ -440,8 +481,8 @@ class ValueStarts:
             return direct(self.tables, self.structure.entered(self.structure.object_first, 0, cell))
         if kind == "array":
             return self._array_entry(wanted)
-        if kind == "string":
-            return self._string_entry(wanted)
+        if of_type == "string":
+            return self._string_entry(wanted, kind)
         if kind == "number":
             return self._number_entries(wanted)
         return self._literal(kind, sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE))
@@ -453,61 +494,71 @@ class ValueStarts:
             found = self._literals[kind, bits] = entry
         return found
 
-    def _without(self, wanted: tuple[int, ...], kind: str = "string") -> int | None:
+    def _without(self, wanted: tuple[int, ...], kind: str) -> int | None:
         """Return the entry of all strings, or the first control of all numbers, of a formula except some; None if it excludes none."""
         if len(wanted) > 1:
             return None
-        if wanted[0] not in self._entries_without:
-            self._entries_without[wanted[0]] = self._without_anew(wanted[0], kind)
-        return self._entries_without[wanted[0]]
+        key = kind, wanted[0]
+        if key not in self._entries_without:
+            self._entries_without[key] = self._without_anew(wanted[0], kind)
+        return self._entries_without[key]
 
     def _without_anew(self, formula: int, kind: str) -> int | None:
-        found = self.context.exclusions(kind, formula)
+        if kind == "number":
+            excluded = self.context.exclusions(kind, formula)
+            return excluded and self.without_numbers.without(self._frame("number", (excluded[0],)), excluded[1])
+        strings = self._strings_of(kind)
+        found = strings.context.exclusions("string", formula)
         if found is None:
             return None
         rest, bodies = found
-        if kind == "number":
-            return self.without_numbers.without(self._frame("number", (rest,)), bodies)
-        by_length = self._by_length((rest,))
+        by_length = self._by_length((rest,), kind)
         if by_length is not None:
-            first = self.without_strings.without(by_length[0], bodies)
+            first = strings.without.without(by_length[0], bodies)
             return None if first is None else self._with_registers(first, by_length[1])
         # A string counted by a register beside an automaton gets no such frame: its automaton already tracks the characters needed.
         counted = self.context.counted((rest,))
         is_counted = counted is not None and (counted.registers[1] < UNLIMITED or counted.starts[-1] > _SHORT)
-        return None if is_counted else self.without_strings.without(self._frame("string", (rest,)), bodies)
+        return None if is_counted else strings.without.without(self._frame(kind, (rest,)), bodies)
 
     def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
         """Return the entries of a value that differs from some others, without enumerating these; None if that is impossible."""
-        formula, context = self.context.typed(rest, kind), self.context
+        of_type = "string" if kind == "single" else kind
+        formula, context = self.context.typed(rest, of_type), self.context
         if formula == FALSE:
             return DEAD
-        if kind == "string" and context.notation is not None:
+        if of_type == "string" and context.notation is not None:
             return None
-        if kind not in ("string", "number") or not context.has_more(kind, formula, self.formulas.count_among(values)):
+        if of_type not in ("string", "number") or not context.has_more(
+            of_type, formula, self.formulas.count_among(values)
+        ):
             return None
-        if kind == "string":
-            base, registers = self._by_length((formula,)) or (self._frame(kind, (formula,)), KEPT)
-            first = self.without_strings.without_chain(base, values, partial(context.link, kind))
+        if of_type == "string":
+            strings = self._strings_of(kind)
+            base, registers = self._by_length((formula,), kind) or (self._frame(kind, (formula,)), KEPT)
+            first = strings.without.without_chain(base, values, partial(strings.context.link, of_type))
             return None if first is None else self._with_registers(first, registers)
         if context.options.numbers != "plain":
             return None
         first = self.without_numbers.without_chain(self._frame(kind, (formula,)), values, partial(context.link, kind))
         return None if first is None else self._entries_of_number(first)
 
-    def _string_entry(self, wanted: tuple[int, ...]) -> int:
-        by_length = self._by_length(wanted)
+    def _string_entry(self, wanted: tuple[int, ...], kind: str) -> int:
+        by_length = self._by_length(wanted, kind)
         if by_length is not None:
             return self._with_registers(*by_length)
-        found = self._without(wanted)
+        found = self._without(wanted, kind)
         if found is not None:
             return found
-        counted = self.context.counted(wanted)
+        context = self._strings_of(kind).context
+        if context is not self.context and not context.has_leaf("string", wanted[0]):
+            return DEAD
+        counted = context.counted(wanted)
         if counted is not None:
-            return self._with_registers(self._frame("string", counted.key, counted), counted.registers)
-        return self._frame("string", wanted)
+            return self._with_registers(self._frame(kind, counted.key, counted), counted.registers)
+        return self._frame(kind, wanted)
 
-    def _by_length(self, wanted: tuple[int, ...]) -> tuple[int, tuple[int, int]] | None:
+    def _by_length(self, wanted: tuple[int, ...], kind: str) -> tuple[int, tuple[int, int]] | None:
         """Return the first control of strings that only their lengths distinguish, and the registers there; None for others.
 
         The registers count to the last length at which anything changes, and to the greatest length.
@@ -518,7 +569,7 @@ class ValueStarts:
         *_, last = (i for i, (_, bits) in enumerate(lengths) if bits >= 0)
         most = UNLIMITED if last + 1 == len(lengths) else min(lengths[last + 1][0], UNLIMITED) - 1
         starts = [(min(start, UNLIMITED - 1), bits) for start, bits in lengths[: last + 1]]
-        return self.strings.ending(self._closing(starts, starts[-1][0])), (starts[-1][0], most)
+        return self._strings_of(kind).frames.ending(self._closing(starts, starts[-1][0])), (starts[-1][0], most)
 
     def _closing(self, lengths: Iterable[tuple[int, int]], last: int) -> int:
         """Return the entry of a closing quote whose valuation depends on the length (`SchemaContext.lengths`), counted up to ``last``."""
@@ -564,7 +615,7 @@ class ValueStarts:
             # Plans depend on actions, too: only those of all schemas make them the same for all.
             is_same = np.isin(entries, (0, self.done(0))).all()
             name = _Same(automaton) if is_same else None
-            first = self.strings.frame(automaton, entries, name, counts, self.end_of(kind)[0])
+            first = self._strings_of(kind).frames.frame(automaton, entries, name, counts, self.end_of(kind)[0])
             if kind == "text" and counts is not None:
                 info = self.tables.info[first : first + automaton.n_states]
                 info[:, COMMON] = self._common_texts(automaton, counts) + np.arange(len(info))
@@ -577,12 +628,16 @@ class ValueStarts:
         found = self._commons.get(key)
         if found is None:
             ends = np.where(automaton.accepting, self.done(0), 0).astype(np.int32)
-            found = self.strings.frame(automaton, ends, _Same(automaton), counts, self.end_of("text")[0])
+            found = self._strings_of("text").frames.frame(
+                automaton, ends, _Same(automaton), counts, self.end_of("text")[0]
+            )
             self._commons[key] = found
         return found
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """Return the leaf of a frame."""
+        if kind == "single":
+            return self._strings_of(kind).context.leaf("string", wanted)
         if kind != "text":
             return self.context.leaf(kind, wanted)
         assert self.text_context is not None
@@ -592,6 +647,8 @@ class ValueStarts:
         """Return the byte that ends a string or text; empty for numbers, which end before a byte."""
         if kind == "number":
             return b""
+        if kind == "single":
+            return b"'"
         context = self.context if kind == "string" or self.text_context is None else self.text_context
         return b'"' if context.notation is None else bytes([context.notation.end])
 

@@ -61,7 +61,7 @@ def string_automaton(
     wanted : sequence of int
         Formulas over atoms of strings (`guided.schema.formula.atoms`).
     options : JsonOptions
-        ``escapes`` applies.
+        ``escapes`` and ``quote`` apply.
     limits : Limits
         Budgets for each pattern and for the automata built from it.
     notation : Notation, optional
@@ -147,7 +147,7 @@ def _kept(
 ) -> _Made:
     """Return the automaton, and the steps it costs each time (`guided.automata.build.one_budget`), whether made now or earlier."""
     notation = notation or options.notation
-    key = structure(formulas, wanted), notation or options.escapes, limits
+    key = structure(formulas, wanted), notation or options.spelling, limits
     found = _memo.get(key)
     if found is not None:
         spend_together(found[1])
@@ -214,15 +214,15 @@ def _nothing() -> Automaton:
 
 def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
     """Return the bodies of exactly these texts."""
-    if bits.any() or not has_one_body(texts, options.escapes):
+    if bits.any() or not has_one_body(texts, options.spelling):
         return _laid(Leaf(_nothing()), texts, np.ones(len(texts), np.bool_), bits, options, limits)
-    found = from_strings([canonical_body(text) for text in texts], limits)
+    found = from_strings([canonical_body(text, options.quote) for text in texts], limits)
     return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
 
 
 def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
     """Overlay texts on an automaton of other texts."""
-    laid = overlay(base.automaton, texts, SPELLINGS[options.escapes], limits)
+    laid = overlay(base.automaton, texts, SPELLINGS[options.spelling], limits)
     vectors, labels = _numbered(bits, base.vectors)
     laid.accepting[laid.ends] = must
     laid.labels[laid.ends] = np.where(must, labels, 0)
@@ -232,7 +232,7 @@ def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, option
 def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
     found = language(formulas, wanted, limits)
     vectors, marks = _labels_of(found)
-    spelling = SPELLINGS[options.escapes]
+    spelling = SPELLINGS[options.spelling]
     automaton = spelled(found.table, found.accepting, marks, found.parts, spelling, limits)
     return Leaf(automaton, vectors), found.steps, found.cost
 

@@ -24,18 +24,18 @@ from guided.kernels.spelling import narrow
 from guided.limits import Limits
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.hexadecimal import HexTree
-from guided.schema.strings.spelling import RAW, Spelling
+from guided.schema.strings.spelling import Spelling
 
 __all__ = ["spelled"]
 
 _N_CONTINUATION, _BACKSLASH = 64, 0x5C
 # Bytes within an escape, in the order of their columns after the continuation bytes.
-_INSIDE = b'"\\/nrtu0123456789abcdefABCDEF'
+_INSIDE = b"\"'\\/nrtu0123456789abcdefABCDEF"
 _COLUMN = {byte: _N_CONTINUATION + i for i, byte in enumerate(_INSIDE)}
 _BYTES = np.array([*range(0x80, 0x80 + _N_CONTINUATION), *_INSIDE], np.int32)
 _DIGIT_VALUES = np.array([*range(16), *range(10, 16)])
 _DIGIT_COLUMNS = np.array([_COLUMN[byte] for byte in b"0123456789abcdefABCDEF"])
-_CUTS = np.array(sorted({0, *(point for low, high in RAW.ranges for point in (low, high + 1))} - {0x110000}), np.int32)
+_CUTS = np.array(sorted({0, 0x20, *(cut for one in b"\"'\\" for cut in (one, one + 1))}), np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +110,7 @@ def _paths(parts: Partition, spelling: Spelling) -> _Paths:
 def _decide(parts: Partition, spelling: Spelling) -> _Paths:
     points = np.union1d(parts.starts, _CUTS).astype(np.int32)
     classes = parts.classes[np.searchsorted(parts.starts, points, side="right") - 1]
-    is_raw = (points >= 0x20) & (points != 0x22) & (points != _BACKSLASH)
+    is_raw = (points >= 0x20) & (points != ord(spelling.quote)) & (points != _BACKSLASH)
     root, utf8 = decision_tree(points, np.where(is_raw, classes, DEAD).astype(np.int32), parts.n_classes)
     tree = HexTree(points, classes, len(utf8))
     inside = np.full(len(_COLUMN) + _N_CONTINUATION, DEAD, np.int32)

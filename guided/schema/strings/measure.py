@@ -25,7 +25,7 @@ _N_PLACES = 16
 _HEX, _HEX_D = b"0123456789abcdefABCDEF", b"dD"
 # Successors by group of bytes, for positions that continue in the same way in all spellings.
 _FIXED: dict[int, list[tuple[int, bytes]]] = {
-    _ESCAPE: [(_BETWEEN, b'"\\/bfnrt'), (_HEXADECIMAL[4], b"u")],
+    _ESCAPE: [(_BETWEEN, b"\"'\\/bfnrt"), (_HEXADECIMAL[4], b"u")],
     _HEXADECIMAL[4]: [(_HEXADECIMAL[3], bytes(set(_HEX) - set(_HEX_D))), (_AFTER_D, _HEX_D)],
     _HEXADECIMAL[3]: [(_HEXADECIMAL[2], _HEX)],
     _HEXADECIMAL[2]: [(_HEXADECIMAL[1], _HEX)],
@@ -85,7 +85,8 @@ def measure_of(automaton: Automaton, *, has_escapes: bool = True) -> Measure | N
 def _onward(place: int) -> list[tuple[int, bytes]]:
     """Return the successors of a position, with the bytes that lead there."""
     if place == _BETWEEN:
-        plain = bytes(byte for byte in range(0x20, 0x80) if byte not in b'"\\')
+        # The quotes around a string are in no automaton without an escape.
+        plain = bytes(byte for byte in range(0x20, 0x80) if byte != ord("\\"))
         return [
             (_BETWEEN, plain),
             (_ESCAPE, b"\\"),

@@ -39,7 +39,17 @@ from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, N
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.combination import Language
 
-__all__ = ["Texts", "followed", "in_json", "in_notation", "is_name", "operand_of", "spelled_raw", "texts_of"]
+__all__ = [
+    "Texts",
+    "as_python",
+    "followed",
+    "in_json",
+    "in_notation",
+    "is_name",
+    "operand_of",
+    "spelled_raw",
+    "texts_of",
+]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -63,7 +73,10 @@ class Texts:
         return self.name
 
 
-_PYTHON = re.compile(rb'("(?:[^"\\]|\\.)*+"?)|(None|True|False)', re.DOTALL)
+# Why the closing quotes are optional: otherwise each unmatched quote would scan the rest of a malformed text.
+_PYTHON = re.compile(rb"""("(?:[^"\\]|\\.)*+"?)|('(?:[^'\\]|\\.)*+'?)|(None|True|False)""", re.DOTALL)
+_SINGLE = re.compile(rb"\\(.)|\"", re.DOTALL)
+_JSON = re.compile(r"""("(?:[^"\\]|\\.)*+"?)|(true|false|null)""", re.DOTALL)
 _IN_JSON = {WORDS["python"][kind]: WORDS["json"][kind] for kind in WORDS["json"]}
 # Measured: steps in the time of a state.
 _PER_STATE = 1_000
@@ -174,7 +187,7 @@ def in_json(data: bytes, options: JsonOptions) -> bytes:
     """Return a value as JSON. O(bytes)."""
     notation = options.notation
     if options.words == "python":
-        return _PYTHON.sub(lambda match: match[1] or _IN_JSON[match[2]], data)
+        return _PYTHON.sub(_of_python, data)
     if notation is None:
         return data
     opening, closing, text = notation.opening, notation.closing, data.decode()
@@ -200,6 +213,20 @@ def in_json(data: bytes, options: JsonOptions) -> bytes:
             found.append(json.dumps(text[at:end]))
             at = end
     return "".join(found).encode()
+
+
+def _of_python(match: re.Match[bytes]) -> bytes:
+    """Return a string or word of Python as JSON."""
+    double, single, word = match.groups()
+    if single is None:
+        return double or _IN_JSON[word]
+    inside = _SINGLE.sub(lambda m: b'\\"' if m[1] is None else b"'" if m[1] == b"'" else m[0], single[1:-1])
+    return b'"%s"' % inside
+
+
+def as_python(text: str) -> str:
+    """Return JSON as Python's literals with double quotes."""
+    return _JSON.sub(lambda match: match[1] or WORDS["python"][match[2]].decode(), text)
 
 
 def in_notation(value: Any, notation: Notation) -> str:

@@ -30,8 +30,9 @@ from guided.schema.strings.spelling import SPELLINGS, Spelling
 __all__ = ["Overlay", "canonical_body", "has_one_body", "overlay"]
 
 _SEVERAL = re.compile("[\x0b\x0e\x0f\x1a-\x1f]")
+_EXCHANGED = {ord("'"): '"', ord('"'): "'"}
 # Characters with several spellings; under "any" every character has several.
-_SEVERAL_OF = {"canonical": _SEVERAL, "dumps": re.compile("[^ -~]")}
+_SEVERAL_OF = {"canonical": _SEVERAL, "single": _SEVERAL, "dumps": re.compile("[^ -~]")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,11 @@ class _Trie:
     ends: Int32Array
 
 
-def canonical_body(text: str) -> bytes:
-    """Return the canonical spelling of a text, with hexadecimal digits in lower case."""
-    return encode_basestring(text)[1:-1].encode()
+def canonical_body(text: str, quote: str = '"') -> bytes:
+    """Return the canonical spelling of a text between some quotes, with hexadecimal digits in lower case."""
+    if quote == '"':
+        return encode_basestring(text)[1:-1].encode()
+    return encode_basestring(text.translate(_EXCHANGED))[1:-1].translate(_EXCHANGED).encode()
 
 
 def has_one_body(texts: Sequence[str], escapes: str) -> bool:
@@ -91,7 +94,7 @@ def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: L
     if total > limits.nfa_states:
         raise LimitError("nfa_states", total, limits.nfa_states, "use fewer or shorter texts")
     is_simple = any(spelling is SPELLINGS[name] and has_one_body(texts, name) for name in _SEVERAL_OF)
-    trie = _bytes_trie(base, texts) if is_simple else _graph(base, texts, spelling, limits)
+    trie = _bytes_trie(base, texts, spelling.quote) if is_simple else _graph(base, texts, spelling, limits)
     n, n_nodes = base.n_states, len(trie.shadow)
     used = np.unique(trie.byte)
     if n + n_nodes > limits.states:
@@ -114,8 +117,8 @@ def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: L
     return Overlay(table, classes, accepting, labels, n, (n + trie.ends).astype(np.int32))
 
 
-def _bytes_trie(base: Automaton, texts: Sequence[str]) -> _Trie:
-    bodies = [canonical_body(text) for text in texts]
+def _bytes_trie(base: Automaton, texts: Sequence[str], quote: str) -> _Trie:
+    bodies = [canonical_body(text, quote) for text in texts]
     order = sorted(range(len(bodies)), key=bodies.__getitem__)
     ordered = [bodies[i] for i in order if bodies[i]]
     ends = np.zeros(len(bodies), np.int32)
@@ -178,7 +181,7 @@ def _graph(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Li
 def _spellings(character: str, spelling: Spelling) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the spellings of a character as pairs of bytes, the second in the other case if either case is allowed."""
     short = [escape for known, escape in spelling.short if known == character]
-    is_raw = character >= " " and character not in '"\\'
+    is_raw = character >= " " and character not in (spelling.quote, "\\")
     found = [tuple((byte, byte) for byte in text.encode()) for text in ([character] if is_raw else []) + short]
     if character in spelling.escaped:
         units = character.encode("utf-16-be").hex()

@@ -26,7 +26,7 @@ __all__ = [
     "ANY",
     "CANONICAL",
     "DUMPS",
-    "RAW",
+    "SINGLE",
     "SPELLINGS",
     "Spelling",
     "lifted",
@@ -34,14 +34,17 @@ __all__ = [
     "spell_text",
 ]
 
-RAW = Charset.of([(0x20, 0x10FFFF)]) - Charset.of([(ord('"'), ord('"')), (ord("\\"), ord("\\"))])
+_RAW = {
+    quote: Charset.of([(0x20, 0x10FFFF)]) - Charset.of([(ord(one), ord(one)) for one in (quote, "\\")])
+    for quote in "\"'"
+}
 _CONTROLS = Charset.of([(0, 0x1F)])
 _SHORT = (('"', '\\"'), ("\\", "\\\\"), ("\b", "\\b"), ("\f", "\\f"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spelling:
-    r"""The spellings of each character. `RAW` characters may always be unescaped.
+    r"""The spellings of each character. Those of ``raw`` may always be unescaped.
 
     Attributes
     ----------
@@ -49,10 +52,18 @@ class Spelling:
         Characters and their short escapes.
     escaped : Charset
         Characters that may be written as ``\\uXXXX``.
+    quote : str
+        The quote before and after strings. Without an escape it is in none; the other quote is.
     """
 
     short: tuple[tuple[str, str], ...]
     escaped: Charset
+    quote: str = '"'
+
+    @property
+    def raw(self) -> Charset:
+        """The characters that may be unescaped."""
+        return _RAW[self.quote]
 
 
 # One spelling per character, except for the case of hexadecimal digits.
@@ -61,7 +72,9 @@ CANONICAL = Spelling(_SHORT, _CONTROLS - Charset.of([(8, 10), (12, 13)]))
 ANY = Spelling((*_SHORT, ("/", "\\/")), Charset.UNIVERSE)
 # The spellings of ``json.dumps``, with and without ``ensure_ascii``.
 DUMPS = Spelling(_SHORT, Charset.of([(0, 0x1F), (0x7F, 0x10FFFF)]))
-SPELLINGS = {"canonical": CANONICAL, "any": ANY, "dumps": DUMPS}
+# `CANONICAL` between single quotes.
+SINGLE = Spelling((("'", "\\'"), *_SHORT[1:]), CANONICAL.escaped, "'")
+SPELLINGS = {"canonical": CANONICAL, "any": ANY, "dumps": DUMPS, "single": SINGLE}
 _nodes: Memo[Node] = Memo(4096, 1 << 24)
 _operands: Memo[Operand] = Memo(4096, 1 << 24)
 
@@ -167,7 +180,7 @@ def _spell(charset: Charset, spelling: Spelling) -> Node:
 
 def _spelled(charset: Charset, spelling: Spelling) -> Node:
     items: list[Node] = []
-    plain = charset & RAW
+    plain = charset & spelling.raw
     if plain:
         items.append(Chars(plain))
     short = "".join(escape[1] for character, escape in spelling.short if character in charset)

@@ -332,7 +332,7 @@ class SchemaContext:
         if kind == "number":
             return number_bodies(values)
         texts = without_surrogates(dict.fromkeys(values))
-        return [canonical_body(text) for text in texts] if self.has_one_body(texts) else None
+        return [canonical_body(text, self.options.quote) for text in texts] if self.has_one_body(texts) else None
 
     def text_formulas(self, query: Sequence[int], brackets: str) -> tuple[int, ...]:
         """Return the texts of values that are strings or other values without members, as formulas over the atoms of strings.
@@ -532,11 +532,11 @@ class SchemaContext:
 
     def body(self, text: str) -> bytes:
         """Return the shortest spelling of a string or name, without quotes."""
-        return canonical_body(text) if self.options.notation is None else text.encode()
+        return canonical_body(text, self.options.quote) if self.options.notation is None else text.encode()
 
     def has_one_body(self, texts: Sequence[str]) -> bool:
         """Return whether each string or name has a single spelling."""
-        return self.options.notation is not None or has_one_body(texts, self.options.escapes)
+        return self.options.notation is not None or has_one_body(texts, self.options.spelling)
 
     def extended(self, number: int, name: str) -> int:
         """Return the number of the table with one more name, which it must not contain yet. The name counts as declared."""

@@ -79,7 +79,7 @@ def key_automaton(
     patterns : sequence of int
         Formulas over atoms of strings.
     options : JsonOptions
-        ``escapes`` applies.
+        ``escapes`` and ``quote`` apply.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def key_automaton(
     LimitError
         A budget is exceeded.
     """
-    key = tuple(names), structure(formulas, patterns) if patterns else (), options.notation or options.escapes, limits
+    key = tuple(names), structure(formulas, patterns) if patterns else (), options.notation or options.spelling, limits
     found = _memo.get(key)
     if found is None:
         found = _made(names, patterns, formulas, options, limits)
@@ -107,7 +107,7 @@ def _made(
     numbers: Sequence[int] = range(len(names))
     if SURROGATE.search("".join(names)):
         numbers = [i for i in numbers if not SURROGATE.search(names[i])]
-    return _overlaid(start, vectors, names, numbers, options.escapes, limits, is_minimal=not patterns)
+    return _overlaid(start, vectors, names, numbers, options.spelling, limits, is_minimal=not patterns)
 
 
 def unquoted(
