@@ -689,3 +689,46 @@ def _free_text(part: FreeText, text: str) -> int | None:
     if not ends or min(ends) != len(text):
         return None
     return min(len(each) for each in part.stop if text.endswith(each))
+
+
+def gbnf_ends(rules: Mapping[str, Any], name: str, text: str) -> set[int]:
+    """Return where a text of a rule of a GBNF grammar may end in `text`, if it begins at its start: a least fixpoint over positions.
+
+    A body is ("text", str), ("class", characters, is negated), ("rule", name), ("sequence", *bodies), ("choice", *bodies) or
+    ("repeat", body, least, most or None).
+    """
+    known: dict[tuple[str, int], set[int]] = {(rule, place): set() for rule in rules for place in range(len(text) + 1)}
+
+    def ends(body: Any, place: int) -> set[int]:
+        match body:
+            case ("text", word):
+                return {place + len(word)} if text.startswith(word, place) else set()
+            case ("class", characters, is_negated):
+                return {place + 1} if text[place : place + 1] and (text[place] in characters) != is_negated else set()
+            case ("rule", rule):
+                return known[rule, place]
+            case ("sequence", *items):
+                found = {place}
+                for item in items:
+                    found = set().union(*(ends(item, one) for one in found))
+                return found
+            case ("choice", *items):
+                return set().union(*(ends(item, place) for item in items))
+            case ("repeat", item, least, most):
+                # Each further repetition reads at least one character, or none is needed.
+                found, reached = ({place} if least == 0 else set()), {place}
+                for count in range(1, (least + len(text) + 1 if most is None else most) + 1):
+                    reached = set().union(*(ends(item, one) for one in reached))
+                    found |= reached if count >= least else set()
+                return found
+        raise ValueError(body)
+
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for rule, place in known:
+            found = ends(rules[rule], place)
+            if not found <= known[rule, place]:
+                known[rule, place] |= found
+                is_changed = True
+    return known[name, 0]

@@ -202,11 +202,11 @@ def _of_file(path: Path) -> Any:
         from guided.engine.json_schema import JsonSchema
 
         return JsonSchema(path)
-    if path.suffix == ".lark":
+    if path.suffix in (".lark", ".gbnf"):
         from guided.engine.grammar import Grammar
 
-        return Grammar(path)
-    raise TypeError(f"expected the path of a schema (.json) or a grammar (.lark), not {shown(str(path))}")
+        return Grammar(path) if path.suffix == ".lark" else Grammar.from_gbnf(path)
+    raise TypeError(f"expected the path of a schema (.json) or a grammar (.lark, .gbnf), not {shown(str(path))}")
 
 
 def _tools(items: list[Any]) -> Composable:

@@ -35,7 +35,7 @@ def compile_specs(
         typer.Argument(
             metavar="[SPEC...]",
             help="Files that hold constraints: .toml and .jsonl (several, named), .regex (one pattern), .choice (one text per line), "
-            ".lark (a grammar), .py (tools) and .json (tools or a JSON Schema).",
+            ".lark and .gbnf (a grammar), .py (tools) and .json (tools or a JSON Schema).",
         ),
     ] = None,
     regex: Annotated[
@@ -68,7 +68,7 @@ def compile_specs(
         typer.Option(
             "--grammar",
             metavar="SOURCE",
-            help="A Lark grammar (calc.lark) or a bundled one (json, sql); may be repeated.",
+            help="A grammar for Lark (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
         ),
     ] = None,
     spec: Annotated[

@@ -22,15 +22,17 @@ def check_grammar(
     action: Annotated[str, typer.Argument(metavar="check", help="What to do.")],
     source: Annotated[
         str,
-        typer.Argument(metavar="SOURCE", help="A file (calc.lark), or a bundled grammar (json, python, ...)."),
+        typer.Argument(
+            metavar="SOURCE", help="A file (calc.lark, calc.gbnf), or a bundled grammar (json, python, ...)."
+        ),
     ],
     start: Annotated[
-        str | None, typer.Option("--start", metavar="RULE", help="The start rule; default: start.")
+        str | None, typer.Option("--start", metavar="RULE", help="The start rule; default: start, and root in GBNF.")
     ] = None,
     lexer: Annotated[str, typer.Option("--lexer", help="The lexer: contextual or basic.")] = "contextual",
     as_json: JsonOption = False,
 ) -> int:
-    """Check a Lark grammar: report its conflicts, dead ends, conflicting lookaheads, and sizes.
+    """Check a grammar: report its conflicts, dead ends, conflicting lookaheads, and sizes.
 
     Each finding comes with a short example if the bounded search finds one.
 
@@ -49,7 +51,9 @@ def check_grammar(
     from guided.limits import Limits
 
     with progress(COMPILING):
-        options = {"lexer": lexer, **({} if start is None else {"start": start})}
+        # Why not the default: GBNF has no lexer.
+        options = {} if lexer == "contextual" else {"lexer": lexer}
+        options |= {} if start is None else {"start": start}
         spec = build_spec("grammar", source, options, Path())
         assert isinstance(spec, Grammar)
         scanner = scanner_of(spec.tables.lexer, Limits())

@@ -239,6 +239,7 @@ ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
     ".regex": _from_pattern,
     ".choice": _from_choices,
     ".lark": _from_grammar,
+    ".gbnf": _from_grammar,
     ".py": _from_tools,
     ".json": _from_json,
 }

@@ -98,7 +98,7 @@ GrammarOption = Annotated[
     typer.Option(
         "--grammar",
         metavar="SOURCE",
-        help="A Lark grammar: a file (calc.lark), a bundled grammar (json, sql, python, ...), or the grammar itself.",
+        help="A grammar for Lark or in GBNF: a file (calc.lark, calc.gbnf), a bundled one (json, sql, python, ...), or its text.",
     ),
 ]
 SpecOption = Annotated[

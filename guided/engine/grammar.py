@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from guided.engine.algebra import Composable, Part
@@ -24,7 +25,7 @@ from guided.schema.frontend.json_values import text_of, value_of
 if TYPE_CHECKING:
     from guided.lalr.sources import GrammarLike, Source
 
-__all__ = ["Grammar"]
+__all__ = ["Grammar", "grammar_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -124,6 +125,45 @@ class Grammar(Composable):
         self._set(tables, source.start, max_ignored, source)
         start_of(tables, source.start)
 
+    @classmethod
+    @suggest_keywords()
+    def from_gbnf(
+        cls, grammar: str | os.PathLike[str], *, root: str = "root", limits: Limits | None = None
+    ) -> "Grammar":
+        """Return the spec of a grammar in GBNF, llama.cpp's notation (XGrammar's EBNF): exactly its texts.
+
+        Parameters
+        ----------
+        grammar : str or os.PathLike
+            The text, or the path of its file.
+        root : str
+            The start rule.
+        limits : Limits, optional
+            Budgets of reading the text.
+
+        Raises
+        ------
+        GrammarError
+            The text is not GBNF, constrains tokens, or needs more than LALR(1) decides; with rule, line and column.
+        LimitError
+
+        Examples
+        --------
+        >>> Grammar.from_gbnf('root ::= "[" root* "]"')
+        <Grammar from root: 2 terminals, 7 states>
+        """
+        # Why here: as in `__init__`.
+        from guided.lalr.gbnf import tables_of_gbnf
+        from guided.lalr.sources import text_of_file
+
+        if not isinstance(grammar, str | os.PathLike):
+            raise TypeError(f"a grammar in GBNF must be text or a path, not {type(grammar).__name__}")
+        text = grammar if isinstance(grammar, str) else text_of_file(Path(grammar))
+        tables, start = tables_of_gbnf(text, root, limits or Limits())
+        spec = cls.__new__(cls)
+        spec._set(tables, start, None, None)
+        return spec
+
     def _set(self, tables: LalrTables, start: str, max_ignored: int | None, source: "Source | None") -> None:
         values = {"tables": tables, "start": start, "max_ignored": max_ignored, "_source": source}
         for name, value in values.items():
@@ -208,13 +248,15 @@ class Grammar(Composable):
     def prefix_position(self, text: bytes) -> PrefixPosition | None:
         """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).
 
-        None if Lark's lexer or parser rejects the text.
+        None if Lark's lexer or parser rejects the text, and for GBNF, whose texts have no lexemes.
         """
+        if self.tables.lexer.is_scannerless:
+            return None
         return _prefix_positions(self.tables, self.start, self.max_ignored).of(text)
 
     @property
     def can_parse(self) -> bool:
-        """Whether `parse` works, which it does not for a grammar from an index file."""
+        """Whether `parse` works, which it does not for GBNF and for a grammar from an index file."""
         return self._source is not None
 
     def parse(self, text: str) -> Any:
@@ -223,13 +265,27 @@ class Grammar(Composable):
         Raises
         ------
         GrammarError
-            The text is not in the language, or the spec is from an index file and has no parser.
+            The text is not in the language, or the spec has no parser (`can_parse`).
         LimitError
             The text nests too deeply for Lark.
         """
         if self._source is None:
-            raise GrammarError("a grammar loaded from an index file has no parser: create it from its text", self.start)
+            raise GrammarError(
+                "GBNF and a grammar loaded from an index file have no parser: create the spec from a text for Lark",
+                self.start,
+            )
         return self._source.parse(text)
+
+    def read(self, text: str) -> Any:
+        """Return what `parse` does, or the text itself if there is no parser."""
+        return self.parse(text) if self.can_parse else text
+
+
+def grammar_of(text: str, limits: Limits | None = None) -> Grammar:
+    """Return the spec of a grammar's text in Lark's notation or GBNF, whichever it is."""
+    from guided.lalr.gbnf import is_gbnf
+
+    return Grammar.from_gbnf(text, limits=limits) if is_gbnf(text) else Grammar(text, limits=limits)
 
 
 @lru_cache(maxsize=8)

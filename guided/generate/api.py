@@ -279,5 +279,5 @@ def _reading(model: LanguageModel, index: Index, spec: Any, limits: Limits | Non
     if hasattr(type(spec), "read_part"):
         return JsonGenerator(model, index, spec, limits)
     if isinstance(spec, Grammar):
-        return Generator(model, index, spec.parse if spec.can_parse else str, limits=limits)
+        return Generator(model, index, spec.read, limits=limits)
     return Generator(model, index, getattr(spec, "read", str), limits=limits)

@@ -112,12 +112,10 @@ def _captured(capture: Capture, data: bytes) -> Any:
 
 def _value(part: Part, text: str) -> Any:
     match part:
-        case JsonSchema() | Choice():
+        case JsonSchema() | Choice() | Grammar():
             return part.read(text)
         case Tools():
             return parse_text(text, part)
-        case Grammar():
-            return part.parse(text)
         case FreeText():
             # The text ends with the first stop string to be complete; of several that end there, the shortest is removed.
             stop = next((stop for stop in sorted(part.stop, key=len) if text.endswith(stop)), "")

@@ -113,4 +113,4 @@ def grammar(
             max_ignored=max_ignored,
             ascii=ascii,
         )
-    return Generator(model, index_of(spec, model, index, limits), spec.parse, limits=limits)
+    return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)

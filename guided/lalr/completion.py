@@ -173,10 +173,13 @@ class Completion:
         return None
 
     def _is_meant(self, after: Configuration, option: _Option) -> bool:
-        """Return whether the byte has started the intended lexeme, so that no other hypothesis is left."""
+        """Return whether the byte has started the intended lexeme, so that no other hypothesis is left, or none that excludes it."""
         assert option.meant is not None
         meant = self._stacks.read(option.meant, bytes([option.byte]))
-        return meant is not None and self._bare(meant) == self._bare(after)
+        if meant is None:
+            return False
+        begun, found = self._bare(meant), self._bare(after)
+        return begun <= found if self._reader.lexing.is_scannerless else begun == found
 
     def _bare(self, configuration: Configuration) -> set[tuple[int, int]]:
         """Return stack and scanner state of each hypothesis of a configuration."""

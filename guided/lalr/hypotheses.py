@@ -7,7 +7,8 @@ the base.
 
 A lexeme that could end at the current byte is not split at once: one hypothesis stands for both cases. It splits when a byte extends the
 lexeme to a state where it cannot end, because then either case may fail alone, and only if some context lets the ended lexeme survive
-(`Lexing.may_part`).
+(`Lexing.may_part`). Under a scannerless lexer, where the longer lexeme does not exclude the shorter one, it splits at every byte that
+extends it, under the same condition.
 
 A hypothesis is live if further bytes can complete it to a text. Sets of labels are bit masks: the labels that a lexeme can still get, and
 the labels that a cell allows. If cells decide the dead ends of a grammar (`guided.lalr.deadends`), the bits are lookaheads, and a
@@ -466,14 +467,15 @@ class HypothesisReader:
                     found |= self.ended(continued, met, watchers, is_last=is_last)
                 elif not is_last or self._survives(continued, None if met is None else self.event(continued)):
                     found.add(continued)
-                if met is not None:
+                if met is not None and not self.lexing.is_scannerless:
                     continue
             event = self.event(hypothesis)
             if event is not None:
                 behind = last_characters(hypothesis.text, event[1]) + bytes([byte])
                 if continued is not None and not self.lexing.may_part(event, behind, continued.scanned):
                     continue
-                own = {hypothesis.scanned} if self.lexing.may_continue[hypothesis.scanned] else _NONE
+                is_watched = self.lexing.may_continue[hypothesis.scanned] and not self.lexing.is_scannerless
+                own = {hypothesis.scanned} if is_watched else _NONE
                 work += self.ended(hypothesis, event, hypothesis.watchers | own, is_last=False)
             count = max(len(found), len(work))
             if count > self._most_hypotheses:

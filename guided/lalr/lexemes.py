@@ -89,7 +89,10 @@ class Lexemes:
         self.examples = [scanner.examples[number] for number in kept]
         self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
         self.rows: list[list[int]] = self.columns.tolist()
+        # By state: whether its lexeme may turn out longer than a match there, so that it is watched.
         self.may_continue: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
+        if scanner.is_scannerless:
+            self.may_continue = [False] * len(self._table)
         self._kept = self._lengths()
         self._edges: list[list[tuple[int, int]] | None] = [None] * len(self.rows)
         self.keeps_texts = self._count_texts()

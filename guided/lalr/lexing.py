@@ -59,11 +59,13 @@ class Lexing:
         First state of a lexeme, by parser context and left class.
     contexts : list of int
         Context of each parser state.
+    is_scannerless : bool
+        A lexeme may end at any match, also if it turns out longer.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, indenter: Indenter, alphabet: bytes) -> None:
         self._indenter, self.ignored = indenter, tables.end + 1
-        self._ignored_label = scanner.n_terminals
+        self._ignored_label, self.is_scannerless = scanner.n_terminals, scanner.is_scannerless
         self.classes: list[int] = scanner.classes.tolist()
         open_columns = {self.classes[byte] for byte in range(256) if alphabet[byte]}
         self._open_columns = sorted(open_columns)
@@ -166,7 +168,8 @@ class Lexing:
     def may_part(self, event: Match, behind: bytes, scanned: int) -> bool:
         """Return whether a lexeme that continues to state `scanned` may, in some context, have ended with `event` instead.
 
-        It cannot if the next lexeme cannot start with `behind`, or cannot end before the first one reaches another event.
+        It cannot if the next lexeme cannot start with `behind`, or, unless the lexer is scannerless, cannot end before the first one
+        reaches another event.
         ``behind``: all text since the possible end.
         """
         key = event, behind, scanned
@@ -174,7 +177,7 @@ class Lexing:
         if found is None:
             begun = self._begun(event, behind)
             found = self._parts[key] = None in begun or any(
-                state is not None and self._can_outlive(state, scanned) for state in begun
+                state is not None and (self.is_scannerless or self._can_outlive(state, scanned)) for state in begun
             )
         return found
 

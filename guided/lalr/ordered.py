@@ -122,6 +122,8 @@ def determinize_in_order(
     names: Sequence[str],
     limits: Limits,
     steps: Steps | None = None,
+    *,
+    cuts: bool = True,
 ) -> Ordered:
     """Return the automaton of all contexts of a grammar.
 
@@ -138,16 +140,18 @@ def determinize_in_order(
     limits : Limits
     steps : Steps, optional
         Counter to continue.
+    cuts : bool
+        Whether a match ends the threads that are less preferred. Otherwise the automaton finds all matches of all terminals.
 
     Raises
     ------
     GrammarError
-        A terminal looks ahead of its end without a bound.
+        A terminal looks ahead of its end without a bound, or two match the same text and neither is cut off.
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
     """
     counter = steps or Steps(limits.steps)
-    return _Construction(program, parts, contexts, keywords, ignored, names, limits, counter).run()
+    return _Construction(program, parts, contexts, keywords, ignored, names, limits, counter, cuts=cuts).run()
 
 
 class _Construction:
@@ -161,7 +165,10 @@ class _Construction:
         names: Sequence[str],
         limits: Limits,
         steps: Steps,
+        *,
+        cuts: bool,
     ) -> None:
+        self.cuts = cuts
         self.program, self.code = program, program.instructions
         self.contexts, self.keywords, self.ignored = contexts, keywords, ignored
         self.names = (*names, "%ignore")
@@ -371,11 +378,19 @@ class _Construction:
                 assert op == MATCH
                 found = Event(self._label(a, spelled), 0, left)
                 if not obligations:
+                    if event is not None and event != found:
+                        other = self.names[event.label]
+                        raise GrammarError(
+                            f"a part of the rule matches a text that {other} matches too where both may stand: join the two",
+                            self.names[a],
+                        )
                     event = found
-                    break
+                    if self.cuts:
+                        break
+                    continue
                 closed[found, obligations] = None
         self.steps.spend(_STEP_COST * len(seen), _TOO_MANY)
-        return tuple(closed), event
+        return tuple(closed if self.cuts else sorted(closed)), event
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:
         """Return the token type of a terminal, given the keywords spelled so far."""

@@ -37,6 +37,7 @@ def packed(tables: LalrTables) -> dict[str, Any]:
         "contexts": [[list(context.terminals), list(context.keywords)] for context in lexer.contexts],
         "indentation": asdict(tables.indentation) if tables.indentation else None,
         "conflicts": [asdict(conflict) for conflict in tables.conflicts],
+        **({"scannerless": True} if lexer.is_scannerless else {}),
     }
 
 
@@ -58,6 +59,7 @@ def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTable
             frozenset(map(int, content["ignored"])),
             tuple((int(owner), int(word)) for owner, word in content["keywords"]),
             tuple(LexerContext(tuple(map(int, tried)), tuple(map(int, words))) for tried, words in content["contexts"]),
+            content.get("scannerless") is True,
         )
         written = content["indentation"]
         indentation = written and Indentation(

@@ -54,8 +54,7 @@ _OTHER_NOTATIONS = (
     (
         re.compile(r"^[ \t]*root\s*::=|^[ \t]*[A-Za-z][\w]*-[\w-]*\s*::=", re.MULTILINE),
         "::=",
-        "this looks like GBNF (llama.cpp, XGrammar); guided reads Lark grammars: write `start: ...` in place of `root ::= ...`, "
-        "names with _ in place of -, and classes of characters as terminals (`A: /[0-9]/`)",
+        "this looks like GBNF (llama.cpp, XGrammar): `guided.Grammar.from_gbnf(text)` reads it",
     ),
     (
         re.compile(r"^[ \t]*<?[A-Za-z][\w -]*+>?\s*::=", re.MULTILINE),

@@ -67,7 +67,10 @@ class Rows:
         self._is_bare = [not column and keeps < 0 for column, keeps in zip(self._has_column, lexing.tails, strict=True)]
         # DEAD, at index -1, counts as bare.
         self._bare = np.array([*self._is_bare, True], np.bool_)
-        self._has_event = np.array([event is not None for event in lexing.events], np.bool_)
+        # Whether an event makes an earlier one of the same lexeme void.
+        self._replaces = np.array(
+            [event is not None and not lexing.is_scannerless for event in lexing.events], np.bool_
+        )
         # Caches of entries: by newline state and column; by (event, target state, byte) for lexemes that continue after an event; and by
         # target state, with DEAD last.
         self._newlines: dict[tuple[int, int], int] = {}
@@ -96,11 +99,11 @@ class Rows:
             ended = (self._comes & (targets < 0)).nonzero()[0]
             if len(ended):
                 row[ended] = self._entry(hypotheses, ended.item(0))
-            row[(targets >= 0) & ~self._has_event[targets]] = UNKNOWN
+            row[(targets >= 0) & ~self._replaces[targets]] = UNKNOWN
         others = []
         for byte in (row == UNKNOWN).nonzero()[0].tolist():
             target = int(targets[byte])
-            if event is not None and not self._has_event[target]:
+            if event is not None and not self._replaces[target]:
                 if not self._is_bare[target]:
                     others.append(byte)
                     continue
@@ -153,7 +156,7 @@ class Rows:
             if target >= 0:
                 keeps = -1 if byte < 0x80 and self._stands_behind(target) else lexing.tails[target]
                 is_newline = bool(lexing.labels[target] & self._reader.newline)
-                parts = event and not lexing.events[target]
+                parts = event and not self._replaces[target]
                 if keeps > 0 or (keeps == 0 and (byte >= 0x80 or is_newline)):
                     key = byte, -1
                 elif is_newline or (parts and keeps < 0):
@@ -182,17 +185,19 @@ class Rows:
                         return action_entry(self._action(task, again=True))
                 else:
                     after, may_continue = reader.lexing.arrived(continued.scanned, byte)
-                    if after is not None and not may_continue:
+                    behind = b"" if event is None else last_characters(hypothesis.text, event[1]) + bytes([byte])
+                    parts = (
+                        event is not None
+                        and (after is None or reader.lexing.is_scannerless)
+                        and reader.lexing.may_part(event, behind, continued.scanned)
+                    )
+                    if after is not None and not may_continue and not parts:
                         if not after[1]:
                             return action_entry(self._action(Ended(after[0], continued.column, after[2], watchers)))
                         if after[1] == 1 and (byte < 0x80 or byte >= 0xC0):
                             # The byte follows the lexeme.
                             task = Ended(after[0], hypothesis.column, after[2], hypothesis.watchers)
                             return action_entry(self._action(task, again=True))
-                    behind = b"" if event is None else last_characters(hypothesis.text, event[1]) + bytes([byte])
-                    parts = (
-                        event is not None and after is None and reader.lexing.may_part(event, behind, continued.scanned)
-                    )
                     if reader.is_definitive(continued) and not parts:
                         return self._control(frozenset({continued}))
         return UNKNOWN

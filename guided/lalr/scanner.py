@@ -59,6 +59,8 @@ class Scanner:
     n_runs : int
         Number of left classes per left class of the unbounded scanner, one for each count of preceding ignored characters
         (`guided.lalr.bounded`).
+    is_scannerless : bool
+        As in `Lexer`: every event on the way may be the end of the lexeme.
     """
 
     table: Int32Array
@@ -70,6 +72,7 @@ class Scanner:
     n_terminals: int
     examples: tuple[bytes, ...] = ()
     n_runs: int = 1
+    is_scannerless: bool = False
 
     def within(self, alphabet: bytes) -> "Scanner":
         """Return the scanner restricted to bytes with a 1 in `alphabet` (length 256), up to bytes that share a column."""
@@ -134,7 +137,9 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     contexts = [Context(context.terminals, context.keywords) for context in lexer.contexts]
     names = [terminal.name for terminal in lexer.terminals]
     parts = partition(program.charsets, limits)
-    ordered = determinize_in_order(program, parts, contexts, keywords, lexer.ignored, names, limits, steps)
+    ordered = determinize_in_order(
+        program, parts, contexts, keywords, lexer.ignored, names, limits, steps, cuts=not lexer.is_scannerless
+    )
     table, events, ends, starts, first_left = _minimized(ordered, len(contexts))
     rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits)
     inside = np.full((len(rows) - len(table), 3), (NOTHING, 0, 0), np.int32)
@@ -147,6 +152,7 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
         first_left,
         len(trees),
         _examples(parts),
+        is_scannerless=lexer.is_scannerless,
     )
 
 

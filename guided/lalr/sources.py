@@ -26,7 +26,7 @@ from guided.resources import grammar_names, grammar_path
 if TYPE_CHECKING:
     from lark import ParseTree as ParseTree
 
-__all__ = ["GrammarLike", "Source", "lark_pattern", "lark_string", "overridden", "source_of"]
+__all__ = ["GrammarLike", "Source", "lark_pattern", "lark_string", "overridden", "source_of", "text_of_file"]
 
 GrammarLike: TypeAlias = str | os.PathLike[str] | Lark
 
@@ -167,7 +167,7 @@ def source_of(
         only = starts[0] if start == _START and _START not in starts and len(starts) == 1 else start
         return Source("", only, "", None, (), None, allow_files=True, lark=grammar)
     if isinstance(grammar, os.PathLike):
-        return Source(_read(Path(grammar)), start, lexer, postlex, folders, os.fspath(grammar), allow_files=True)
+        return Source(text_of_file(Path(grammar)), start, lexer, postlex, folders, os.fspath(grammar), allow_files=True)
     if not isinstance(grammar, str):
         raise TypeError(f"a grammar must be text, a name, a path or a Lark object, not {type(grammar).__name__}")
     if grammar == "python":
@@ -177,10 +177,10 @@ def source_of(
     if _NAME.fullmatch(grammar) and grammar in grammar_names():
         path = grammar_path(grammar)
         indenter = PythonIndenter() if grammar in _INDENTED else None
-        return Source(_read(path), start, lexer, postlex or indenter, folders, str(path), allow_files=True)
+        return Source(text_of_file(path), start, lexer, postlex or indenter, folders, str(path), allow_files=True)
     if _PATH.fullmatch(grammar):
         if allow_files:
-            return Source(_read(Path(grammar)), start, lexer, postlex, folders, grammar, allow_files)
+            return Source(text_of_file(Path(grammar)), start, lexer, postlex, folders, grammar, allow_files)
         raise GrammarError(
             f"a str is a grammar's text or the name of a bundled grammar, and is never read as a file: give "
             f"pathlib.Path({shown(grammar)}), or set allow_files=True",
@@ -227,7 +227,8 @@ def lark_pattern(pattern: str) -> str:
     )
 
 
-def _read(path: Path) -> str:
+def text_of_file(path: Path) -> str:
+    """Return the text of a grammar's file; GrammarError if it cannot be read."""
     try:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:

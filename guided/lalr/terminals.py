@@ -56,9 +56,12 @@ class Lexer:
         Regex terminal and string terminal: a token of the first with the text of the second gets the type of the second. If several apply,
         the first wins.
     contexts : tuple of LexerContext
+    is_scannerless : bool
+        Whether a lexeme may end wherever one of its terminals matches, as in a grammar over characters. Otherwise the lexer decides.
     """
 
     terminals: tuple[Terminal, ...]
     ignored: frozenset[int]
     keywords: tuple[tuple[int, int], ...]
     contexts: tuple[LexerContext, ...]
+    is_scannerless: bool = False

@@ -191,6 +191,8 @@ def test_grammars_are_files_or_lark_objects_and_give_trees(tmp_path: Path) -> No
     assert value_of(guided.load_index(tmp_path / "g.index", ASCII), "a") == "a"
     (tmp_path / "s.json").write_text('{"type": "integer"}')
     assert value_of(tmp_path / "s.json", "7") == 7
+    (tmp_path / "g.gbnf").write_text('root ::= "a" | "b"')
+    assert value_of(tmp_path / "g.gbnf", "b") == "b"
 
 
 def test_values_of_large_choices_are_not_stored(tmp_path: Path) -> None:
@@ -244,7 +246,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: spec_of({"type": "text"}), TypeError, "pass None, for free text"),
     (lambda: spec_of({"type": "json_schema"}), guided.SchemaError, "needs a schema"),
     (lambda: spec_of(re.compile(b"a")), TypeError, "a pattern of bytes has no characters"),
-    (lambda: spec_of(Path("x.txt")), TypeError, "a schema .*json. or a grammar .*lark., not 'x.txt'"),
+    (lambda: spec_of(Path("x.txt")), TypeError, "a schema .*json. or a grammar .*lark, .gbnf., not 'x.txt'"),
     (lambda: spec_of(Path("none.json")), guided.SchemaError, "none.json cannot be read: No such file"),
     (lambda: guided.compile(City, City), TypeError, "expected a Vocabulary, not ModelMetaclass"),  # type: ignore[arg-type]
     (lambda: guided.compile(City, ASCII, limit=3), TypeError, "did you mean 'limits'"),  # type: ignore[call-arg]

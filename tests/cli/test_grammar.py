@@ -26,6 +26,20 @@ def test_conflicts_are_reported(tmp_path: Path) -> None:
     assert call("grammar", "check", "json").exit_code == 0
 
 
+def test_gbnf_is_told_by_its_text_and_its_ending(tmp_path: Path) -> None:
+    file = tmp_path / "nested.gbnf"
+    file.write_text('root ::= "[" inner? "]"\ninner ::= root inner | root', encoding="utf-8")
+    assert call("grammar", "check", str(file)).exit_code == 0
+    for given in (str(file), file.read_text(encoding="utf-8")):
+        assert call("check", "--grammar", given, "[[][]]").exit_code == 0
+        assert call("check", "--grammar", given, "[[]").exit_code == 1
+    assert call("check", "--grammar", str(file), "--start", "inner", "[][]").exit_code == 0
+    write_ranks(tmp_path / "ranks")
+    options = ["--vocabulary", str(tmp_path / "ranks"), "--eos", "256", "-o", str(tmp_path / "indices")]
+    assert call("compile", str(file), *options).exit_code == 0
+    assert call("check", str(tmp_path / "indices" / "nested.index"), "[[]]").exit_code == 0
+
+
 def test_index_files(tmp_path: Path) -> None:
     (tmp_path / "pairs.lark").write_text('start: "a" start "b" | "c"', encoding="utf-8")
     write_ranks(tmp_path / "ranks")
@@ -44,6 +58,11 @@ def test_index_files(tmp_path: Path) -> None:
         (("grammar", "draw", "json"), "the only action is check"),
         (("grammar", "check", "json", "--start", "nowhere"), "nowhere"),
         (("grammar", "check", "json", "--lexer", "dynamic"), "lexer must be"),
+        (("grammar", "check", 'root ::= "a"', "--lexer", "basic"), "lexer is an option of grammars in Lark's notation"),
+        (
+            ("check", "--grammar", 'root ::= "a"', "--max-ignored", "1", "a"),
+            "max_ignored is an option of grammars in Lark's",
+        ),
         (("check", "--start", "b", "--regex", "a", "a"), "--start needs --grammar"),
         (("check", "--grammar", "json", "--regex", "a", "a"), "exclude each other"),
     ],

@@ -89,6 +89,7 @@ def _tag(content: Any, end: Any = "</a>") -> dict[str, Any]:
         ({"type": "repeat", "min": 1, "max": 2, "content": _TAG}, ["<f>1</f>"], ["", "<f>1</f>" * 3]),
         ({"type": "repeat", "min": 1, "max": -1, "content": _TAG}, ["<f>1</f>" * 3], [""]),
         ({"type": "grammar", "grammar": 'start: "a" start | "b"'}, ["b", "aab"], ["a"]),
+        ({"type": "grammar", "grammar": 'root ::= "a" root "b" | "-"'}, ["-", "aa-bb"], ["a-"]),
         (
             {"type": "json_schema", "json_schema": _PERSON, "style": "qwen_xml"},
             [
@@ -182,7 +183,6 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
         ({"format": {"type": "const_string"}}, r"'value' is missing \(at /format, value\)"),
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
         ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
-        ({"format": {"type": "grammar", "grammar": 'root ::= "a"'}}, r"EBNF \(GBNF\) grammars are not supported"),
         ({"format": {"type": "json_schema", "json_schema": {}, "style": "cohere_xml"}}, r"unknown or unsupported style"),
         ({"format": {"type": "json_schema", "json_schema": {}, "excludes": ["a"]}}, r"at /format/excludes, excludes"),
         ({"format": _triggered(triggers=["<g"])}, r"0 triggers are prefixes of '<f>'; one must be \(at /format/tags/0/begin"),
@@ -395,6 +395,7 @@ _LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end":
         ({**_LEGACY, "structures": [{"begin": "<f>", "schema": {"type": "x"}, "end": ""}]}, SchemaError, "at /structures/0/schema, type"),
         ({"format": _tag({"type": "regex", "pattern": "(a"})}, PatternError, "^/format/content/pattern: "),
         ({"format": _tag({"type": "grammar", "grammar": "start: x"})}, GrammarError, "^/format/content/grammar: "),
+        ({"format": _tag({"type": "grammar", "grammar": "root ::= x"})}, GrammarError, "^/format/content/grammar: "),
         ({"format": _tag({"type": "grammar", "grammar": 'start: start "a"'})}, GrammarError, "^/format/content/grammar: "),
         ({"format": _tag({"type": "json_schema", "json_schema": {"type": "x"}})}, SchemaError, "at /format/content/json_schema, type"),
         ({"format": _tag({"type": "json_schema", "json_schema": {"allOf": [{"type": "null"}, {"type": "array"}]}})}, SchemaError,

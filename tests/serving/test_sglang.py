@@ -88,7 +88,7 @@ def test_a_request_of_each_kind(backend: GuidedGrammarBackend, key: tuple[str, s
         ("json", 'guided["", "flexible", true]\n{}'),
         ("regex", "a("),
         ("regex", "(a|b)*a(a|b){25}"),
-        ("ebnf", 'root ::= "a"'),
+        ("ebnf", "root ::= a"),
         ("structural_tag", "[]"),
     ],
 )
@@ -272,7 +272,7 @@ def test_a_request_through_the_manager(constraint: dict[str, str], tokenizer: An
     [
         {"json_schema": '{"type": "integer", "minimum": 3, "maximum": 2}'},
         {"regex": "(a|b)*a(a|b){25}"},
-        {"ebnf": 'root ::= "a"'},
+        {"ebnf": "root ::= a"},
         {"structural_tag": "{}"},
         {"regex": "a\x00"},
     ],
