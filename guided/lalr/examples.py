@@ -245,22 +245,7 @@ class Examples:
 
     def _shifts(self, states: tuple[int, ...], terminal: int) -> bool:
         """Return whether a terminal is accepted on a stack of states."""
-        items = self._items
-        for _ in range(_LONGEST):
-            action = items.actions[states[-1]].get(terminal)
-            if action is None:
-                return False
-            if action >= 0 or states[-1] == self._start.end:
-                return True
-            rule = -1 - action
-            below = states[: len(states) - len(items.sides[rule])]
-            after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
-            if after is None:
-                return False
-            states = (*below, after)
-            if terminal == self._tables.end and after == self._start.end:
-                return True
-        return False
+        return self._stacks.feed(self._stacks.node(states), terminal) >= 0
 
     def _text(self, terminals: tuple[int, ...]) -> str | None:
         """Return a text that Lark lexes as these terminals: their shortest lexemes, separated by ignored text where necessary."""

@@ -519,7 +519,7 @@ class HypothesisReader:
         return self.fed_all(above, tokens, indents)
 
     def fed_all(self, above: tuple[int, ...], tokens: tuple[int, ...], indents: Indents) -> tuple[int, ...] | None:
-        """Return the cells above the base after these terminals; None if the parser rejects one."""
+        """Return the cells above the base after these terminals, ``$END`` excepted; None if the parser rejects one."""
         cells = self.cells
         stack = list(above)
         if tokens:
@@ -527,19 +527,10 @@ class HypothesisReader:
         for terminal in tokens:
             if not cells.known[stack[-1]].expected >> terminal & 1:
                 return None
-            while True:
-                action = cells.actions[cells.known[stack[-1]].state][terminal]
-                if action >= 0:
-                    stack.append(cells.push(stack[-1], action))
-                    break
-                rule, length = cells.rules[-1 - action]
-                if length >= len(stack):
-                    raise StackUnderflow
-                del stack[len(stack) - length :]
-                target = cells.gotos[cells.known[stack[-1]].state][rule]
-                stack.append(cells.push(stack[-1], target))
-                if terminal == cells.end and target == cells.end_state:
-                    return tuple(stack)
+            if terminal == cells.end:
+                return tuple(stack)
+            if cells.feed(stack, terminal) is not None:
+                raise StackUnderflow
         if self.indenter.newline >= 0:
             stack[-1] = cells.with_indents(stack[-1], indents)
         return tuple(stack)

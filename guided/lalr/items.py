@@ -10,7 +10,6 @@ Ref: DeRemer and Pennello, Efficient computation of LALR(1) look-ahead sets, 198
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeVar
 
 from guided.lalr.tables import LalrTables, Start
@@ -64,8 +63,7 @@ def items_of(tables: LalrTables, start: Start) -> Items:
     """Return the items of a start."""
     numbers = {name: number for number, name in enumerate(tables.symbols)}
     sides = [tuple(numbers[name] for name in rule.partition(":")[2].split()) for rule in tables.rules]
-    actions = _by_state(tables.action_indptr.tolist(), tables.action_symbol.tolist(), tables.action_value.tolist())
-    gotos = _by_state(tables.goto_indptr.tolist(), tables.goto_symbol.tolist(), tables.goto_state.tolist())
+    actions, gotos = tables.actions, tables.gotos
     origins: list[int] = tables.rule_origin.tolist()
     rules_of: dict[int, list[int]] = {}
     beginning: dict[int, dict[int, list[Item]]] = {}
@@ -125,7 +123,3 @@ def derived(rules: Sequence[tuple[Symbol, Sequence[Symbol]]], known: Iterable[Sy
             if missing[rule] == 0:
                 work.append(rules[rule][0])
     return found
-
-
-def _by_state(indptr: Sequence[int], symbols: Sequence[int], values: Sequence[int]) -> list[dict[int, int]]:
-    return [dict(zip(symbols[first:last], values[first:last], strict=True)) for first, last in pairwise(indptr)]

@@ -10,6 +10,7 @@ Not thread-safe: callers hold the lock of the index. Complexity: O(1) for each m
 """
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 
@@ -104,7 +105,7 @@ class KernelParser:
         self.values: Int32Array = np.zeros(4096, np.int32)
         self.records: Int32Array = np.zeros(4096, np.int32)
         self.counts: Int64Array = np.zeros(2, np.int64)
-        self._pushed: dict[tuple[int, int], int] = {}
+        self._n_pushed = 0
         self._lexemes: list[tuple[int, int]] = []
         self._lexeme_ids: dict[tuple[int, int], int] = {}
         self._indents: list[Indents] = []
@@ -117,7 +118,7 @@ class KernelParser:
     def n_bytes(self) -> int:
         """Approximate memory use in bytes."""
         arrays = (self.cells, self.native, self.variant, self.expected, self.keys, self.values, self.records)
-        n_entries = len(self._pushed) + len(self._lexemes) + len(self._indents)
+        n_entries = len(self._cells.pushed) + len(self._lexemes) + len(self._indents)
         return sum(array.nbytes for array in arrays) + _PER_ENTRY * n_entries
 
     def number(self, indents: Indents) -> int:
@@ -170,28 +171,15 @@ class KernelParser:
         self.cells[cell, _COLUMNS + self.variant[indents]] = offset
 
     def push(self, cell: int, rule: int, terminal: int) -> None:
-        """Enter every cell that a terminal pushes on a cell without popping it, after a reduction of `rule` onto it (-1: none)."""
-        cells, above = self._cells, [cell]
-        if rule >= 0:
-            self._pushes(above, cells.gotos[cells.known[cell].state][cells.rules[rule][0]])
-        while True:
-            action = cells.actions[cells.known[above[-1]].state][terminal]
-            if action >= 0:
-                self._pushes(above, action)
-                return
-            symbol, length = cells.rules[-1 - action]
-            if length >= len(above):
-                return
-            del above[len(above) - length :]
-            self._pushes(above, cells.gotos[cells.known[above[-1]].state][symbol])
+        """Find every cell that a terminal pushes on a cell without popping it, after a reduction of `rule` onto it (-1: none)."""
+        self._cells.feed([cell], terminal, self._cells.rules[rule][0] if rule >= 0 else -1)
 
-    def _pushes(self, above: list[int], state: int) -> None:
-        key = above[-1], state
-        found = self._pushed.get(key)
-        if found is None:
-            found = self._pushed[key] = self._cells.push(*key)
-            self._enter(kernel.PUSHES, *key, found)
-        above.append(found)
+    def enter_pushes(self) -> None:
+        """Enter the cells that new pushes produce."""
+        pushed = self._cells.pushed
+        for key, cell in islice(reversed(pushed.items()), len(pushed) - self._n_pushed):
+            self._enter(kernel.PUSHES, *key, cell)
+        self._n_pushed = len(pushed)
 
     def feed(self, indents: int, lexeme: int) -> None:
         """Enter the tokens fed for a lexeme that an Indenter counts."""

@@ -179,7 +179,7 @@ class LalrMachine(Pushdown):
                 tokens, indents = result
                 if not tokens:
                     return self._begun(0, (), cell, left, watchers)
-                return self._fed(cell, [], tokens, indents if self._has_indents else None, left, watchers)
+                return self._fed(cell, -1, tokens, indents if self._has_indents else None, left, watchers)
             case Finish(label, column):
                 indents, tokens = reader.indents(cell), tuple[int, ...]()
                 if label >= 0 and label != reader.lexing.ignored:
@@ -188,50 +188,42 @@ class LalrMachine(Pushdown):
                         return None
                     tokens, indents = result
                 closing = (*tokens, *reader.indenter.at_end(indents), reader.end)
-                return self._fed(cell, [], closing, indents if self._has_indents else None, -1, _NONE)
+                return self._fed(cell, -1, closing, indents if self._has_indents else None, -1, _NONE)
             case Reduced(rule, tokens, indents, left, watchers):
-                return self._fed(cell, [self._goto(cell, rule)], tokens, indents, left, watchers)
+                return self._fed(cell, rule, tokens, indents, left, watchers)
             case Reads(hypotheses, byte, known):
                 return self._read(hypotheses, byte, (cell, *known))
             case Pushes():
                 raise AssertionError("an action that pushes only has one reaction")
 
-    def _goto(self, cell: int, rule: int) -> int:
-        return self.cells.push(cell, self.cells.gotos[self.cells.known[cell].state][rule])
-
     def _fed(
         self,
         cell: int,
-        above: list[int],
+        rule: int,
         tokens: tuple[int, ...],
         indents: Indents | None,
         left: int,
         watchers: frozenset[int],
     ) -> Reaction | None:
-        """Feed terminals to a cell with others above it, as far as possible without the cells below."""
+        """Feed terminals to a cell after a reduction of `rule` onto it (-1: none), as far as possible without the cells below."""
         cells = self.cells
         plain = cells.with_indents(cell, None)
+        stack = [plain]
         for place, terminal in enumerate(tokens):
-            if not cells.known[above[-1] if above else plain].expected >> terminal & 1:
+            expected = cells.upon(plain, rule) if rule >= 0 else cells.known[stack[-1]].expected
+            if not expected >> terminal & 1:
                 return None
             if terminal == cells.end:
                 return Reaction(0, -1, self._end)
-            while True:
-                top = above[-1] if above else plain
-                action = cells.actions[cells.known[top].state][terminal]
-                if action >= 0:
-                    above.append(cells.push(top, action))
-                    break
-                rule, length = cells.rules[-1 - action]
-                if length > len(above):
-                    rest = Reduced(rule, tokens[place:], indents, left, watchers)
-                    return Reaction(length - len(above), -1, action_entry(self._action(rest)))
-                del above[len(above) - length :]
-                above.append(self._goto(above[-1] if above else plain, rule))
-        above[-1] = cells.with_indents(above[-1], indents)
-        if plain != cell:
-            return self._begun(1, (plain, *above), above[-1], left, watchers)
-        return self._begun(0, tuple(above), above[-1], left, watchers)
+            missing = cells.feed(stack, terminal, rule)
+            if missing is not None:
+                below, rule = missing
+                rest = Reduced(rule, tokens[place:], indents, left, watchers)
+                return Reaction(below + 1, -1, action_entry(self._action(rest)))
+            rule = -1
+        stack[-1] = cells.with_indents(stack[-1], indents)
+        kept = 0 if plain != cell else 1
+        return self._begun(1 - kept, tuple(stack[kept:]), stack[-1], left, watchers)
 
     def _begun(
         self, pops: int, pushes: tuple[int, ...], top: int, left: int, watchers: frozenset[int]
@@ -327,6 +319,7 @@ class LalrMachine(Pushdown):
     def _number_cells(self) -> None:
         """Enter new cells into the tables with the labels that they allow."""
         tables = self._tables
+        self.kernel_parser.enter_pushes()
         while tables.n_cells < len(self.cells.known):
             number = tables.cell()
             tables.set_allowed(number, self._words(self.reader.allowed(number)))

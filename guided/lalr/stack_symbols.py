@@ -14,10 +14,8 @@ Ref: Knuth, "On the Translation of Languages from Left to Right" (1965): LR(1) i
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
-from guided.arrays import Int32Array
 from guided.errors import LimitError
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Indents
@@ -82,19 +80,20 @@ class StackSymbols:
         The table by state.
     rules : list of (int, int)
         Symbol and length of each rule.
+    pushed : dict
+        (cell, state) -> the cell of the state on top of it, in order of discovery.
     """
 
     def __init__(self, tables: LalrTables, start: Start, limit: int, coaccessible: Coaccessible | None = None) -> None:
         self.coaccessible = coaccessible
         self.end, self.end_state, self._limit = tables.end, start.end, limit
-        self.actions = _by_state(tables.action_indptr, tables.action_symbol, tables.action_value)
-        self.gotos = _by_state(tables.goto_indptr, tables.goto_symbol, tables.goto_state)
+        self.actions, self.gotos = tables.actions, tables.gotos
         self.rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
         self.pending = self._pending()
         self._state_actions = [self._reductions(row) for row in self.actions]
         self.known: list[StackSymbol] = []
         self._numbers: dict[StackSymbol, int] = {}
-        self._pushed: dict[tuple[int, int], int] = {}
+        self.pushed: dict[tuple[int, int], int] = {}
         # By cell: the terminals that can be fed after a symbol is reduced onto it.
         self._upon: list[dict[int, int]] = []
         bottom = StackSymbol(start.state, (), 0, coaccessible_cell=-1 if coaccessible is None else coaccessible.first)
@@ -122,10 +121,30 @@ class StackSymbols:
     def push(self, below: int, state: int) -> int:
         """Return the cell of a state on top of another cell."""
         key = below, state
-        found = self._pushed.get(key)
+        found = self.pushed.get(key)
         if found is None:
-            found = self._pushed[key] = self._push(below, state)
+            found = self.pushed[key] = self._push(below, state)
         return found
+
+    def feed(self, stack: list[int], terminal: int, rule: int = -1) -> tuple[int, int] | None:
+        """Feed a terminal that the top cell expects, after a reduction of `rule` (-1: none), as far as the cells of `stack` suffice.
+
+        Returns None if the terminal has been shifted. If a reduction pops the whole stack, returns how many cells below it pops too, and
+        its rule; the stack is then as before this reduction.
+        """
+        while True:
+            state = self.known[stack[-1]].state
+            if rule >= 0:
+                stack.append(self.push(stack[-1], self.gotos[state][rule]))
+                state = self.known[stack[-1]].state
+            action = self.actions[state][terminal]
+            if action >= 0:
+                stack.append(self.push(stack[-1], action))
+                return None
+            rule, length = self.rules[-1 - action]
+            if length >= len(stack):
+                return length - len(stack), rule
+            del stack[len(stack) - length :]
 
     def _push(self, below: int, state: int) -> int:
         under = self.known[below]
@@ -271,8 +290,3 @@ def bits(word: int) -> list[int]:
         found.append(low.bit_length() - 1)
         word ^= low
     return found
-
-
-def _by_state(indptr: Int32Array, symbols: Int32Array, values: Int32Array) -> list[dict[int, int]]:
-    symbol, value = symbols.tolist(), values.tolist()
-    return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(indptr.tolist())]

@@ -6,7 +6,7 @@ share work. `Stacks.feed` is Lark's ``feed_token``: reduce according to the tabl
 A table with cyclic rules may reduce forever without reading anything (Lark then does not terminate). Such a terminal is refused.
 """
 
-from itertools import pairwise
+from collections.abc import Sequence
 
 from guided.lalr.tables import LalrTables, Start
 
@@ -27,10 +27,7 @@ class Stacks:
 
     def __init__(self, tables: LalrTables, start: Start) -> None:
         self._end, self._end_state = tables.end, start.end
-        self._actions = _by_state(
-            tables.action_indptr.tolist(), tables.action_symbol.tolist(), tables.action_value.tolist()
-        )
-        self._gotos = _by_state(tables.goto_indptr.tolist(), tables.goto_symbol.tolist(), tables.goto_state.tolist())
+        self._actions, self._gotos = tables.actions, tables.gotos
         self._rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
         self.states = [start.state]
         self._below = [-1]
@@ -41,6 +38,13 @@ class Stacks:
     def below(self, node: int) -> int:
         """Return the node below a node; -1 for node 0."""
         return self._below[node]
+
+    def node(self, states: Sequence[int]) -> int:
+        """Return the node of a stack, given its states from the start state up."""
+        found = 0
+        for state in states[1:]:
+            found = self._push(state, found)
+        return found
 
     def feed(self, node: int, terminal: int) -> int:
         """Return the node after a terminal; -1 if the parser rejects it. ``$END`` leads to the node of the complete text."""
@@ -79,7 +83,3 @@ class Stacks:
             self._below.append(below)
             self._depth.append(self._depth[below] + 1)
         return found
-
-
-def _by_state(indptr: list[int], symbols: list[int], values: list[int]) -> list[dict[int, int]]:
-    return [dict(zip(symbols[first:last], values[first:last], strict=True)) for first, last in pairwise(indptr)]

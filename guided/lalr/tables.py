@@ -7,6 +7,7 @@ Invariant: conflicts are resolved. Each (state, terminal) has one action, the on
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from guided.arrays import Int32Array
 from guided.lalr.terminals import Lexer
@@ -102,6 +103,16 @@ class LalrTables:
     conflicts: tuple[Conflict, ...]
 
     @property
+    def actions(self) -> list[dict[int, int]]:
+        """The actions of each state by terminal."""
+        return _by_state(self.action_indptr, self.action_symbol, self.action_value)
+
+    @property
+    def gotos(self) -> list[dict[int, int]]:
+        """The next states of each state by nonterminal."""
+        return _by_state(self.goto_indptr, self.goto_symbol, self.goto_state)
+
+    @property
     def n_states(self) -> int:
         """Number of parser states."""
         return len(self.action_indptr) - 1
@@ -115,3 +126,8 @@ class LalrTables:
             + (f" (in {conflict.n_states} states)" if conflict.n_states > 1 else "")
             for conflict in self.conflicts
         )
+
+
+def _by_state(indptr: Int32Array, symbols: Int32Array, values: Int32Array) -> list[dict[int, int]]:
+    symbol, value = symbols.tolist(), values.tolist()
+    return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(indptr.tolist())]

@@ -61,11 +61,7 @@ def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
                 break
             terminal = rng.choice(onward)
             node = parser.feed(node, terminal)
-            while (action := cells.actions[cells.known[stack[-1]].state][terminal]) < 0:
-                rule, length = cells.rules[-1 - action]
-                del stack[len(stack) - length :]
-                stack.append(cells.push(stack[-1], cells.gotos[cells.known[stack[-1]].state][rule]))
-            stack.append(cells.push(stack[-1], action))
+            assert cells.feed(stack, terminal) is None, "the stack is whole"
 
 
 @settings(max_examples=examples(40), deadline=None)
