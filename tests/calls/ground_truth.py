@@ -16,7 +16,7 @@ import jsonschema
 
 from guided.calls.naming import distinct
 from guided.calls.sources.documents import read_tools
-from guided.calls.sources.repairs import repair_document
+from tests.calls.sources.repairs import repair_document
 from guided.calls.tool import Tool
 
 __all__ = ["SOURCES", "Case", "cases", "reason_against"]

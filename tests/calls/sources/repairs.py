@@ -1,4 +1,4 @@
-"""Repair of common mistakes in published API documents; opt-in, and each repair is recorded.
+"""Repair of common mistakes in published API documents, so that tests can read them; each repair is recorded.
 
 Tools reject a schema that is malformed or that no value satisfies. Published documents contain such schemas: bounds as text (``"maximum":
 "50"``), words for booleans (``"additionalProperties": "true"``), ``"required": true`` within a property (draft 3), and a type that excludes

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from guided.calls.sources.documents import read_tools
-from guided.calls.sources.repairs import repair_document
+from tests.calls.sources.repairs import repair_document
 from guided.errors import SchemaError
 from tests.calls.sources.documents import OPENAPI, SERVICE, SWAGGER
 
