@@ -16,8 +16,8 @@ import jsonschema
 
 from guided.calls.naming import distinct
 from guided.calls.sources.documents import read_tools
-from tests.calls.sources.repairs import repair_document
 from guided.calls.tool import Tool
+from tests.calls.sources.repairs import repair_document
 
 __all__ = ["SOURCES", "Case", "cases", "reason_against"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from guided.calls.sources.documents import read_tools
-from tests.calls.sources.repairs import repair_document
 from guided.errors import SchemaError
 from tests.calls.sources.documents import OPENAPI, SERVICE, SWAGGER
+from tests.calls.sources.repairs import repair_document
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 MCP = {"tools": [{"name": "get_weather", "inputSchema": SCHEMA}]}
