@@ -183,7 +183,7 @@ class CallStates:
             is_new = control_of[np.minimum(states, len(control_of) - 1)] < 0
             is_new |= states >= len(control_of)
             return states[is_new], rows[is_new], ends[is_new]
-        if len(positions) == 1 and positions[0][0] in (TOP, REST):
+        if len(positions) == 1:
             return self._whole_part(positions[0], state, control_of)
         row: Int32Array = np.full(256, DEAD, np.int32)
         for byte in range(256):
@@ -208,20 +208,23 @@ class CallStates:
         self, position: _PartPosition, state: int, control_of: Int32Array
     ) -> tuple[Int32Array, Int32Array, BoolArray]:
         """All single-position states of a part that have no control yet."""
-        part = self._top if position[0] == TOP else self._rests[position[1]][0]
-        lead = (TOP,) if position[0] == TOP else (REST, position[1])
+        part = (self._top, self._before)[position[0]] if position[0] != REST else self._rests[position[1]][0]
+        lead, rest = (position[:2], ()) if position[0] == REST else (position[:1], position[2:])
+        places = [(*lead, inner, *rest) for inner in range(part.n_states)]
         # PERF: a state that adds no other needs no closure (`python -m benchmarks.annotations`).
-        adds = part.accepting if position[0] == REST else part.behind >= 0
+        adds = part.behind >= 0 if position[0] == TOP else part.accepting
         numbers = np.array(
             [
-                self._state([(*lead, inner)]) if is_open else self._numbered_state(((*lead, inner),))
-                for inner, is_open in enumerate(adds.tolist())
+                self._state([place]) if is_open else self._numbered_state((place,))
+                for place, is_open in zip(places, adds.tolist(), strict=True)
             ],
             np.int32,
         )
         rows = part.rows(np.arange(part.n_states, dtype=np.int32))
         rows = np.where(rows >= 0, numbers[rows], rows).astype(np.int32)
-        alone = np.array([self._states[number] == ((*lead, inner),) for inner, number in enumerate(numbers.tolist())])
+        alone = np.array(
+            [self._states[number] == (place,) for place, number in zip(places, numbers.tolist(), strict=True)]
+        )
         known = np.array([number < len(control_of) and control_of[number] >= 0 for number in numbers.tolist()])
         kept = alone & (~known | (numbers == state))
         ends = part.accepting[kept] if position[0] == TOP else np.zeros(int(kept.sum()), np.bool_)

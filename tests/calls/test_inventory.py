@@ -3,9 +3,12 @@
 import itertools
 import json
 import pickle
+import sys
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.automaton import Automaton
+from guided.calls import call_states
 from guided.calls.call_states import CallStates
 from guided.calls.files import load_index
 from guided.calls.formats.files import format_named, format_names
@@ -163,6 +167,30 @@ def test_T23_the_lazy_automaton_equals_the_explicit_one(form: str, data: st.Data
     explicit = compile(whole(spec, continues=not first, must_call=must_call), VOCABULARY)
     lazy = compile(spec.inventory(continues=not first, must_call=must_call), VOCABULARY)
     assert_same(explicit, lazy, data)
+
+
+def test_the_text_before_names_is_entered_at_once() -> None:
+    """An identifier of up to 64 characters has a state for each length."""
+    vocabulary = Vocabulary(
+        [*(bytes([value]) for value in range(256)), *(letter * 64 for letter in (b"a", b"b", b"c", b"d")), None],
+        eos=[260],
+    )
+    guide = compile(Tools(many(1), "openai", tool_choice="required"), vocabulary).guide()
+    guide.advance_many(b'{"tool_calls": [{"id": "')
+    counted: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename == call_states.__file__:
+            counted[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        allowed = bits(guide.mask())
+    finally:
+        sys.setprofile(None)
+    assert set(range(256, 260)) <= set(allowed)
+    assert counted["near"] <= 2
+    assert counted["_after"] < 64 * 64
 
 
 @settings(max_examples=examples(15))
