@@ -345,7 +345,7 @@ def literal(value: Any, chance: random.Random) -> str:
             single = escaped.replace('\\"', '"').replace("'", "\\'")
             return chance.choice([f'"{escaped}"', f"'{single}'"])
         case dict():
-            members = (f"{json.dumps(name, ensure_ascii=False)}:{literal(one, chance)}" for name, one in value.items())
+            members = (f"{literal(name, chance)}:{literal(one, chance)}" for name, one in value.items())
             return "{" + ",".join(members) + "}"
         case list():
             return "[" + ",".join(literal(one, chance) for one in value) + "]"
@@ -357,7 +357,7 @@ SCALARS: st.SearchStrategy[Any] = st.one_of(
     st.text("ab<'>}{,:]\"é", max_size=4).filter(lambda text: "<'>" not in text and "bb" not in text and not text.endswith(("<", "<'"))),
     st.integers(-9, 99), st.none(), st.booleans(),
 )  # fmt: skip
-NAMES_OF_MEMBERS = st.sampled_from(["a", "ab", "b_1", "c.d", "$e", "é"])
+NAMES_OF_MEMBERS = st.sampled_from(["a", "ab", "b_1", "c.d", "$e", "é", "f'"])
 INSTANCES: st.SearchStrategy[Any] = st.recursive(
     SCALARS,
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES_OF_MEMBERS, inner, max_size=3)),
@@ -432,6 +432,59 @@ def test_nested_values_are_those_of_the_schema(
                 assert ast.literal_eval(rendered[5:-2]) == ast.literal_eval(text[5:-2]) == value
     if good and not isinstance(spec.lower(Limits()), Automaton):
         check_walk(spec, chance.choice(good), chance)
+
+
+@pytest.mark.parametrize("name", ["pythonic", "gemma3", "lfm2", "olmo3"])
+@pytest.mark.parametrize(
+    ("schema", "yes", "no"),
+    [
+        ({"enum": ["it's", 'a"b']}, ["'it\\'s'", '"it\'s"', "'a\"b'", '"a\\"b"'], ["'its'", "'it\\\\'s'"]),
+        (
+            {"type": "string", "maxLength": 65_536, "pattern": "^['\"]*$"},
+            ["'\"\\''", '"\\"\'"', "'" + '"' * 65_536 + "'"],
+            ["'a'", "'" + '"' * 65_537 + "'"],
+        ),
+        (
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            ["['a', \"b\"]"],
+            ["['a', \"a\"]", "['it\\'s', \"it's\"]"],
+        ),
+        (
+            {"properties": {"it's": {"type": "null"}}},
+            ["{'it\\'s': None}", '{"it\'s": None}', "{'a': 1, \"b\": 2}"],
+            ["{'it\\'s': 1}", "{'a\": 1}"],
+        ),
+        ({"type": "object", "minProperties": 2}, ["{'a': 1, \"b\": 2}"], ["{'a': 1, \"a\": 2}", "{'a': 1}"]),
+        (
+            {"patternProperties": {"^'": {"const": True}}},
+            ["{'\\'a': True, \"'b\": True}"],
+            ["{'\\'a': False}", '{"\'a": False}'],
+        ),
+        (
+            {"type": "object", "propertyNames": {"maxLength": 2}, "required": ["\\'"]},
+            ["{'\\\\\\'': [None]}"],
+            ["{'\\\\\\'': 1, 'abc': 1}", "{'a': 1}"],
+        ),
+        (
+            {"anyOf": [{"properties": {"k": {"maxLength": 2}}}, {"required": ["n"]}]},
+            ["{'k': 'ab'}", "{'k': 'abc', 'n': 1}"],
+            ["{'k': 'abc'}"],
+        ),
+    ],
+)
+def test_python_literals_have_either_quotes_at_any_depth(name: str, schema: Any, yes: list[str], no: list[str]) -> None:
+    spec = tools({"type": ["string", "array", "object"], **schema}, name)
+    any_value = tools({}, name)
+    call = Call("f", {"a": ""}, (0, 0))
+    before, after = render_calls([call], any_value.argument_lists, spec.format, is_alone=True).split('""')
+    language = Language(spec)
+    for text, expected in [*((text, True) for text in yes), *((text, False) for text in no)]:
+        written = f"{before}{text}{after}"
+        assert language.accepts(written.encode()) == expected, text
+        if expected:
+            (found,) = parse_text(written, spec)
+            assert isinstance(found, Call)
+            assert found.arguments == {"a": ast.literal_eval(text)}
 
 
 def fetch(url: pydantic.HttpUrl, note: Annotated[str, pydantic.Field(max_length=4096)] = "") -> None:

@@ -46,7 +46,7 @@ On either level ("value", f): the pending value satisfies f; its valuation repla
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from guided.errors import shown
 
@@ -64,6 +64,7 @@ __all__ = [
     "Caps",
     "JsonOptions",
     "Notation",
+    "QuoteMark",
 ]
 
 # The bytes that can begin a value of each type.
@@ -206,6 +207,9 @@ class Caps:
 NO_CAPS = Caps()
 
 
+QuoteMark: TypeAlias = Literal['"', "'"]
+
+
 @dataclass(frozen=True, slots=True)
 class JsonOptions:
     """Options that select the accepted spellings of values and the treatment of keywords; docs/json-schema.md shows examples.
@@ -265,7 +269,7 @@ class JsonOptions:
     notation: Notation | None = field(default=None, repr=False)
     words: Literal["json", "python"] = field(default="json", repr=False)
     arguments: Arguments | None = field(default=None, repr=False)
-    quote: Literal['"', "'"] = field(default='"', repr=False)
+    quote: QuoteMark = field(default='"', repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.whitespace, str):

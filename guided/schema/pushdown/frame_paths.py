@@ -313,16 +313,17 @@ class FramePaths:
     def key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with the byte that ends it, that produces a label; None if the label is out of reach."""
         keys, table = self._parts.keys, state.table
-        first: int
+        at, first = 0, -1
         automaton: Automaton | None
         if keys.is_outermost(control):
             first, automaton = keys.argument_names(table)
         else:
-            first, automaton = keys.start(table), self._context.key_automaton(table)
+            at = keys.quote_at(control)
+            first, automaton = keys.start(table, at=at), keys.automaton(table, at)
         if automaton is None:
             if label == 0:
                 return self.nearest(control, keys.done(label))
-            return self._spellings(keys.start(table, state.others), table, label).get(control)
+            return self._spellings(keys.start(table, state.others, at), table, label, at).get(control)
         if keys.is_without(control):
             return self.nearest(control, keys.done(label))
         paths = self._label_paths.get((first, label))
@@ -344,16 +345,17 @@ class FramePaths:
         assert found is not None, "members can be spelled"
         return found
 
-    def _spellings(self, start: int, table: int, label: int) -> dict[int, bytes]:
+    def _spellings(self, start: int, table: int, label: int, at: int) -> dict[int, bytes]:
         """Return the rest of a name for each control on its path from the start of a key."""
         found = self._spelled.get((start, label))
         if found is None:
             found = self._spelled[start, label] = {}
-            rows = self._parts.starts.tables.rows
-            for spelling in self._context.spellings(table)[label - 1]:
+            keys, rows = self._parts.keys, self._parts.starts.tables.rows
+            end = bytes([keys.end_at(start)])
+            for spelling in keys.spellings(table, at)[label - 1]:
                 control = start
                 for count in range(len(spelling) + 1):
-                    found.setdefault(control, spelling[count:] + bytes([self._after_name]))
+                    found.setdefault(control, spelling[count:] + end)
                     if count < len(spelling):
                         control = rows.item(control, spelling[count])
         return found

@@ -2,12 +2,13 @@
 
 A table of names is one frame, shared by all states of an object. The cell restricts the names by the labels it allows, and each control
 is guarded by the labels it can still lead to. Outside the declared names all frames continue in one shared control
-(`Structure.other_key`), so the mask of a key costs only the difference. A frame has an automaton of its own only if patterns classify the
+(`Quoted.other_key`), so the mask of a key costs only the difference. A frame has an automaton of its own only if patterns classify the
 keys, or if escapes give a name many spellings (`guided.schema.values.keys`).
 
 Complexity: one row per byte of the names.
 """
 
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -17,7 +18,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.caching import cached_property
 from guided.kernels import names as kernel
-from guided.schema.formula.atoms import Arguments
+from guided.schema.formula.atoms import Arguments, QuoteMark
 from guided.schema.formula.formulas import FALSE
 from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.structure import Structure
@@ -50,13 +51,21 @@ class KeyFrames:
         self._of_arguments: dict[int, tuple[int, Automaton]] = {}
         self._structure = structure
         self._tables = tables
-        self._starts: dict[int, int] = {}
+        # By table and quote.
+        self._starts: dict[tuple[int, int], int] = {}
+        # Controls of names between other quotes than the first: first, last, and the number of the quote.
+        self._others = [
+            (quoted.other_key, quoted.other_key + quoted.body.n_states, at)
+            for at, quoted in enumerate(structure.quoted)
+            if at
+        ]
         self._actions: list[int] = [structure.other_key_done]
         self._labels: dict[int, int] = {structure.other_key_done: 0}
 
     @cached_property
-    def _without(self) -> Exclusions:
-        return Exclusions(self._tables, is_number=False)
+    def _without(self) -> list[Exclusions]:
+        """The frames that exclude names, by quote."""
+        return [Exclusions(self._tables, is_number=False) for _ in self._structure.quoted]
 
     @cached_property
     def _without_arguments(self) -> Exclusions:
@@ -66,31 +75,56 @@ class KeyFrames:
         """Return the label that a closing quote produces; None for any other action."""
         return self._labels.get(action)
 
-    def start(self, table: int, others: int = FALSE, *, is_outermost: bool = False) -> int:
+    def start(self, table: int, others: int = FALSE, at: int = 0, *, is_outermost: bool = False) -> int:
         """Return the control after the opening quote of a key that is none of ``others`` (`SchemaContext.with_name`).
 
-        ``is_outermost``: it is the name of an argument.
+        ``at``: the number of the quote. ``is_outermost``: it is the name of an argument.
         """
         if others:
-            without = self._without_arguments if is_outermost else self._without
-            base = self.start(table, is_outermost=is_outermost)
-            found = without.without_chain(base, others, self._context.link_of_names)
+            without = self._without_arguments if is_outermost else self._without[at]
+            base = self.start(table, at=at, is_outermost=is_outermost)
+            found = without.without_chain(base, others, partial(self._context.link_of_names, quote=self._quote(at)))
             assert found is not None, "strings have no tails"
             return found
         if is_outermost:
             return self.argument_names(table)[0]
-        found = self._starts.get(table)
+        found = self._starts.get((table, at))
         if found is None:
-            automaton = self._context.key_automaton(table)
+            automaton, other_key, begin = (
+                self.automaton(table, at),
+                self._structure.quoted[at].other_key,
+                self._tables.n_controls,
+            )
             if automaton is None:
-                found = self._of_names(self._context.spellings(table))
+                found = self._of_names(self.spellings(table, at), at)
             else:
-                found = self._of_automaton(
-                    automaton, len(self._context.key_table(table).labels), self._structure.after_name
-                )
-                self._tables.info[found : found + automaton.n_states, COMMON] = self._structure.other_key
-            self._starts[table] = found
+                found = self._of_automaton(automaton, len(self._context.key_table(table).labels), self._end(at))
+                self._tables.info[found : found + automaton.n_states, COMMON] = other_key
+            if at:
+                self._others.append((begin, self._tables.n_controls, at))
+            self._starts[table, at] = found
         return found
+
+    def automaton(self, table: int, at: int) -> Automaton | None:
+        """Return `SchemaContext.key_automaton` between quotes of a number."""
+        return self._context.key_automaton(table, self._quote(at))
+
+    def spellings(self, table: int, at: int) -> tuple[tuple[bytes, ...], ...]:
+        """Return `SchemaContext.spellings` between quotes of a number."""
+        return self._context.spellings(table, self._quote(at))
+
+    def quote_at(self, control: int) -> int:
+        """Return the number of the quotes around a name."""
+        return next(
+            (at for first, last, at in self._others if first <= control < last),
+            next((at for at, without in enumerate(self._without) if control in without), 0),
+        )
+
+    def _quote(self, at: int) -> QuoteMark:
+        return "'" if at else '"'
+
+    def _end(self, at: int) -> int:
+        return self._structure.quoted[at].quote if at else self._structure.after_name
 
     def argument_names(self, table: int) -> tuple[int, Automaton]:
         """Return the frame of a table's keys as names of arguments: its first control, and its automaton."""
@@ -105,7 +139,7 @@ class KeyFrames:
 
     def is_without(self, control: int) -> bool:
         """Return whether a control belongs to a frame that excludes names."""
-        return control in self._without or control in self._without_arguments
+        return control in self._without_arguments or any(control in without for without in self._without)
 
     def is_outermost(self, control: int) -> bool:
         """Return whether a control is in the name of an argument."""
@@ -117,7 +151,7 @@ class KeyFrames:
         """Return the byte that ends a key."""
         if self._arguments is not None and self.is_outermost(control):
             return ord(self._arguments.end)
-        return self._structure.after_name
+        return self._end(self.quote_at(control))
 
     def done(self, label: int) -> int:
         """Return the entry of the closing quote that produces a label."""
@@ -127,9 +161,9 @@ class KeyFrames:
             self._actions.append(action)
         return action_entry(self._actions[label])
 
-    def _of_names(self, spellings: tuple[tuple[bytes, ...], ...]) -> int:
+    def _of_names(self, spellings: tuple[tuple[bytes, ...], ...], at: int) -> int:
         """Add a trie of names that falls back to the shared control for all other keys."""
-        tables, other_key = self._tables, self._structure.other_key
+        tables, other_key = self._tables, self._structure.quoted[at].other_key
         texts = [spelling for ways in spellings for spelling in ways]
         if not texts:
             return other_key
@@ -144,7 +178,7 @@ class KeyFrames:
         words = np.zeros((most, -(-len(ends) // 64)), np.uint64)
         count = kernel.fill_names(
             np.frombuffer(data, np.uint8), np.array([0, *accumulate(map(len, texts))], np.int32), np.array(labels, np.int32), ends,
-            self._structure.after_name, other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
+            self._end(at), other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
         )  # fmt: skip
         tables.register(count)
         tables.guard(first, words[:count])

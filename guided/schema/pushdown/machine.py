@@ -384,8 +384,10 @@ class SchemaMachine:
             if action == self.arguments.key_start:
                 start = self.keys.start(state.table, state.others, is_outermost=True)
                 return Reaction(0, -1, start) if self._may_continue(cell) else None
-        if action == structure.key_start:
-            return Reaction(0, -1, self.keys.start(state.table, state.others)) if self._may_continue(cell) else None
+        if action in structure.key_starts:
+            at = structure.key_starts.index(action)
+            may_continue = self._may_continue(cell)
+            return Reaction(0, -1, self.keys.start(state.table, state.others, at)) if may_continue else None
         if action == structure.comma:
             if not content.is_named:
                 return DEFERRED
@@ -500,7 +502,8 @@ class SchemaMachine:
             return self.arguments.name_at_end(data[:-1])
         if not self.structure.has_quoted_names:
             return data.lstrip(b"{,")[:-1].decode()
-        name = parse_json(data[data.index(b'"') :])
+        begin = min(place for one in self.structure.quoted if (place := data.find(one.quote)) >= 0)
+        name = parse_json(in_json(data[begin:], self.context.options))
         assert isinstance(name, str)
         return name
 

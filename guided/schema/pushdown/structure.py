@@ -7,27 +7,27 @@ controls here. They are built once per way of writing JSON (`Structure`), and ea
     object_first, object_next, object_done    after ``{``, after ``,``, after a value
     array_done               after an item
     string                   in an unconstrained string, after its opening quote; with Python's literals, one for each quote
-    other_key                in a key that is not a declared name
+    other_key                in a key that is not a declared name, likewise
     number, integer          in an unconstrained number or integer (-1: too many states to share)
 
-The actions, to which cells react, are ``value_done`` (a value without observed formulas is complete), ``key_start``, ``other_key``
-(an undeclared key is complete), ``comma`` and ``close`` in objects and arrays, and ``close_empty`` (an array without items).
+The actions, to which cells react, are ``value_done`` (a value without observed formulas is complete), ``key_start`` (of each quote),
+``other_key`` (an undeclared key is complete), ``comma`` and ``close`` in objects and arrays, and ``close_empty`` (an array without
+items).
 
 `guided.schema.pushdown.layout` determines where whitespace is allowed, and how much.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import END_ACTION, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import COUNTS, END_ACTION, PLAN, PushdownTables, Reaction, action_entry
 from guided.kernels import frames as kernel
 from guided.limits import Limits
-from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, Notation
+from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.automaton import number_automaton
@@ -56,20 +56,23 @@ _AFTER_NUMBER = b" \t\n\r,]}"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quoted:
-    """Unconstrained strings between two quotes.
+    """Unconstrained strings, and undeclared names, between two quotes.
 
     Attributes
     ----------
     quote : int
     body : Automaton
-        Its states are the controls.
+        Its states are the controls of strings.
     first : int
-        The first control.
+        The first control of a string.
+    other_key : int
+        That of a name.
     """
 
     quote: int
     body: Automaton
     first: int
+    other_key: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +101,8 @@ class Structure:
         The words of null, true and false.
     after_name : int
         The byte that ends the name of a member. If it is not a quote, names have none, and the value follows.
+    key_starts : tuple of int
+        The actions that begin names, by quote.
     """
 
     tables: PushdownTables
@@ -110,13 +115,11 @@ class Structure:
     end: int
     value_done: int
     value_done_again: int
-    key_start: int
     other_key_done: int
     comma: int
     close_object: int
     close_array: int
     close_empty: int
-    other_key: int
     object_first: int
     object_next: int
     object_done: int
@@ -126,6 +129,7 @@ class Structure:
     opening: bytes
     words: Mapping[str, bytes]
     after_name: int
+    key_starts: tuple[int, ...]
 
     @property
     def has_quoted_names(self) -> bool:
@@ -138,9 +142,14 @@ class Structure:
         return self.quoted[0].first
 
     @property
+    def other_key(self) -> int:
+        """The first control of an undeclared name; those of strings come before it."""
+        return self.quoted[0].other_key
+
+    @property
     def of_objects(self) -> tuple[int, ...]:
         """The actions every object receives: ends of values, a comma, a key, the closing brace."""
-        return self.value_done, self.value_done_again, self.comma, self.key_start, self.close_object
+        return self.value_done, self.value_done_again, self.comma, *self.key_starts, self.close_object
 
     def entered(self, control: int, pops: int = 0, pushes: int = -1) -> Reaction:
         """Return the reaction that enters a position at the start of the whitespace before it."""
@@ -153,9 +162,9 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
     tables = PushdownTables()
     value_done, value_done_again = tables.action(), tables.action(again=True)
     notation = options.notation
-    names = ("key_start", "comma", "close_object", "close_array", "close_empty")
     # Why again: a name without quotes begins with the byte that begins a member.
-    actions = {name: tables.action(again=name == "key_start" and notation is not None) for name in names}
+    key_starts = [tables.action(again=notation is not None)]
+    actions = {name: tables.action() for name in ("comma", "close_object", "close_array", "close_empty")}
     other_key_done = tables.action(label=0)
     end = tables.control(dead_row())
 
@@ -164,46 +173,45 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         _number(tables, options, letters, action_entry(value_done_again), after, formula)
         for formula in (TRUE, _INTEGER)
     )
-    quotes: tuple[Literal['"', "'"], ...] = ('"',)
+    quotes: tuple[QuoteMark, ...] = ('"',)
     if options.words == "python" and letters[ord("'")] and letters[BACKSLASH]:
         quotes = '"', "'"
+        key_starts.append(tables.action())
     bodies = [
         string_automaton(Formulas(), (TRUE,), replace(options, notation=None, quote=one), Limits()).automaton
         for one in quotes
     ]
     bodies = [body.within(letters) for body in bodies]
     body = bodies[0]
-    key_body = body if notation is None else _names(options).within(letters)
-    after_name = QUOTE if notation is None else ord(AFTER_NAME)
     is_counting = body.accepting.sum() == 1 and bool(body.accepting[0])
-    quoted = list[Quoted]()
-    ends = (
-        *((one, ord(quote), value_done) for one, quote in zip(bodies, quotes, strict=True)),
-        (key_body, after_name, other_key_done),
-    )
-    for automaton, last, done in ends:
-        begin = tables.n_controls
-        quoted.append(Quoted(last, automaton, begin))
-        rows = automaton.by_byte()
-        rows[rows >= 0] += begin
-        rows[automaton.accepting, last] = action_entry(done)
-        tables.controls(rows)
-        for state in range(len(rows)):
-            tables.info[begin + state, 1] = (1 if state == 0 else 2) if is_counting and done == value_done else 0
-            tables.info[begin + state, 5] = begin + state
-    other_key = quoted.pop().first
-    # Label 0 must be allowed for every control of keys, whatever its plan.
-    tables.guard(other_key, np.ones((len(rows), 1), np.uint64))
+    strings, keys = list[int](), list[int]()
+    for automaton, quote in zip(bodies, quotes, strict=True):
+        strings.append(_add(tables, automaton, ord(quote), value_done))
+        if is_counting:
+            tables.info[strings[-1] : tables.n_controls, COUNTS] = 2
+            tables.info[strings[-1], COUNTS] = 1
+    after_name, names = QUOTE, list(zip(bodies, map(ord, quotes), strict=True))
+    if notation is not None:
+        after_name, names = ord(AFTER_NAME), [(_names(options).within(letters), ord(AFTER_NAME))]
+    for automaton, last in names:
+        keys.append(_add(tables, automaton, last, other_key_done))
+        # Label 0 must be allowed for every control of keys, whatever its plan.
+        tables.guard(keys[-1], np.ones((automaton.n_states, 1), np.uint64))
+    quoted = tuple(map(Quoted, map(ord, quotes), bodies, strings, keys))
+    before_key = {ord(quote): action_entry(action) for quote, action in zip(quotes, key_starts, strict=True)}
+    if notation is not None:
+        before_key = dict.fromkeys(np.flatnonzero(names[0][0].by_byte()[0] >= 0).tolist(), action_entry(key_starts[0]))
 
     lines = None
     if options.indent is not None:
         closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
-        lines = Lines.of(tables, options.indent, (QUOTE, action_entry(actions["key_start"])), closing)
+        lines = Lines.of(tables, options.indent, (QUOTE, action_entry(key_starts[0])), closing)
+        before_key = {NEWLINE: action_entry(lines.begin)}
     return Structure(
-        tables, spaces, lines, letters, tuple(quoted), is_counting, after, end, value_done, value_done_again, actions["key_start"],
-        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], other_key,
-        *_between(tables, spaces, lines, actions, key_body if notation else None), number, integer,
-        b'"' if notation is None else notation.opening.encode(), WORDS[options.words], after_name,
+        tables, spaces, lines, letters, quoted, is_counting, after, end, value_done, value_done_again, other_key_done,
+        actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"],
+        *_between(tables, spaces, lines, actions, before_key), number, integer,
+        b'"' if notation is None else notation.opening.encode(), WORDS[options.words], after_name, tuple(key_starts),
     )  # fmt: skip
 
 
@@ -214,14 +222,23 @@ def _names(options: JsonOptions) -> Automaton:
     return string_automaton(formulas, (names,), options, Limits(), Notation("", AFTER_NAME)).automaton
 
 
+def _add(tables: PushdownTables, automaton: Automaton, last: int, done: int) -> int:
+    """Add the frame of an automaton, which the byte ``last`` ends with an action; return its first control."""
+    begin = tables.n_controls
+    rows = automaton.by_byte()
+    rows[rows >= 0] += begin
+    rows[automaton.accepting, last] = action_entry(done)
+    tables.controls(rows)
+    tables.info[begin : begin + len(rows), COUNTS] = 0
+    tables.info[begin : begin + len(rows), PLAN] = np.arange(begin, begin + len(rows))
+    return begin
+
+
 def _between(
-    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int], names: Automaton | None
+    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int], before_key: dict[int, int]
 ) -> tuple[int, int, int, int]:
     """Return the positions in an object before its first key, before another key and after a value, and in an array after an item."""
     comma, brace, bracket = (action_entry(actions[name]) for name in ("comma", "close_object", "close_array"))
-    before_key = {QUOTE: action_entry(actions["key_start"])} if lines is None else {NEWLINE: action_entry(lines.begin)}
-    if names is not None:
-        before_key = dict.fromkeys(np.flatnonzero(names.by_byte()[0] >= 0).tolist(), action_entry(actions["key_start"]))
     positions: list[dict[int, int]] = [{**before_key, CLOSING["object"]: brace}, before_key]
     if lines is None:
         positions += [{COMMA: comma, CLOSING["object"]: brace}, {COMMA: comma, CLOSING["array"]: bracket}]

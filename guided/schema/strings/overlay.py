@@ -27,10 +27,10 @@ from guided.kernels.trie import build_trie
 from guided.limits import Limits
 from guided.schema.strings.spelling import SPELLINGS, Spelling
 
-__all__ = ["Overlay", "canonical_body", "has_one_body", "overlay"]
+__all__ = ["EXCHANGED", "Overlay", "canonical_body", "has_one_body", "overlay"]
 
 _SEVERAL = re.compile("[\x0b\x0e\x0f\x1a-\x1f]")
-_EXCHANGED = {ord("'"): '"', ord('"'): "'"}
+EXCHANGED = {ord("'"): '"', ord('"'): "'"}
 # Characters with several spellings; under "any" every character has several.
 _SEVERAL_OF = {"canonical": _SEVERAL, "single": _SEVERAL, "dumps": re.compile("[^ -~]")}
 
@@ -73,7 +73,7 @@ def canonical_body(text: str, quote: str = '"') -> bytes:
     """Return the canonical spelling of a text between some quotes, with hexadecimal digits in lower case."""
     if quote == '"':
         return encode_basestring(text)[1:-1].encode()
-    return encode_basestring(text.translate(_EXCHANGED))[1:-1].translate(_EXCHANGED).encode()
+    return encode_basestring(text.translate(EXCHANGED))[1:-1].translate(EXCHANGED).encode()
 
 
 def has_one_body(texts: Sequence[str], escapes: str) -> bool:

@@ -18,7 +18,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation
+from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
@@ -32,9 +32,9 @@ from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import by_length
 from guided.schema.strings.measure import measure_of
 from guided.schema.strings.notation import is_name, texts_of
-from guided.schema.strings.overlay import canonical_body, has_one_body
+from guided.schema.strings.overlay import EXCHANGED, canonical_body, has_one_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
-from guided.schema.values.keys import KeyLabel, key_automaton, unquoted
+from guided.schema.values.keys import KeyLabel, KeyLeaf, key_automaton, unquoted
 from guided.schema.values.quick_satisfiable import (
     has_common_text,
     listed,
@@ -101,6 +101,8 @@ class SchemaContext:
         self._tables: list[KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
         self._automata: list[Automaton | None] = []
+        # Between single quotes, by number.
+        self._single_automata: dict[int, Automaton] = {}
         self._spellings: list[tuple[tuple[bytes, ...], ...]] = []
         self._pattern_index_of: list[dict[int, int]] = []
         # By key table and part.
@@ -524,15 +526,15 @@ class SchemaContext:
             return None
         return self.formulas.among(names, self.formulas.atom(("strings", (name,))))
 
-    def link_of_names(self, names: int) -> tuple[int, list[bytes]]:
-        """Split off the last name of a set built by `with_name`: the set without it, and the name's spelling."""
+    def link_of_names(self, names: int, quote: QuoteMark = '"') -> tuple[int, list[bytes]]:
+        """Split off the last name of a set built by `with_name`: the set without it, and the name's spelling between some quotes."""
         node = self.formulas.nodes[names]
         before, last = (node[1], node[2]) if node[0] == "among" else (FALSE, names)
-        return before, [self.body(name) for name in self.formulas.nodes[last][1]]
+        return before, [self.body(name, quote) for name in self.formulas.nodes[last][1]]
 
-    def body(self, text: str) -> bytes:
-        """Return the shortest spelling of a string or name, without quotes."""
-        return canonical_body(text, self.options.quote) if self.options.notation is None else text.encode()
+    def body(self, text: str, quote: QuoteMark = '"') -> bytes:
+        """Return the shortest spelling of a string or name between some quotes."""
+        return canonical_body(text, quote) if self.options.notation is None else text.encode()
 
     def has_one_body(self, texts: Sequence[str]) -> bool:
         """Return whether each string or name has a single spelling."""
@@ -614,9 +616,25 @@ class SchemaContext:
             found = self._limited[number, part] = frozenset(label for label, value in required if value != TRUE)
         return found
 
-    def key_automaton(self, number: int) -> Automaton | None:
+    def key_automaton(self, number: int, quote: QuoteMark = '"') -> Automaton | None:
         """Return the automaton of a table's keys; None if the table has no patterns and `spellings` holds its names instead."""
-        return self._automata[number]
+        if quote == '"' or self._automata[number] is None:
+            return self._automata[number]
+        found = self._single_automata.get(number)
+        if found is None:
+            table, options = self._tables[number], replace(self.options, quote=quote)
+            leaf = key_automaton(table.names, table.patterns, self.formulas, options, self.limits)
+            found = self._single_automata[number] = self._with_labels(leaf, table)
+            self._count(found)
+        return found
+
+    def _with_labels(self, leaf: KeyLeaf, table: KeyTable) -> Automaton:
+        """Return an automaton of keys, without those of no label of a table, with these labels."""
+        found, numbers = leaf.automaton, {KeyLabel(*label): i for i, label in enumerate(table.labels)}
+        label_of = np.array([numbers.get(vector, -1) for vector in leaf.vectors], np.int32)[found.labels]
+        accepting = found.accepting & (label_of >= 0)
+        labels = np.where(accepting, label_of, 0)
+        return Automaton.from_canonical(found.table, found.classes, accepting, labels).within(self.alphabet)
 
     def argument_names(self, number: int, arguments: Arguments) -> Automaton:
         """Return the automaton of a table's keys where they are names of arguments, with the labels of the table."""
@@ -625,16 +643,15 @@ class SchemaContext:
         leaf = unquoted(
             table.names, table.patterns, written, arguments.end, self.formulas, self.options, self.limits
         )  # fmt: skip
-        found, numbers = leaf.automaton, {KeyLabel(*label): i for i, label in enumerate(table.labels)}
-        label_of = np.array([numbers.get(vector, -1) for vector in leaf.vectors], np.int32)[found.labels]
-        accepting = found.accepting & (label_of >= 0)
-        return Automaton.from_canonical(found.table, found.classes, accepting, np.where(accepting, label_of, 0)).within(
-            self.alphabet
-        )
+        return self._with_labels(leaf, table)
 
-    def spellings(self, number: int) -> tuple[tuple[bytes, ...], ...]:
-        """Return the spellings of each name of a table that has no automaton."""
-        return self._spellings[number]
+    def spellings(self, number: int, quote: QuoteMark = '"') -> tuple[tuple[bytes, ...], ...]:
+        """Return the spellings between some quotes of each name of a table that has no automaton."""
+        if quote == '"':
+            return self._spellings[number]
+        ways = (spellings(name.translate(EXCHANGED)) for name in self._tables[number].names)
+        exchange = bytes.maketrans(b"\"'", b"'\"")
+        return tuple(tuple(filter(self.can_spell, (way.translate(exchange) for way in found))) for found in ways)
 
     def _too_many_names(self, count: int) -> LimitError:
         return LimitError("names", count, self.limits.names, "an object has too many declared names")
