@@ -105,7 +105,15 @@ USES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     for use in uses_in(path.relative_to(PACKAGE.parent).as_posix(), path.read_text(encoding="utf-8"))
 ]
-KNOWN = [use for use in USES if (use.file, use.written) not in EXCEPTIONS]
+
+
+def key_of(file: str, written: str) -> tuple[str, str]:
+    """Python 3.12 writes the quotes within an f-string in another way."""
+    return file, ast.dump(ast.parse(written, mode="eval"))
+
+
+LISTED = {key_of(*exception) for exception in EXCEPTIONS}
+KNOWN = [use for use in USES if key_of(use.file, use.written) not in LISTED]
 
 
 def more_than_linear(pattern: "re.Pattern[Any]", method: str) -> str:
@@ -135,7 +143,7 @@ def test_each_expression_made_at_run_time_is_listed() -> None:
         except (NameError, TypeError):
             unlisted.append(use)
     assert not unlisted
-    assert EXCEPTIONS.keys() <= {(use.file, use.written) for use in USES}
+    assert {key_of(use.file, use.written) for use in USES} >= LISTED
 
 
 @pytest.mark.parametrize("file", sorted({use.file for use in KNOWN}))

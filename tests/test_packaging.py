@@ -283,6 +283,8 @@ def test_indirect_dependencies_are_pinned_too() -> None:
         pytest.skip("other versions than those of constraints.txt are installed")
     needed = closure(PROJECT["name"], frozenset({"dev"})) - {PROJECT["name"]}
     assert {"torch", "numba", "pytest", "pluggy", "sympy"} <= needed
+    # Torch's build with CUDA pins its own parts.
+    needed = {name for name in needed if not name.startswith(("nvidia-", "cuda-"))}
     assert needed <= pins().keys()
 
 
