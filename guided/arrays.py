@@ -53,7 +53,9 @@ def mask_words(size: int) -> int:
 
 
 def check_masks(masks: Iterable[Int32Array], width: int) -> None:
-    """Raise for a mask that allows a token beyond the logits. O(1) for each mask of their width.
+    """Raise for a mask that allows a token beyond the logits, unless all its bits are set: it stands for no constraint.
+
+    O(1) for each mask of their width, O(words) for one without a constraint.
 
     Raises
     ------
@@ -62,7 +64,8 @@ def check_masks(masks: Iterable[Int32Array], width: int) -> None:
     """
     whole, rest = divmod(width, 32)
     for mask in masks:
-        if len(mask) > whole and (int(mask[whole]) & 0xFFFFFFFF) >> rest | int(mask[whole + 1 :].any()):
+        is_beyond = len(mask) > whole and (int(mask[whole]) & 0xFFFFFFFF) >> rest | int(mask[whole + 1 :].any())
+        if is_beyond and not (mask == -1).all():
             last = 32 * len(mask)
             raise ValueError(
                 f"the logits have {width:,} columns, and the mask, for {last - 31:,} to {last:,} tokens, allows a token beyond them: "

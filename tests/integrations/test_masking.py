@@ -88,6 +88,9 @@ def test_logits_narrower_than_the_vocabulary_are_refused(kind: type[MaskStore], 
     mask[:] = 0
     mask[0] = 2
     assert torch.isfinite(kind(width, torch.float32, CPU).apply(scores, [mask])).sum() == 1
+    # So is a row without a constraint, of which all bits are set.
+    mask[:] = -1
+    assert torch.isfinite(kind(width, torch.float32, CPU).apply(scores, [mask])).all()
 
 
 @given(st.data())
