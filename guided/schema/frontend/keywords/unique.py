@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from math import ceil, floor
 from typing import Any
 
+from guided.errors import LimitError
 from guided.schema.formula.exact import canonical, fraction, is_number
 from guided.schema.frontend.keywords.enumerations import constant
-from guided.schema.frontend.location import Location
+from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.resources import Context
 from guided.schema.frontend.site import Site
 
@@ -22,7 +23,18 @@ _FEW_SCHEMAS = 40
 
 
 def distinct(site: Site) -> None:
-    """Append that no two items are equal."""
+    """Append that no two items are equal.
+
+    Raises
+    ------
+    LimitError
+        ``minItems`` asks for more values than `Limits.listed_values`: else a text could meet the limit in its middle.
+    """
+    least: Any = site.schema.get("minItems")
+    most = site.lowering.limits.listed_values
+    if is_number(least) and fraction(least, site.lowering.limits.digits) > most:
+        place = pointer_of((site.location, "minItems"))
+        raise LimitError("listed_values", least, most, f"so many items that must differ, at {place}")
     values = _values_of_items(site) if site.lowering.lists_items else None
     if values is None:
         site.arrays.append(site.noted("uniqueItems"))
