@@ -164,8 +164,9 @@ KINDS = {
         "a source (schema.json, models.py:Person, package.models:Person) or a schema",
         lambda value: isinstance(value, str | dict),
         {
+            "whitespace": (str, int, list),
             **dict.fromkeys(
-                ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported", "operation", "source"),
+                ("property_order", "numbers", "escapes", "format", "unsupported", "operation", "source"),
                 (str,),
             ),
             "strict_keywords": (bool,),

@@ -35,7 +35,8 @@ def show_schema(
     formats: Annotated[str, typer.Option("--formats", help="assert, annotate or strict.")] = "assert",
     property_order: Annotated[str, typer.Option("--property-order", help="schema or any.")] = "schema",
     whitespace: Annotated[
-        str | None, typer.Option("--whitespace", help="compact, flexible or a pattern (--lark; flexible).")
+        str | None,
+        typer.Option("--whitespace", help="compact, flexible, a number of characters or a pattern (--lark; flexible)."),
     ] = None,
     numbers: Annotated[str | None, typer.Option("--numbers", help="plain or any (--lark; plain).")] = None,
     escapes: Annotated[str | None, typer.Option("--escapes", help="canonical or any (--lark; canonical).")] = None,
@@ -66,7 +67,11 @@ def show_schema(
         if value not in allowed:
             known = [repr(one) for one in allowed if one is not None]
             raise UsageError(f"--{name} must be {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
-    spelling = {"whitespace": whitespace, "numbers": numbers, "escapes": escapes}
+    spelling = {
+        "whitespace": int(whitespace) if whitespace and whitespace.isdecimal() else whitespace,
+        "numbers": numbers,
+        "escapes": escapes,
+    }
     chosen = {name: value for name, value in spelling.items() if value is not None}
     if lark and report:
         raise UsageError("--lark and --report exclude each other: pass only one of them")

@@ -5,7 +5,7 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from decimal import InvalidOperation
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
     from guided.schema.frontend.reader import TypeReader
 
-__all__ = ["JsonSchema", "SchemaOptions"]
+__all__ = ["JsonSchema", "SchemaOptions", "Whitespace"]
+
+Whitespace: TypeAlias = str | int | tuple[str, str]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -83,7 +85,7 @@ _APART = (*_OF_CALLS, "formats", "caps")
 class SchemaOptions(TypedDict, total=False):
     """Keyword arguments of `JsonSchema`."""
 
-    whitespace: str
+    whitespace: "Whitespace"
     property_order: Literal["schema", "any"]
     numbers: Literal["plain", "any", "dumps"]
     escapes: Literal["canonical", "any", "dumps"]
@@ -114,8 +116,9 @@ class JsonSchema(Composable, Generic[T_co]):
         A JSON Schema as parsed JSON, JSON text or a file (draft 2020-12 unless ``$schema`` names another); a type: a pydantic model,
         dataclass, TypedDict, NamedTuple, Enum, Literal, Annotated, container, union, or any other type pydantic knows; a function, for
         its arguments; a tool in the format of OpenAI, Anthropic or MCP; an operation of OpenAPI 3.
-    whitespace : str
-        ``"compact"``, ``"flexible"``, ``"pretty(N)"`` as ``json.dumps(value, indent=N)`` writes, or a regular expression.
+    whitespace : str, int or (str, str)
+        ``"compact"``, ``"flexible"``, ``"pretty(N)"`` as ``json.dumps(value, indent=N)`` writes, a regular expression; the maximum number
+        of characters wherever JSON allows whitespace; or exact separators, as those of ``json.dumps``: ``(", ", ": ")``.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any", "dumps"}
@@ -201,7 +204,7 @@ class JsonSchema(Composable, Generic[T_co]):
         self,
         schema: Any,
         *,
-        whitespace: str = "flexible",
+        whitespace: "Whitespace" = "flexible",
         property_order: Literal["schema", "any"] = "schema",
         numbers: Literal["plain", "any", "dumps"] = "plain",
         escapes: Literal["canonical", "any", "dumps"] = "canonical",
@@ -226,7 +229,7 @@ class JsonSchema(Composable, Generic[T_co]):
         if source not in ("auto", "schema"):
             raise ValueError(f"source must be 'auto' or 'schema', not {shown(source)}")
         options = JsonOptions(
-            whitespace,
+            _whitespace(whitespace),
             property_order,
             numbers,
             escapes,
@@ -237,8 +240,12 @@ class JsonSchema(Composable, Generic[T_co]):
             _own_formats(formats or {}),
             Caps(max_length, max_digits, max_items),
         )
-        if whitespace not in ("compact", "flexible") and options.indent is None:
-            whitespace_pattern(whitespace)
+        if (
+            isinstance(options.whitespace, str)
+            and options.whitespace not in ("compact", "flexible")
+            and options.indent is None
+        ):
+            whitespace_pattern(options.whitespace)
         given = input_of(schema, operation, source)
         if given.unenforced and unsupported == "refuse":
             pointer, keyword = given.unenforced[0]
@@ -474,6 +481,17 @@ class JsonSchema(Composable, Generic[T_co]):
             The type rejects it.
         """
         return parsed if self._reader is None else self._reader.read_part(path, text, parsed)
+
+
+def _whitespace(given: Any) -> Any:
+    """Return `JsonOptions.whitespace` of an option; what is none stays as it is, and is refused there."""
+    if isinstance(given, list):
+        return tuple(given)
+    if not isinstance(given, int) or isinstance(given, bool):
+        return given
+    if given < 0:
+        raise ValueError(f"whitespace must be at least 0 characters, not {shown(given)}")
+    return "compact" if not given else f"[ \\t\\n\\r]{{0,{given}}}"
 
 
 def _own_formats(given: Mapping[str, Any]) -> tuple[tuple[str, Texts], ...]:

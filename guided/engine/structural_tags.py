@@ -16,7 +16,7 @@ from typing import Literal as Word
 from guided.automata.build import one_budget
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
 from guided.engine.grammar import grammar_of
-from guided.engine.json_schema import JsonSchema
+from guided.engine.json_schema import JsonSchema, Whitespace
 from guided.engine.located import TreeSpec, at_place, located
 from guided.engine.specs import Regex
 from guided.errors import GuidedError, SchemaError, shown
@@ -109,7 +109,7 @@ class StructuralTag(Concatenation):
     ----------
     tag : dict or str
         ``{"type": "structural_tag", "format": {...}}``, or the older form with ``structures`` and ``triggers``; parsed JSON or its text.
-    whitespace : str
+    whitespace : str, int or (str, str)
     additional_properties : bool
         As in `JsonSchema`, for the schemas of the tag.
     limits : Limits, optional
@@ -136,7 +136,7 @@ class StructuralTag(Concatenation):
         self,
         tag: Mapping[str, Any] | str,
         *,
-        whitespace: str = "flexible",
+        whitespace: Whitespace = "flexible",
         additional_properties: bool = True,
         limits: Limits | None = None,
     ) -> None:
@@ -256,7 +256,7 @@ class _Reader:
         if most is not None:
             if _count(most, f"{at}/max_whitespace_cnt") == 0:
                 raise SchemaError("must be positive", f"{at}/max_whitespace_cnt", "max_whitespace_cnt")
-            options["whitespace"] = f"[ \\t\\n\\r]{{0,{most}}}"
+            options["whitespace"] = most
         if any_order:
             options["property_order"] = "any"
         written: Arguments | None = None

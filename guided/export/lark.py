@@ -28,7 +28,7 @@ from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
-from guided.schema.pushdown.layout import FLEXIBLE
+from guided.schema.pushdown.layout import FLEXIBLE, gaps_of
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
 from guided.schema.values.context import SchemaContext
@@ -138,19 +138,21 @@ def value_rules(
 
 def _punctuation(options: JsonOptions) -> Punctuation:
     """Return the punctuation, including the whitespace next to values and keys."""
-    if options.whitespace == "compact":
-        before = after = ""
-    elif options.whitespace == "flexible":
-        before = after = FLEXIBLE
-    else:
-        before = f"(?:{render(parse(options.whitespace))})"
+
+    def whole(source: str) -> str:
         # The whitespace must match as a whole, whatever a matcher prefers.
-        after = rf"{before}(?![ \t\n\r])"
+        return source if source in ("", FLEXIBLE) else rf"(?:{render(parse(source))})(?![ \t\n\r])"
+
+    comma, colon, others = gaps_of(options)
+    before = others if others in ("", FLEXIBLE) else f"(?:{render(parse(others))})"
+    after = {",": whole(comma), ":": whole(colon)}
     signs = {"{": r"\{", "}": r"\}", "[": r"\[", "]": r"\]"}
 
     def sign(name: str, character: str, *, has_before: bool, has_after: bool) -> Terminal:
         pattern = signs.get(character, character)
-        return Terminal(name, f"{before if has_before else ''}{pattern}{after if has_after else ''}")
+        return Terminal(
+            name, f"{before if has_before else ''}{pattern}{after.get(character, whole(others)) if has_after else ''}"
+        )
 
     return Punctuation(
         sign("_lbrace", "{", has_before=False, has_after=True),

@@ -196,7 +196,7 @@ def test_names_of_other_libraries_are_refused_with_ours(name: str, advice: str) 
 
 # A value of each option of schemas that differs from its default, as JSON where files have the option.
 OF_SCHEMAS: dict[str, Any] = {
-    "whitespace": "compact",
+    "whitespace": [", ", ": "],
     "property_order": "any",
     "numbers": "any",
     "escapes": "any",

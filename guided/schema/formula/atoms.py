@@ -216,10 +216,11 @@ class JsonOptions:
 
     Attributes
     ----------
-    whitespace : str
+    whitespace : str or (str, str)
         ``"compact"``; ``"flexible"`` (a bounded amount wherever JSON allows whitespace); ``"pretty(N)"`` (the output of
-        ``json.dumps(value, indent=N)``: each member on its own line, indented by N blanks per level, N at most `LARGEST_INDENT`); or a
-        regular expression for the whitespace, which applies wherever JSON allows whitespace.
+        ``json.dumps(value, indent=N)``: each member on its own line, indented by N blanks per level, N at most `LARGEST_INDENT`); a
+        regular expression for the whitespace, which applies wherever JSON allows whitespace; or a comma and a colon, each with the
+        whitespace after it, as the ``separators`` of ``json.dumps``.
     property_order : {"schema", "any"}
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any", "dumps"}
@@ -256,7 +257,7 @@ class JsonOptions:
         An option has an unknown value.
     """
 
-    whitespace: str = "flexible"
+    whitespace: str | tuple[str, str] = "flexible"
     property_order: Literal["schema", "any"] = "schema"
     numbers: Literal["plain", "any", "dumps"] = "plain"
     escapes: Literal["canonical", "any", "dumps"] = "canonical"
@@ -272,10 +273,16 @@ class JsonOptions:
     quote: QuoteMark = field(default='"', repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.whitespace, str):
-            raise TypeError(f"whitespace must be a str, not {type(self.whitespace).__name__}")
+        if isinstance(self.whitespace, tuple):
+            if [str(each).rstrip(" \t\n\r") for each in self.whitespace] != [",", ":"]:
+                reason = "separators are a comma and a colon, each with blanks behind it, such as (', ', ': ')"
+                raise ValueError(f"whitespace: {reason}, not {shown(self.whitespace)}")
+        elif not isinstance(self.whitespace, str):
+            raise TypeError(
+                f"whitespace must be a str, a number or a pair of str, not {type(self.whitespace).__name__}"
+            )
         # Why not read it as a regex: one that begins with "pretty" matches letters, so it cannot describe whitespace.
-        if self.whitespace.startswith("pretty") and (self.indent is None or self.indent > LARGEST_INDENT):
+        elif self.whitespace.startswith("pretty") and (self.indent is None or self.indent > LARGEST_INDENT):
             raise ValueError(
                 f"whitespace must be 'pretty(0)' to 'pretty({LARGEST_INDENT})', not {shown(self.whitespace)}"
             )
@@ -304,5 +311,5 @@ class JsonOptions:
     @property
     def indent(self) -> int | None:
         """Blanks of indentation per level; None if the layout is not pretty."""
-        found = _PRETTY.fullmatch(self.whitespace)
+        found = _PRETTY.fullmatch(self.whitespace) if isinstance(self.whitespace, str) else None
         return None if found is None else int(found.group(1))

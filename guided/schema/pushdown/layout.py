@@ -1,9 +1,9 @@
 """Whitespace between the tokens of JSON, as controls.
 
-There are two layouts. *Loose* (`Spaces`): text that matches a whitespace pattern may appear wherever JSON allows whitespace. A bounded
-number of characters from one set, as by default, takes one counting control; the reaction that leads there sets the registers. Any other
-pattern is an automaton: each position where it is allowed has a control for each of its states, and the first control is the position
-itself.
+There are two layouts. *Loose* (`Spaces`): text that matches a whitespace pattern may appear wherever JSON allows whitespace; after commas
+and colons it may be another pattern. A bounded number of characters from one set, as by default, takes one counting control; the reaction
+that leads there sets the registers. Any other pattern is an automaton: each position where it is allowed has a control for each of its
+states, and the first control is the position itself.
 
 *In lines* (`Lines`): the output of ``json.dumps(value, indent=N)``. Each member, each item and each closing bracket begins a line,
 indented by N blanks per open object or array, that is, per cell above the lowest on the stack. The end of a line is an action that sets
@@ -13,6 +13,7 @@ of a value is an action there, because only actions check that all blanks have b
 Complexity: O(states of the pattern) rows per position; one row where registers count, and in lines.
 """
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ __all__ = [
     "Spaces",
     "dead_row",
     "direct",
+    "gaps_of",
     "spaces_of",
     "whitespace_pattern",
 ]
@@ -143,8 +145,19 @@ def whitespace_pattern(source: str) -> Automaton:
     return _patterns.put(source, spaces)
 
 
-def spaces_of(options: JsonOptions, alphabet: BoolArray, most: int) -> Spaces:
-    """Return the whitespace of some options; empty if the layout is in lines.
+def gaps_of(options: JsonOptions) -> tuple[str, str, str]:
+    """Return the patterns of whitespace behind a comma, behind a colon, and elsewhere; empty if the layout is in lines."""
+    if isinstance(options.whitespace, tuple):
+        comma, colon = (re.escape(separator[1:]) for separator in options.whitespace)
+        return comma, colon, ""
+    if options.whitespace == "compact" or options.indent is not None:
+        return "", "", ""
+    source = FLEXIBLE if options.whitespace == "flexible" else options.whitespace
+    return source, source, source
+
+
+def spaces_of(source: str, alphabet: BoolArray, most: int) -> Spaces:
+    """Return the whitespace of a pattern.
 
     ``most``: ``whitespace_states`` of the limits.
 
@@ -157,12 +170,6 @@ def spaces_of(options: JsonOptions, alphabet: BoolArray, most: int) -> Spaces:
     VocabularyError
         Everything it matches needs bytes outside the alphabet.
     """
-    if options.whitespace == "compact" or options.indent is not None:
-        source = ""
-    elif options.whitespace == "flexible":
-        source = FLEXIBLE
-    else:
-        source = options.whitespace
     spaces = whitespace_pattern(source)
     if spaces.n_states > most:
         advice = "the pattern of whitespace has too many states, which are copied before every value"

@@ -31,7 +31,7 @@ from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, N
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.automaton import number_automaton
-from guided.schema.pushdown.layout import NEWLINE, Lines, Spaces, dead_row, spaces_of
+from guided.schema.pushdown.layout import NEWLINE, Lines, Spaces, dead_row, gaps_of, spaces_of
 from guided.schema.strings.automaton import string_automaton
 
 __all__ = [
@@ -84,7 +84,9 @@ class Structure:
     tables : PushdownTables
         Copied by each schema, never changed.
     spaces : Spaces
-        The whitespace allowed between two JSON tokens.
+        The whitespace allowed between two JSON tokens, except behind commas and colons.
+    after_comma, after_colon : Spaces
+        The whitespace there; of the same registers, and usually the same.
     lines : Lines or None
         The indented layout, if requested.
     alphabet : ndarray[bool], shape (256,)
@@ -107,6 +109,8 @@ class Structure:
 
     tables: PushdownTables
     spaces: Spaces
+    after_comma: Spaces
+    after_colon: Spaces
     lines: Lines | None
     alphabet: BoolArray
     quoted: tuple[Quoted, ...]
@@ -158,7 +162,9 @@ class Structure:
 
 def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace_states: int) -> Structure:
     letters = freeze(np.frombuffer(alphabet, np.bool_))
-    spaces = spaces_of(options, letters, whitespace_states)
+    gaps = gaps_of(options)
+    by_source = {source: spaces_of(source, letters, whitespace_states) for source in gaps}
+    after_comma, after_colon, spaces = map(by_source.__getitem__, gaps)
     tables = PushdownTables()
     value_done, value_done_again = tables.action(), tables.action(again=True)
     notation = options.notation
@@ -208,9 +214,9 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         lines = Lines.of(tables, options.indent, (QUOTE, action_entry(key_starts[0])), closing)
         before_key = {NEWLINE: action_entry(lines.begin)}
     return Structure(
-        tables, spaces, lines, letters, quoted, is_counting, after, end, value_done, value_done_again, other_key_done,
-        actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"],
-        *_between(tables, spaces, lines, actions, before_key), number, integer,
+        tables, spaces, after_comma, after_colon, lines, letters, quoted, is_counting, after, end, value_done, value_done_again,
+        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"],
+        *_between(tables, spaces, after_comma, lines, actions, before_key), number, integer,
         b'"' if notation is None else notation.opening.encode(), WORDS[options.words], after_name, tuple(key_starts),
     )  # fmt: skip
 
@@ -235,7 +241,12 @@ def _add(tables: PushdownTables, automaton: Automaton, last: int, done: int) -> 
 
 
 def _between(
-    tables: PushdownTables, spaces: Spaces, lines: Lines | None, actions: dict[str, int], before_key: dict[int, int]
+    tables: PushdownTables,
+    spaces: Spaces,
+    after_comma: Spaces,
+    lines: Lines | None,
+    actions: dict[str, int],
+    before_key: dict[int, int],
 ) -> tuple[int, int, int, int]:
     """Return the positions in an object before its first key, before another key and after a value, and in an array after an item."""
     comma, brace, bracket = (action_entry(actions[name]) for name in ("comma", "close_object", "close_array"))
@@ -244,7 +255,10 @@ def _between(
         positions += [{COMMA: comma, CLOSING["object"]: brace}, {COMMA: comma, CLOSING["array"]: bracket}]
     else:
         positions += [{COMMA: comma, NEWLINE: action_entry(lines.end)}] * 2
-    first, following, after_value, after_item = (spaces.before(tables, _row(position)) for position in positions)
+    gaps = spaces, after_comma, spaces, spaces
+    first, following, after_value, after_item = (
+        gap.before(tables, _row(position)) for gap, position in zip(gaps, positions, strict=True)
+    )
     return first, following, after_value, after_item
 
 

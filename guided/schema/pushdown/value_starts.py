@@ -8,7 +8,7 @@ A valuation holds the truth values of the observed formulas when a value ends, a
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -27,7 +27,7 @@ from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.exclusions import Exclusions
-from guided.schema.pushdown.layout import NEWLINE, dead_row, direct, indented
+from guided.schema.pushdown.layout import NEWLINE, Spaces, dead_row, direct, indented
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain, number_frame
 from guided.schema.strings.counted import CountedStrings
@@ -91,8 +91,8 @@ class ValueStart:
         Control groups that share these entries: the first control of each group, and its controls with no whitespace pending.
     is_known : bool
         As in `guided.schema.containers.open_container.OpenContainer`.
-    first : int
-        First control of the value start with whitespace before it; -1 until first used.
+    firsts : dict of Spaces to int
+        First control of the value start, by the whitespace before it; filled on first use.
     indented : int
         The same within the indentation of a line.
     """
@@ -101,7 +101,7 @@ class ValueStart:
     row: Int32Array
     views: list[tuple[int, npt.NDArray[np.int64]]]
     is_known: bool
-    first: int = -1
+    firsts: dict[Spaces, int] = field(default_factory=dict)
     indented: int = -1
 
 
@@ -247,27 +247,29 @@ class ValueStarts:
             found = self._starts[query, is_known] = ValueStart(query, row.copy(), [], is_known)
         return found
 
-    def value(self, query: ValueQuery, is_known: bool = True) -> int:
-        """Return the first control of a value with whitespace before it, such as the next item after a comma."""
+    def value(self, query: ValueQuery, is_known: bool = True, *, is_member: bool = False) -> int:
+        """Return the first control of a value with whitespace before it: of a member after a colon, or of an item after a comma."""
         start = self._start(query, is_known)
-        if start.first < 0:
-            lines = self.structure.lines
+        spaces, lines = self.structure.after_colon if is_member else self.structure.after_comma, self.structure.lines
+        found = start.firsts.get(spaces)
+        if found is None:
             if lines is None:
-                start.first = self.structure.spaces.before(self.tables, start.row)
-                self._add_view(start, start.first)
+                found = spaces.before(self.tables, start.row)
+                self._add_view(start, found, spaces)
             else:
-                start.first = lines.before_item(self.tables, self._indented(start), dead_row())
-        return start.first
+                found = lines.before_item(self.tables, self._indented(start), dead_row())
+            start.firsts[spaces] = found
+        return found
 
     def _indented(self, start: ValueStart) -> int:
         """Return the first control of a value within the indentation of a line."""
         if start.indented < 0:
             start.indented = indented(self.tables, start.row)
-            self._add_view(start, start.indented)
+            self._add_view(start, start.indented, self.structure.spaces)
         return start.indented
 
-    def _add_view(self, start: ValueStart, first: int) -> None:
-        states = first + self.structure.spaces.accepting
+    def _add_view(self, start: ValueStart, first: int, spaces: Spaces) -> None:
+        states = first + spaces.accepting
         start.views.append((first, states))
         self.start_of.update(dict.fromkeys(states.tolist(), start))
 
@@ -678,13 +680,13 @@ class ValueStarts:
                 self.start_of[found] = self._start(query)
             self._firsts[query, may_end] = found
             if query is not None and lines is None:
-                self._add_view(self._start(query), found)
+                self._add_view(self._start(query), found, self.structure.spaces)
         return found
 
     def colon(self, query: ValueQuery) -> int:
         """Return the first control after a key whose value has this query."""
         lines = self.structure.lines
-        value = self.value(query) if lines is None else self._indented(self._start(query))
+        value = self.value(query, is_member=True) if lines is None else self._indented(self._start(query))
         if not self.structure.has_quoted_names:
             return value
         found = self._colons.get(value)

@@ -71,7 +71,8 @@ class Witness:
         self._names_at = -1 if structure.has_quoted_names or not len(begins) else int(begins[0])
         self._before_name, self._after_name = (b'"', b":") if structure.has_quoted_names else (b"", b"")
         # Whether no whitespace is needed between two tokens.
-        self._is_tight = structure.lines is None and 0 in structure.spaces.accepting
+        gaps = structure.spaces, structure.after_comma, structure.after_colon
+        self._is_tight = structure.lines is None and all(0 in spaces.accepting for spaces in gaps)
         self._targets: dict[tuple[int, TargetValuations], TargetValuations] = {}
         self._steps: dict[tuple[int, TargetValuations], int] = {}
         self._next: dict[tuple[int, int, TargetValuations], bytes] = {}
@@ -277,7 +278,7 @@ class Witness:
 
         def begin(label: int) -> tuple[bytes, int]:
             key = self._before_name + self._frame_paths.key(state, label) + self._after_name
-            return b"," + key, self._parts.starts.value((rules.value(label),))
+            return b"," + key, self._parts.starts.value((rules.value(label),), is_member=True)
 
         def after(count: int) -> int:
             past = needed & (2 << labels.item(count - 1)) - 1
