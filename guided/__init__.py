@@ -2,6 +2,10 @@
 
 The public names are listed once, in ``__init__.pyi``, which type checkers read too. Names are resolved on first use (PEP 562), so
 ``import guided`` imports neither numpy nor numba nor torch.
+
+Modules are private, also without an underscore, except those that the last line of their package's docstring names (docs/stability.md).
+
+Public modules: `events`, `resources`, `testing`.
 """
 
 import importlib

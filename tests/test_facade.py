@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -70,10 +71,20 @@ PUBLIC_MODULES = {
     "guided.testing",
     "guided.vocabulary.segmentation",
 }
+
+
+def cells(notebook: Path) -> str:
+    """The code of a notebook, without the lines that are commands of IPython."""
+    found = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in found if cell["cell_type"] == "code")
+    return "\n".join(line for line in code.split("\n") if line[:1] not in ("%", "!"))
+
+
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAMS = [
     *((path.name, source) for path in DOCUMENTS for _, source in blocks(path, "python")),
     *((path.name, path.read_text(encoding="utf-8")) for path in sorted((ROOT / "docs" / "examples").glob("*.py"))),
+    *((path.name, cells(path)) for path in sorted((ROOT / "docs" / "examples").glob("*.ipynb"))),
 ]
 
 
@@ -101,6 +112,20 @@ def test_the_page_on_stability_lists_the_public_modules() -> None:
     assert set(re.findall(r"`(guided\.[\w.]+)`", row)) == PUBLIC_MODULES
     for module in PUBLIC_MODULES - {"guided.integrations.llama_cpp", "guided.integrations.vllm"}:
         assert importlib.import_module(module).__all__
+
+
+def test_packages_name_their_public_modules() -> None:
+    """In the last line of their docstrings; every other module is private."""
+    found = set()
+    for file in (STUB.with_suffix(".py"), *sorted(STUB.parent.glob("*/__init__.py"))):
+        package = ".".join(file.parent.relative_to(STUB.parents[1]).parts)
+        # Its sources name the folder of compiled code: a line there compiles all kernels anew.
+        if package == "guided.kernels":
+            continue
+        last = (ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or "").split("\n")[-1]
+        assert re.fullmatch(r"Public modules: (none|`[\w.]+`(, `[\w.]+`)*)\.", last), package
+        found |= {f"{package}.{name}" for name in re.findall(r"`([\w.]+)`", last)}
+    assert found == PUBLIC_MODULES
 
 
 def test_type_checkers_see_the_same_names() -> None:

@@ -8,4 +8,6 @@ Invariants: equal languages give equal arrays; every state of a DFA reaches acce
 Reading order: `build` (the stages of a compile), `partition` and `nfa`, `operands`, `unfolding` or `lookaround` for assertions,
 `determinize`, `utf8`, `minimize`, `automaton`, `product`; then `pushdown` and `stacks`, `calls`, and `flattening` (pushdown automaton ->
 DFA).
+
+Public modules: none.
 """

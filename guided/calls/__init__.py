@@ -6,4 +6,6 @@ call in order (`argument_list`) and its tree (`lowering`), in which schema value
 (`groups`), text mode and tool mode (`triggers`, `modes`); definitions, lowered on demand (`names`, `call_states`, `inventory`); the spec
 (`spec`); and the reverse direction: text to calls (`scanner`, `arguments`, `parse`, `reads`), calls to results (`running`), calls to text
 (`rendering`, `prompts`).
+
+Public modules: `sources.rest`.
 """

@@ -6,6 +6,8 @@ Invariants: one module per command, which imports the engine only when the comma
 
 Reading order: `app` (the commands), `boundary` (errors and exit codes), `specs` (options that name a constraint), `sources` (files of
 them), then one command, such as `check`.
+
+Public modules: none.
 """
 
 from guided.cli import interrupts

@@ -7,4 +7,6 @@ Invariants: a spec does not depend on a vocabulary; equal specs have equal finge
 
 Reading order: `specs`, `json_schema`, `grammar`, `compile`, `index`, `files`; for compositions `algebra`, `network`, `composing`,
 `captures`, and `structural_tags`, another notation for them.
+
+Public modules: none.
 """

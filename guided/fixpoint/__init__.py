@@ -4,4 +4,6 @@ A system has variables and, for each variable, a monotone function of the others
 boolean is true only if a finite derivation proves it, and a set holds only what some derivation adds.
 
 Read `worklist` first, then `tabled`. Neither knows what the variables mean; both count work through a function of the caller.
+
+Public modules: none.
 """

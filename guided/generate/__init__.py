@@ -8,4 +8,6 @@ ends; a generator calls the model only through a driver, so streams, event loops
 
 Reading order: `model`, `sampler`, `decoding`, `drivers`, `generator`; the factory functions (`api`, `texts`, `schemas`, `grammars`) with
 `structured` for JSON; `segments`, `writing` and `tools` for tool calls; `search` and `scoring` for methods that choose among whole texts.
+
+Public modules: none.
 """

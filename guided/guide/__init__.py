@@ -6,4 +6,6 @@ Invariants: a guide holds all mutable state of a text, an index none; a rejected
 how the state was reached. No torch, no model.
 
 Reading order: `guide`, `batch` (the masks of several guides at once), `explanation`, `end_tokens`.
+
+Public modules: none.
 """

@@ -9,4 +9,6 @@ computed or dropped before; threads share an index.
 Reading order: `walk`, `groups`, `regular`; then `pushdown`, `pushdown_masks` with `plans`, `pushdown_walk`; `lexeme_masks` with
 `lexeme_plans` for Lark grammars; `completions`, `distinct_keys`, `token_classes` and `pushdown_budget` for masks within a budget of
 tokens; `composition`; `storage` and `pushdown_files`.
+
+Public modules: none.
 """

@@ -8,4 +8,6 @@ such as a backreference, is a `PatternError` with its position.
 
 Reading order: `charset`, `tree`, `source`, `parse` with `groups`, `quantifiers`, `brackets`, `escapes`, `properties`, `anchors`; then the
 functions of trees: `fold`, `first`, `width`, `render`.
+
+Public modules: none.
 """

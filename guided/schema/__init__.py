@@ -13,4 +13,6 @@ runs against a vocabulary. Packages, in the order in which a schema passes throu
 - `report`: what becomes of each keyword, and a schema as rules for people.
 
 Invariant: every reachable state of the automaton is live: some text completes it.
+
+Public modules: none.
 """

@@ -8,4 +8,6 @@ tokenizer file is untrusted input.
 
 Reading order: `vocabulary`, `trie`; `files` with one module per format (`tokenizer_json`, `sentencepiece`, `tekken`, `tiktoken`, `gguf`),
 `content` and `spelling`, which they share, `roundtrip`; then `merges`, `pretokenizers`, `segmentation`.
+
+Public modules: `segmentation`.
 """
