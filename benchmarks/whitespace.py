@@ -24,7 +24,7 @@ from benchmarks.machine import processor
 from benchmarks.tooldec.arithmetic import TOOLS
 from benchmarks.tooldec.funcqa import one_call
 
-LAYOUTS: tuple[Any, ...] = ("flexible", 4, 1, (", ", ": "), "compact", "pretty(2)")
+LAYOUTS: tuple[Any, ...] = ("flexible", 4, (", ", ": "), "compact")
 
 
 class Call(BaseModel):
@@ -65,11 +65,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--funcqa", type=Path, help="folder of FuncQA's files; without it, questions of our own")
     parser.add_argument("--questions", type=int, default=50)
-    parser.add_argument("--letters", type=int, default=25)
+    parser.add_argument("--letters", type=int, default=20)
     parser.add_argument("--max-tokens", type=int, default=120)
     arguments = parser.parse_args()
     model = guided.load()
-    tasks = {"FuncQA": calls(arguments.funcqa, arguments.questions), "letters": letters(arguments.letters)}
+    tasks = {"letters": letters(arguments.letters), "FuncQA": calls(arguments.funcqa, arguments.questions)}
     print(f"{processor()}; the default model, greedy, `max_tokens={arguments.max_tokens}`.\n")
     print("| task | asked | `whitespace` | right | tokens | blanks | cut |\n|---|---|---|---|---|---|---|")
     for name, task in tasks.items():

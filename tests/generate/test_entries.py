@@ -19,6 +19,7 @@ from guided.generate.conversation import Conversation
 from guided.generate.generator import Generator
 from guided.generate.options import GenerationOptions, Settings
 from guided.generate.tools import ToolsGenerator
+from tests.calls.test_inputs import MISTAKES
 from tests.generate.models import ASCII, CountingModel, ascii_model
 
 # A value of each option that differs from its default.
@@ -255,3 +256,40 @@ def test_every_entry_takes_every_option_of_schemas(option: str, tmp_path: Path) 
         part = {"schema": schema, **given}
         composed: Any = composition(["x", part], tmp_path, build_spec)
         assert composed.fingerprint == ("x" + spec).fingerprint
+
+
+# A kind of spec, its factory, and the options that only the spec has, and that files do not have.
+SPECS: list[tuple[str, Any, Any, set[str], set[str]]] = [
+    ("regex", guided.Regex, guided.regex, {"builder"}, set()),
+    ("choice", guided.Choice, guided.choice, set(), set()),
+    ("grammar", guided.Grammar, guided.grammar, {"terminals"}, {"terminals", "postlex", "import_paths", "allow_files"}),
+    (
+        "tools",
+        guided.Tools,
+        guided.tools,
+        {
+            *("engine", "max_length", "max_digits", "max_items", "duplicates", "chat_template", "unsupported"),
+            "argument_order",
+        },
+        {"engine", "duplicates", "chat_template", "unsupported", "argument_order"},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "factory", "not_in_factory", "not_in_files"), SPECS, ids=[one[0] for one in SPECS]
+)
+def test_factories_and_files_take_the_options_of_specs(
+    kind: str, spec: Any, factory: Any, not_in_factory: set[str], not_in_files: set[str]
+) -> None:
+    first, *options = (name for name in inspect.signature(spec).parameters if name != "limits")
+    given = inspect.signature(inspect.unwrap(factory)).parameters.keys()
+    assert {*options} - given == not_in_factory
+    assert KINDS[kind].options.keys() == {*options} - not_in_files
+    for name in {*options} & given:
+        assert f"{name}" in (inspect.getdoc(factory) or ""), first
+
+
+def test_a_table_of_mistakes_is_tried() -> None:
+    """Each with what the error says, in `tests.calls.test_inputs`."""
+    assert len(MISTAKES) >= 60
