@@ -2,8 +2,8 @@
 
 The default model answers greedily. *FuncQA*: questions of one call (`benchmarks.tooldec.funcqa`), answered as JSON with a tool and a list
 of numbers; right is the call of the data set. *Letters*: orders by template and seed, as in docs/examples/extraction.py; right is an order
-of which every field is. Each is asked in two ways: after examples written by `json.dumps`, and as a message of a chat that shows no JSON,
-where a model writes whatever blanks it likes.
+of which every field is. *Parts*: the tool and the numbers of a call, the fields and the items of an order. Each is asked in two ways: after
+examples written by `json.dumps`, and as a message of a chat that shows no JSON, where a model writes whatever blanks it likes.
 
 The table is that of benchmarks/record/whitespace.md. *Blanks*: the share of tokens that consist of nothing but whitespace. *Cut*: texts
 that ``max_tokens`` steered.
@@ -24,7 +24,7 @@ from benchmarks.machine import processor
 from benchmarks.tooldec.arithmetic import TOOLS
 from benchmarks.tooldec.funcqa import one_call
 
-LAYOUTS: tuple[Any, ...] = ("flexible", 4, (", ", ": "), "compact")
+LAYOUTS: tuple[Any, ...] = ("flexible", 4, 1, (", ", ": "), "compact", "pretty(2)")
 
 
 class Call(BaseModel):
@@ -53,25 +53,28 @@ class Order(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Prompts in two ways, the type of the answers, and what is right."""
+    """Prompts in two ways, the type of the answers, and the parts of the answer to each, as a function of a value gives them."""
 
     kind: Any
     with_examples: Sequence[str]
     asked: Sequence[list[dict[str, str]]]
-    is_right: Callable[[int, Any], bool]
+    parts: Callable[[Any], Sequence[Any]]
+    wanted: Sequence[Sequence[Any]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--funcqa", type=Path, help="folder of FuncQA's files; without it, questions of our own")
-    parser.add_argument("--questions", type=int, default=50)
-    parser.add_argument("--letters", type=int, default=20)
+    parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--letters", type=int, default=30)
     parser.add_argument("--max-tokens", type=int, default=120)
     arguments = parser.parse_args()
     model = guided.load()
     tasks = {"letters": letters(arguments.letters), "FuncQA": calls(arguments.funcqa, arguments.questions)}
     print(f"{processor()}; the default model, greedy, `max_tokens={arguments.max_tokens}`.\n")
-    print("| task | asked | `whitespace` | right | tokens | blanks | cut |\n|---|---|---|---|---|---|---|")
+    print(
+        "| task | asked | `whitespace` | right | parts right | tokens | blanks | cut |\n|---|---|---|---|---|---|---|---|"
+    )
     for name, task in tasks.items():
         for way, prompts in (("with examples", task.with_examples), ("in a chat", task.asked)):
             for layout in LAYOUTS:
@@ -82,18 +85,21 @@ def main() -> None:
 
 def row(model: guided.LanguageModel, task: Task, results: Sequence[guided.Result[Any]]) -> str:
     """The cells of one layout."""
-    n_right = sum(one.error is None and task.is_right(place, one.value) for place, one in enumerate(results))
+    found = [[] if one.error is not None else task.parts(one.value) for one in results]
+    n_right = sum(map(list.__eq__, map(list, found), map(list, task.wanted)))
+    n_parts = sum(part in given for given, wanted in zip(found, task.wanted, strict=True) for part in wanted)
+    share = n_parts / sum(map(len, task.wanted))
     tokens = [token for one in results for token in one.tokens]
     blanks = sum(not model.vocabulary.tokens[token].strip() for token in tokens if model.vocabulary.tokens[token])
     cut = sum(one.steered is not None for one in results)
-    return f"{n_right} of {len(results)} | {len(tokens) / len(results):.1f} | {blanks / len(tokens):.0%} | {cut}"
+    return f"{n_right} of {len(results)} | {share:.0%} | {len(tokens) / len(results):.1f} | {blanks / len(tokens):.0%} | {cut}"
 
 
 def calls(folder: Path | None, count: int) -> Task:
     """Questions of FuncQA."""
     setting = one_call(folder, seen_only=False)
     problems = [one for one in setting.problems if one.call][:count]
-    wanted = [_numbers(one.call) for one in problems]
+    wanted = [[one.gold, *_numbers(one.call)] for one in problems]
     shown = [
         ("How many pages are 12 books of 230 pages?", {"tool": "multiply", "arguments": [12, 230]}),
         ("What is left of 90 after 17 are taken?", {"tool": "subtract", "arguments": [90, 17]}),
@@ -104,15 +110,12 @@ def calls(folder: Path | None, count: int) -> Task:
     questions = [one.prompt.rpartition("Question: ")[2].removesuffix("\nTool:") for one in problems]
     names = ", ".join(TOOLS)
     message = f"Which tool answers the question, and with which numbers? Answer in JSON. The tools are {names}.\n\n"
-
-    def is_right(place: int, call: Call) -> bool:
-        return (call.tool, call.arguments) == (problems[place].gold, wanted[place])
-
     return Task(
         Call,
         [f"{examples}Question: {question}\nCall: " for question in questions],
         [[{"role": "user", "content": message + question}] for question in questions],
-        is_right,
+        lambda call: [call.tool, *call.arguments],
+        wanted,
     )
 
 
@@ -135,8 +138,13 @@ def letters(count: int) -> Task:
         Order,
         [f"{examples}Letter: {_letter(order)}\nThe order in JSON: " for order in wanted],
         [[{"role": "user", "content": message + _letter(order)}] for order in wanted],
-        lambda place, order: order == wanted[place],
+        _parts,
+        [_parts(order) for order in wanted],
     )
+
+
+def _parts(order: Order) -> list[Any]:
+    return [order.name, order.city, order.country, *order.items]
 
 
 def _order(chance: random.Random) -> Order:
