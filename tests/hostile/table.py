@@ -458,6 +458,13 @@ GRAMMARS: dict[str, tuple[int, int, Callable[[int], str]]] = {
     "n lengths of names": (9, 150, lambda n: (
         any_of_terminals([*(f"/[a-z]{{1,{i + 2}}}/" for i in range(n)), *(f'"{word}"' for word in words(n))])
     )),
+    "GBNF of n optional parts": (30, 10_000, lambda n: "root ::= " + '"a"? ' * n),
+    "GBNF of n rules, each twice the next": (4, 60, lambda n: (
+        lines("root ::= r0", (f"r{i} ::= r{i + 1} r{i + 1}" for i in range(n)), f'r{n} ::= "a"')
+    )),
+    "GBNF of n rules in a row": (30, 3_000, lambda n: lines("root ::= r0", (f'r{i} ::= "a" r{i + 1}' for i in range(n)), f'r{n} ::= "b"')),
+    "GBNF of n alternatives that nest": (9, 1_000, lambda n: "root ::= " + either(f'[a-z]+ "{i}" root' for i in range(n)) + ' | "."'),
+    "GBNF of n line breaks": (99, 40_000, lambda n: 'root ::= "a"' + "\n" * n + "x"),
     "n ignored terminals": (9, 1_000, lambda n: (
         lines('start: "a"*', named(f"/ {word}+/" for word in words(n)), (f"%ignore T{i}" for i in range(n)))
     )),
