@@ -33,11 +33,12 @@ class EmbeddedValues:
 
         ``label``: the argument, if the value is not all of them.
         """
+        place = f"/{self.tool}/{label}" if label else f"/{self.tool}"
         if self._has_texts and kind.arguments is not None:
-            raise SchemaError("no grammar is made of keywords about several arguments", kind.pointer, "engine")
+            raise SchemaError("no grammar is made of keywords about several arguments", place, "engine")
         if self._has_texts and (kind.is_python or (kind.notation is not None and kind.notation.part != "others")):
-            return kind.texts()
-        self._places.setdefault((kind, begins), f"/{self.tool}/{label}" if label else f"/{self.tool}")
+            return kind.texts(place)
+        self._places.setdefault((kind, begins), place)
         return Call(self._numbers.setdefault((kind, begins), len(self._numbers)))
 
     @property

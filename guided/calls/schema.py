@@ -188,8 +188,8 @@ class SchemaType:
         """Return the members of an object whose members are written as arguments: names, values as JSON, and their spans in bytes."""
         return self.scanner().members(spelling.encode())
 
-    def texts(self) -> Node:
-        """Return the pattern of all spellings in the notation, or of Python literals.
+    def texts(self, place: str) -> Node:
+        """Return the pattern of all spellings in the notation, or of Python literals; ``place``: for errors.
 
         Raises
         ------
@@ -199,7 +199,8 @@ class SchemaType:
         notation = self.notation
         assert self.plain is not None
         if (notation is None or notation.part != "strings") and not _NESTED.isdisjoint(self.plain.begins):
-            raise SchemaError("no regular pattern describes a string beside an array or object", self.pointer, "type")
+            reason = "the engine 'lalr' reads no array or object in this format, which writes strings in another way than JSON"
+            raise SchemaError(reason, place, "type")
         formulas, options = Formulas(), options_in(None, self.caps)
         lowering = Lowering(self.document, options, formulas, _LIMITS, pointer=self.pointer)
         alphabet = structure_of(options, _ALL).alphabet

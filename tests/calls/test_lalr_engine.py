@@ -113,6 +113,14 @@ def test_both_engines_read_the_same(style: str, is_defined: bool, data: st.DataO
             assert_same_masks(nested, lalr, spoken.encode())
 
 
+@pytest.mark.parametrize("name", FLAT)
+def test_arrays_between_other_quotes_are_refused_with_their_place(name: str) -> None:
+    tool = {"name": "f", "parameters": {"properties": {"a": {"type": "array", "items": {"type": "integer"}}}}}
+    with pytest.raises(SchemaError, match="reads no array or object in this format") as caught:
+        guided.compile(Tools([tool], name, tool_choice="required", engine="lalr"), BYTES)
+    assert (caught.value.pointer, caught.value.keyword) == ("/f/a", "type")
+
+
 def test_texts_of_running_text_are_utf8() -> None:
     nested, lalr = indices(paint, format="hermes", tool_choice="auto", reasoning=("<think>", "</think>"))
     for text in ("", "é <t", "<think>so</think> a", "<think>so", '<tool_call>\n{"name": "paint"', "a<think>"):
