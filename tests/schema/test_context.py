@@ -27,5 +27,5 @@ def test_a_table_that_takes_too_many_steps_leaves_nothing_behind(pattern: str | 
     others, again = context.table_of((second,)), context.table_of((first,))
     assert context.key_table(others).names == ("b",)
     assert context.key_table(again).names == ("a",)
-    assert (context.key_automaton(again) is None) == (pattern is None)
-    assert bool(context.spellings(again)) == (pattern is None)
+    assert (context.key_table(again).automaton is None) == (pattern is None)
+    assert bool(context.key_table(again).spellings) == (pattern is None)

@@ -12,7 +12,7 @@ from functools import reduce
 
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.marks import EVERY_KEY
-from guided.schema.values.key_table import ALWAYS, NEVER, KeyTable, value_of
+from guided.schema.values.key_table import KeyTable, value_of
 
 __all__ = [
     "after_item",
@@ -49,7 +49,6 @@ def after_key(
     seen: int,
     wanted: Sequence[int],
     label: int,
-    names_formula: dict[int, int],
     is_ordered: bool,
 ) -> tuple[int, tuple[int, ...]] | None:
     """Return the names that can no longer come and the formulas after a key; None if the key cannot come.
@@ -58,14 +57,12 @@ def after_key(
     ----------
     seen : int
         Bits of the names that could no longer come before the key.
-    names_formula : dict of int to int
-        Position in ``table.patterns`` of each formula of names, or ALWAYS or NEVER.
     is_ordered : bool
         Whether a declared name also closes the names declared before it.
     """
     if label not in table.spellable:
         return None
-    index, bits = table.labels[label]
+    index, _ = table.labels[label]
     name = None
     lost: set[str] = set()
     if index >= 0:
@@ -83,7 +80,7 @@ def after_key(
         if kind == "required":
             return TRUE if atom[1] == name else FALSE if atom[1] in lost else formulas.atom(atom)
         if kind == "properties":
-            value = value_of(formulas, atom, name, bits, names_formula)
+            value = value_of(formulas, atom, table, label)
             if value <= TRUE:
                 return formulas.atom(atom) if value == TRUE else FALSE
             return formulas.conjunction((formulas.atom(("value", value)), formulas.atom(atom)))
@@ -92,7 +89,7 @@ def after_key(
         if kind == "maxProperties":
             return FALSE if atom[1] <= 0 else formulas.atom((kind, atom[1] - 1))
         if kind == "propertyNames":
-            return formulas.atom(atom) if _is_named(names_formula[atom[1]], bits) else FALSE
+            return formulas.atom(atom) if table.is_named(atom[1], label) else FALSE
         return formulas.atom(atom)
 
     memo: dict[int, int] = {}
@@ -103,16 +100,14 @@ def after_key(
     return None if after[0] == FALSE else (seen, after)
 
 
-def last_value(
-    formulas: Formulas, table: KeyTable, seen: int, wanted: int, label: int, names_formula: dict[int, int]
-) -> int:
+def last_value(formulas: Formulas, table: KeyTable, seen: int, wanted: int, label: int) -> int:
     """Return the formula of the values with which this key makes an object end; FALSE if the key cannot come or cannot be the last.
 
     Cheaper than `after_key` and the liveness of its result: most conditions are decided where no other key follows.
     """
     if label not in table.spellable:
         return FALSE
-    index, bits = table.labels[label]
+    index, _ = table.labels[label]
     if index >= 0 and seen >> index & 1:
         return FALSE
     name = table.names[index] if index >= 0 else None
@@ -120,7 +115,7 @@ def last_value(
     def holds(atom: Atom) -> int:
         match atom[0]:
             case "properties":
-                return value_of(formulas, atom, name, bits, names_formula)
+                return value_of(formulas, atom, table, label)
             case "required":
                 return TRUE if atom[1] == name else FALSE
             case "minProperties":
@@ -128,15 +123,10 @@ def last_value(
             case "maxProperties":
                 return TRUE if atom[1] > 0 else FALSE
             case "propertyNames":
-                return TRUE if _is_named(names_formula[atom[1]], bits) else FALSE
+                return TRUE if table.is_named(atom[1], label) else FALSE
         return TRUE
 
     return formulas.rewrite(wanted, holds, {})
-
-
-def _is_named(pattern: int, bits: int) -> bool:
-    """Return whether a key with these bits matches a formula of names, given by its position in the key table."""
-    return pattern == ALWAYS or (pattern != NEVER and bool(bits >> pattern & 1))
 
 
 def required_names(formulas: Formulas, wanted: Sequence[int]) -> Iterator[str]:

@@ -109,8 +109,8 @@ class ObjectState(NamedTuple):
 
     def _may_follow(self, label: int) -> bool:
         """Return whether `after` has a result; computes no result if the object may end after the key and its value."""
-        shared, index_of = self.shared, self.shared.context.pattern_index_of(self.table)
-        last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label, index_of)
+        shared = self.shared
+        last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label)
         return shared.satisfiability.is_satisfiable(last) or self.after(label) is not None
 
     def after(self, label: int) -> "tuple[ValueQuery, ObjectState] | None":
@@ -141,10 +141,8 @@ class ObjectState(NamedTuple):
 
     def derivative(self, label: int) -> "ObjectState | None":
         """Return the state in which the value after a key is pending, live or not; None if the key cannot come."""
-        shared, index_of = self.shared, self.shared.context.pattern_index_of(self.table)
-        after = derivatives.after_key(
-            shared.formulas, self.keys, self.seen, self.formulas, label, index_of, shared.is_ordered
-        )
+        shared = self.shared
+        after = derivatives.after_key(shared.formulas, self.keys, self.seen, self.formulas, label, shared.is_ordered)
         return None if after is None else ObjectState(shared, self.table, *after)
 
     def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ObjectState | None":

@@ -339,8 +339,9 @@ class FramePaths:
 
     def key(self, state: ConjunctiveState, label: int) -> bytes:
         """Return the shortest key of a declared name: `key_rest` from the beginning of a key."""
-        if self._context.key_automaton(state.table) is None:
-            return self._context.spellings(state.table)[label - 1][0] + bytes([self._after_name])
+        table = self._context.key_table(state.table)
+        if table.automaton is None:
+            return table.spellings[label - 1][0] + bytes([self._after_name])
         found = self.key_rest(self._parts.keys.start(state.table), state, label)
         assert found is not None, "members can be spelled"
         return found

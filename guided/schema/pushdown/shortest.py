@@ -492,12 +492,12 @@ class Shortest:
         """
         found = self._lengths.get(table)
         if found is None:
-            automaton = self._context.key_automaton(table)
-            if automaton is None:
+            keys = self._context.key_table(table)
+            if keys.automaton is None:
                 # Why 1: an undeclared key.
-                found = [1, *(min(map(len, one), default=0) for one in self._context.spellings(table))]
+                found = [1, *(min(map(len, one), default=0) for one in keys.spellings)]
             else:
-                found = shortest_by_label(automaton, len(self._context.key_table(table).labels)).tolist()
+                found = shortest_by_label(keys.automaton, len(keys.labels)).tolist()
             self._lengths[table] = found
         return found[label]
 

@@ -100,11 +100,8 @@ class SchemaContext:
         self._n_automaton_bytes = 0
         self._tables: list[KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
-        self._automata: list[Automaton | None] = []
-        # Between single quotes, by number.
+        # The automata of key tables between single quotes, by number.
         self._single_automata: dict[int, Automaton] = {}
-        self._spellings: list[tuple[tuple[bytes, ...], ...]] = []
-        self._pattern_index_of: list[dict[int, int]] = []
         # By key table and part.
         self._required: dict[tuple[int, int], list[int]] = {}
         self._limited: dict[tuple[int, int], frozenset[int]] = {}
@@ -478,22 +475,26 @@ class SchemaContext:
         if distinct:
             names = (*names, *self._few_names(wanted, names, distinct))
         found = self._table(names, n_ordered, distinct)
-        self._pattern_index_of[found].update(
-            {
-                value: ALWAYS if names == TRUE else NEVER if names == FALSE else self._pattern_index_of[found][names]
-                for value, names in names_formulas.items()
-            }
-        )
+        index_of = self._tables[found].pattern_index_of
+        for value, formula in names_formulas.items():
+            index_of[value] = ALWAYS if formula == TRUE else NEVER if formula == FALSE else index_of[formula]
         return found
 
-    def _table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> int:
+    def _table(
+        self,
+        names: tuple[str, ...],
+        n_ordered: int,
+        patterns: tuple[int, ...],
+        pattern_index_of: dict[int, int] | None = None,
+    ) -> int:
+        """Return the number of a table; ``pattern_index_of``: that of a table with the same patterns."""
         key = (names, n_ordered, patterns)
         found = self._table_ids.get(key)
         if found is None:
-            found = len(self._tables)
-            self._add_table(names, n_ordered, patterns)
-            self._table_ids[key] = found
-            self._pattern_index_of.append({pattern: i for i, pattern in enumerate(patterns)})
+            if pattern_index_of is None:
+                pattern_index_of = {pattern: i for i, pattern in enumerate(patterns)}
+            self._tables.append(self._new_table(*key, pattern_index_of))
+            found = self._table_ids[key] = len(self._tables) - 1
         return found
 
     def _few_names(self, wanted: tuple[int, ...], names: tuple[str, ...], patterns: tuple[int, ...]) -> list[str]:
@@ -543,44 +544,35 @@ class SchemaContext:
     def extended(self, number: int, name: str) -> int:
         """Return the number of the table with one more name, which it must not contain yet. The name counts as declared."""
         table = self._tables[number]
-        return self._like(number, ((*table.names, name), table.n_ordered, table.patterns))
+        return self._table((*table.names, name), table.n_ordered, table.patterns, table.pattern_index_of)
 
     def unordered(self, number: int) -> int:
         """Return the number of the table with the same names in any order."""
         table = self._tables[number]
-        return self._like(number, (table.names, 0, table.patterns))
+        return self._table(table.names, 0, table.patterns, table.pattern_index_of)
 
-    def _like(self, number: int, key: tuple[tuple[str, ...], int, tuple[int, ...]]) -> int:
-        """Return the number of a table with the patterns of another."""
-        found = self._table_ids.get(key)
-        if found is None:
-            found = len(self._tables)
-            self._add_table(*key)
-            self._table_ids[key] = found
-            self._pattern_index_of.append(self._pattern_index_of[number])
-        return found
-
-    def _add_table(self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...]) -> None:
+    def _new_table(
+        self, names: tuple[str, ...], n_ordered: int, patterns: tuple[int, ...], pattern_index_of: dict[int, int]
+    ) -> KeyTable:
         if len(names) > self.limits.names:
             raise self._too_many_names(len(names))
         self.formulas.spend(len(names))
+        automaton: Automaton | None = None
+        ways: tuple[tuple[bytes, ...], ...] = ()
         if not patterns and (self.options.escapes == "canonical" or self.has_one_body(names)):
             ways = tuple(tuple(filter(self.can_spell, self._spellings_of(name))) for name in names)
-            self._spellings.append(ways)
-            self._automata.append(None)
             labels = tuple(zip(range(OTHER, len(names)), repeat(0)))
             spellable = {0, *(i for i, found in enumerate(ways, 1) if found)}
         else:
             leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
             automaton = leaf.automaton.within(self.alphabet)
-            # Append only now: the lines above may raise, and all lists must keep equal lengths.
-            self._spellings.append(())
-            self._automata.append(automaton)
             self._count(automaton)
             labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
             spellable = set(np.unique(automaton.labels[automaton.accepting]).tolist())
         index_of = {name: i for i, name in enumerate(names)}
-        self._tables.append(KeyTable(names, n_ordered, patterns, labels, frozenset(spellable), index_of))
+        return KeyTable(
+            names, n_ordered, patterns, labels, frozenset(spellable), index_of, pattern_index_of, automaton, ways
+        )
 
     def _spellings_of(self, name: str) -> list[bytes]:
         if self.options.notation is None:
@@ -595,17 +587,12 @@ class SchemaContext:
         """Return a key table."""
         return self._tables[number]
 
-    def pattern_index_of(self, number: int) -> dict[int, int]:
-        """Return the position of each formula of names among the patterns of a table, or `ALWAYS` or `NEVER`."""
-        return self._pattern_index_of[number]
-
     def required_of_values(self, number: int, part: int) -> list[int]:
         """Return what a ``properties`` or ``propertyNames`` atom requires of the value of a key, by label of a key table."""
         found = self._required.get((number, part))
         if found is None:
-            found = self._required[number, part] = values_of(
-                self.formulas, self.formulas.nodes[part], self._tables[number], self._pattern_index_of[number]
-            )
+            atom = self.formulas.nodes[part]
+            found = self._required[number, part] = values_of(self.formulas, atom, self._tables[number])
         return found
 
     def limited(self, number: int, part: int) -> frozenset[int]:
@@ -617,12 +604,13 @@ class SchemaContext:
         return found
 
     def key_automaton(self, number: int, quote: QuoteMark = '"') -> Automaton | None:
-        """Return the automaton of a table's keys; None if the table has no patterns and `spellings` holds its names instead."""
-        if quote == '"' or self._automata[number] is None:
-            return self._automata[number]
+        """Return the automaton of a table's keys between some quotes; None if the table has none."""
+        table = self._tables[number]
+        if quote == '"' or table.automaton is None:
+            return table.automaton
         found = self._single_automata.get(number)
         if found is None:
-            table, options = self._tables[number], replace(self.options, quote=quote)
+            options = replace(self.options, quote=quote)
             leaf = key_automaton(table.names, table.patterns, self.formulas, options, self.limits)
             found = self._single_automata[number] = self._with_labels(leaf, table)
             self._count(found)
@@ -648,7 +636,7 @@ class SchemaContext:
     def spellings(self, number: int, quote: QuoteMark = '"') -> tuple[tuple[bytes, ...], ...]:
         """Return the spellings between some quotes of each name of a table that has no automaton."""
         if quote == '"':
-            return self._spellings[number]
+            return self._tables[number].spellings
         ways = (spellings(name.translate(EXCHANGED)) for name in self._tables[number].names)
         exchange = bytes.maketrans(b"\"'", b"'\"")
         return tuple(tuple(filter(self.can_spell, (way.translate(exchange) for way in found))) for found in ways)

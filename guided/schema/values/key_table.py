@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 
+from guided.automata.automaton import Automaton
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 
 __all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "names_of", "pattern_formula", "value_of", "values_of"]
@@ -37,6 +38,12 @@ class KeyTable:
         Labels that at least one spellable key has.
     index_of : mapping of str to int
         Index of each name.
+    pattern_index_of : dict of int to int
+        Position of each formula of names among the patterns, or `ALWAYS` or `NEVER`.
+    automaton : Automaton or None
+        The keys, with their labels; None if there are no patterns and ``spellings`` holds the names instead.
+    spellings : tuple of tuple of bytes
+        The spellings of each name if there is no automaton.
     other_labels : int
         Labels of undeclared names, as bits.
     """
@@ -47,6 +54,9 @@ class KeyTable:
     labels: tuple[tuple[int, int], ...]
     spellable: frozenset[int]
     index_of: Mapping[str, int]
+    pattern_index_of: dict[int, int]
+    automaton: Automaton | None
+    spellings: tuple[tuple[bytes, ...], ...]
     other_labels: int = field(init=False)
     # Label of each name; empty if name i has label i + 1.
     _label_of: tuple[int, ...] = field(init=False)
@@ -81,6 +91,11 @@ class KeyTable:
         """Return names as bits; undeclared names are ignored."""
         return sum(1 << self.index_of[name] for name in names if name in self.index_of)
 
+    def is_named(self, formula: int, label: int) -> bool:
+        """Return whether a key with this label satisfies a formula of names."""
+        index = self.pattern_index_of[formula]
+        return index == ALWAYS or (index != NEVER and bool(self.labels[label][1] >> index & 1))
+
     def closed_by(self, name: int, is_ordered: bool) -> int:
         """Return the bits of the names that cannot come after name ``name``."""
         if is_ordered and name < self.n_ordered:
@@ -112,29 +127,28 @@ def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]
     return tuple(names), n_ordered
 
 
-def value_of(formulas: Formulas, atom: Atom, name: str | None, bits: int, names_formula: dict[int, int]) -> int:
+def value_of(formulas: Formulas, atom: Atom, table: KeyTable, label: int) -> int:
     """Return the formula that a ("properties", ...) atom requires of the value of a key."""
     _, declared, patterns, others = atom
     formulas.spend((len(declared) + len(patterns)) // _NAMES_PER_STEP)
+    index, _ = table.labels[label]
+    name = None if index == OTHER else table.names[index]
     found = [value for key, value in declared if key == name]
-    found += [value for source, value in patterns if bits >> names_formula[pattern_formula(formulas, source)] & 1]
+    found += [value for source, value in patterns if table.is_named(pattern_formula(formulas, source), label)]
     return formulas.conjunction(found) if found else int(others)
 
 
-def values_of(formulas: Formulas, atom: Atom, table: KeyTable, names_formula: dict[int, int]) -> list[int]:
+def values_of(formulas: Formulas, atom: Atom, table: KeyTable) -> list[int]:
     """Return the formula that a ("properties", ...) or ("propertyNames", ...) atom requires of a key's value, by label. O(labels)."""
     if atom[0] == "propertyNames":
-        index = names_formula[atom[1]]
-        if index < 0:
-            return [TRUE if index == ALWAYS else FALSE] * len(table.labels)
-        return [TRUE if bits >> index & 1 else FALSE for _, bits in table.labels]
+        return [TRUE if table.is_named(atom[1], label) else FALSE for label in range(len(table.labels))]
     _, declared, patterns, _ = atom
     others: int = atom[3]
     if patterns:
         named: dict[str, list[int]] = {}
         for name, value in declared:
             named.setdefault(name, []).append(value)
-        matched = [(value, names_formula[pattern_formula(formulas, source)]) for source, value in patterns]
+        matched = [(value, table.pattern_index_of[pattern_formula(formulas, source)]) for source, value in patterns]
         found = []
         for index, bits in table.labels:
             formulas.spend(1 + len(matched) // _PATTERNS_PER_STEP)
