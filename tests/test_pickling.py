@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import guided
+from guided.engine.specs import STORED_SPECS
 from guided.generate.model import LanguageModel
 from tests.generate.models import ASCII, ascii_model
 from tests.pickled import City, add, behaviour
@@ -117,6 +118,8 @@ def test_copies_behave_alike(name: str) -> None:
     expected = behaviour(item)
     for copied in (copy.copy(item), copy.deepcopy(item), pickle.loads(pickle.dumps(item))):
         assert behaviour(copied) == expected
+    # What a fresh process would know.
+    assert all(isinstance(kind, str) for kind in STORED_SPECS)
 
 
 @pytest.mark.slow

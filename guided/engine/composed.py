@@ -26,6 +26,7 @@ from guided.engine.algebra import (
     Repeat,
     Stored,
 )
+from guided.engine.located import LocatedStack
 from guided.engine.network import leaf_of
 from guided.engine.specs import FINITE_SPECS, STORED_SPECS, StackSpec, StoredSpec, finite_data, finite_spec
 from guided.errors import GuidedError
@@ -73,7 +74,8 @@ class Composed:
     @property
     def inner(self) -> tuple[type[StoredSpec], ...]:
         """Classes of the leaves with a stack."""
-        return tuple({type(leaf): None for leaf in _leaves(self.tree, self.limits)})
+        leaves = _leaves(self.tree, self.limits)
+        return tuple({type(leaf.spec if isinstance(leaf, LocatedStack) else leaf): None for leaf in leaves})
 
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
         """Return notes on parts of schemas in the tree that no text ever has."""
