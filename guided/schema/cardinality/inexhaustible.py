@@ -29,7 +29,7 @@ def is_inexhaustible(satisfiability: Satisfiability, formula: int) -> bool:
         elif kind == "number":
             bounds = {atom[0] for atom in atoms if atom[0] in ("minimum", "maximum")}
             is_many = len(bounds) <= 1 and all(
-                atom[0] in bounds or atom[0] in ("T", "integer") or _is_no(formulas, atom, "equals") for atom in atoms
+                atom[0] in bounds or atom[0] in ("T", "integer") or formulas.is_no(atom, "equals") for atom in atoms
             )
         else:
             others = formulas.conjunction(atom[3] for atom in atoms if atom[0] == "properties")
@@ -46,7 +46,7 @@ def is_endless_string(formulas: Formulas, formula: int) -> bool:
     """Return whether a formula over the atoms of strings has only minimum lengths and excluded constants, so no string is too long."""
     atoms = [formulas.nodes[member] for member in formulas.members(formula)]
     return all(
-        atom[0] in ("T", "without") or (atom[0] == "length" and atom[2] < 0) or _is_no(formulas, atom, "strings")
+        atom[0] in ("T", "without") or (atom[0] == "length" and atom[2] < 0) or formulas.is_no(atom, "strings")
         for atom in atoms
     )
 
@@ -57,9 +57,5 @@ def _has_long_strings(formulas: Formulas, atoms: list[Atom]) -> bool:
     return (
         len(lengths) == 1
         and max(lengths[0][1], _ENOUGH_CHARACTERS) <= lengths[0][2]
-        and all(atom in lengths or atom[0] == "without" or _is_no(formulas, atom, "strings") for atom in atoms)
+        and all(atom in lengths or atom[0] == "without" or formulas.is_no(atom, "strings") for atom in atoms)
     )
-
-
-def _is_no(formulas: Formulas, atom: Atom, kind: str) -> bool:
-    return atom[0] == "!" and bool(formulas.nodes[atom[1]][0] == kind)

@@ -321,13 +321,13 @@ def conjunctive_object(
         kind = atom[0]
         if kind == "required":
             required |= 1 << keys.index_of[atom[1]]
-        elif _is_no(formulas, atom, "required"):
+        elif formulas.is_no(atom, "required"):
             banned |= 1 << keys.index_of[formulas.nodes[atom[1]][1]]
         elif kind in ("properties", "propertyNames"):
             parts.append(member)
-        elif kind == "minProperties" or _is_no(formulas, atom, "maxProperties"):
+        elif kind == "minProperties" or formulas.is_no(atom, "maxProperties"):
             least = max(least, atom[1] if kind != "!" else formulas.nodes[atom[1]][1] + 1)
-        elif kind == "maxProperties" or (_is_no(formulas, atom, "minProperties") and formulas.nodes[atom[1]][1] > 0):
+        elif kind == "maxProperties" or (formulas.is_no(atom, "minProperties") and formulas.nodes[atom[1]][1] > 0):
             bound = atom[1] if kind != "!" else formulas.nodes[atom[1]][1] - 1
             most = bound if most < 0 else min(most, bound)
         elif member != TRUE:
@@ -335,7 +335,3 @@ def conjunctive_object(
     if least <= required.bit_count():
         least = 0
     return ConjunctiveObject(context, can_be, goals, table, tuple(parts), required, banned, least, most)
-
-
-def _is_no(formulas: Formulas, atom: Atom, kind: str) -> bool:
-    return atom[0] == "!" and bool(formulas.nodes[atom[1]][0] == kind)

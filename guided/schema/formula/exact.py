@@ -4,15 +4,16 @@ JSON has one kind of number: 1, 1.0 and 1e0 are equal, and none of them equals t
 spelling, so 0.1 is one tenth.
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
+from math import gcd, isfinite, lcm
 from typing import Any
 
 from guided.errors import LimitError
 from guided.limits import Limits
 
-__all__ = ["Number", "canonical", "fraction", "is_number"]
+__all__ = ["Number", "canonical", "common_multiple", "fraction", "is_number"]
 
 # Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
 _DIGITS = Limits().digits
@@ -83,3 +84,8 @@ def canonical(value: Any) -> Any:
     if isinstance(value, dict):
         return ("object", frozenset((name, canonical(item)) for name, item in value.items()))
     return fraction(value)
+
+
+def common_multiple(numbers: Sequence[Fraction]) -> Fraction:
+    """Return the least positive number that is a multiple of all of these."""
+    return Fraction(lcm(*(one.numerator for one in numbers)), gcd(*(one.denominator for one in numbers)))

@@ -270,6 +270,10 @@ class Formulas:
                     todo.append(member)
         return sorted(seen)
 
+    def is_no(self, atom: Atom, kind: str) -> bool:
+        """Return whether a node is the negation of an atom of a kind."""
+        return atom[0] == "!" and bool(self.nodes[atom[1]][0] == kind)
+
     def members(self, formula: int) -> tuple[int, ...]:
         """Return the members of a conjunction; for any other formula, a tuple of the formula alone."""
         node = self.nodes[formula]

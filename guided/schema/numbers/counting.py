@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import chain, islice, pairwise
 from math import ceil, floor, gcd, lcm
 
-from guided.schema.formula.exact import Number
+from guided.schema.formula.exact import Number, common_multiple
 from guided.schema.formula.formulas import Atom, Formulas
 from guided.schema.numbers.condition import Condition, condition_of, evaluate
 
@@ -49,7 +49,7 @@ def enumerate_numbers(
     steps = [step for atom in line.condition.atoms if (step := _step(atom)) is not None]
     if steps:
         certain = [step for member in formulas.members(formula) if (step := _step(formulas.nodes[member])) is not None]
-        step, period = _lcm(certain) if certain else _gcd(steps), _lcm(steps)
+        step, period = common_multiple(certain) if certain else _gcd(steps), common_multiple(steps)
         together = max(_AT_ONCE, min(most, _TOGETHER))
         outer = chain.from_iterable(_multiples(step, period, 2 * i, *gap) for i, gap in (*gaps[:1], *gaps[1:][-1:]))
         for _ in line.that_hold(outer, together):
@@ -146,10 +146,6 @@ def _divides(atom: Atom, number: Fraction) -> bool:
 
 def _step(atom: Atom) -> Fraction | None:
     return Number(1) if atom[0] == "integer" else Number(atom[1]) if atom[0] == "multipleOf" else None
-
-
-def _lcm(steps: Sequence[Fraction]) -> Fraction:
-    return Fraction(lcm(*(step.numerator for step in steps)), gcd(*(step.denominator for step in steps)))
 
 
 def _gcd(steps: Sequence[Fraction]) -> Fraction:

@@ -7,9 +7,10 @@ Complexity: O(atoms), and one regex match for each pattern; `has_common_text` ne
 
 import re
 from fractions import Fraction
-from math import ceil, gcd, lcm, prod
+from math import ceil, prod
 
 from guided.limits import Limits
+from guided.schema.formula.exact import common_multiple
 from guided.schema.formula.formulas import Atom, Formulas
 from guided.schema.strings.languages import known, shortest_texts, truth
 
@@ -85,7 +86,7 @@ def quick_satisfiable_number(atoms: list[Atom], n_excluded: int = 0) -> bool:
     for atom in atoms:
         if atom[0] == "integer" or atom[0] == "multipleOf":
             divisor = Fraction(1) if atom[0] == "integer" else atom[1]
-            step = divisor if step is None else _common_multiple(step, divisor)
+            step = divisor if step is None else common_multiple((step, divisor))
         elif atom[0] == "minimum":
             low = atom[1] if low is None else max(low, atom[1])
         elif atom[0] == "maximum":
@@ -136,8 +137,3 @@ def listed(formulas: Formulas, formula: int, name: str) -> tuple[str | Fraction,
         else:
             kept = values if kept is None else {value: None for value in kept if value in values}
     return tuple(value for value in kept or () if value not in excluded)
-
-
-def _common_multiple(first: Fraction, second: Fraction) -> Fraction:
-    """Return the least positive number that is a multiple of both."""
-    return Fraction(lcm(first.numerator, second.numerator), gcd(first.denominator, second.denominator))
