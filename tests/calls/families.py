@@ -39,6 +39,10 @@ def hermes(text: str) -> Found:
     return [_object(_load(block)) for block in _blocks("<tool_call>", "</tool_call>", text)]
 
 
+def longcat(text: str) -> Found:
+    return [_object(_load(block)) for block in _blocks("<longcat_tool_call>", "</longcat_tool_call>", text)]
+
+
 def json_calls(text: str) -> Found:
     if "<tool_call>" in text:
         return hermes(text)
@@ -263,9 +267,9 @@ def command(text: str) -> Found:
     return found
 
 
-def _dsml(block: str, space: str = "") -> Callable[[str], Found]:
-    """DeepSeek's markup: a parameter says whether it is a string, which stands as it is, or else JSON."""
-    tag = f"｜DSML｜{space}"
+def _dsml(block: str, space: str = "", mark: str = "DSML") -> Callable[[str], Found]:
+    """DeepSeek's markup, and GigaChat's: a parameter says whether it is a string, which stands as it is, or else JSON."""
+    tag = f"｜{mark}｜{space}"
     call = rf'<{tag}invoke name="([^"]+)">(.*?)</{tag}invoke>'
     parameter = rf'<{tag}parameter name="([^"]+)" string="(true|false)">(.*?)</{tag}parameter>'
 
@@ -282,6 +286,27 @@ def _dsml(block: str, space: str = "") -> Callable[[str], Found]:
         return found
 
     return read
+
+
+def _behind(pattern: str, text: str) -> tuple[Any, str]:
+    """The JSON behind the first match of a pattern, and what follows."""
+    match = re.search(pattern, text)
+    if match is None:
+        raise ValueError("no call")
+    found, end = json.JSONDecoder().raw_decode(text[match.end() :].lstrip(" \n"))
+    return found, text[match.end() :].lstrip(" \n")[end:]
+
+
+def command_r_plus(text: str) -> Found:
+    """A fenced list behind ``Action:``."""
+    calls, after = _behind(r"Action:\s?```json", text)
+    if not after.lstrip(" \n").startswith("```"):
+        raise ValueError("the list does not end")
+    return [(call["tool_name"], call["parameters"]) for call in calls]
+
+
+def gigachat(text: str) -> Found:
+    return [_object(_behind(r"<\|function_call\|>", text)[0])]
 
 
 def apertus(text: str) -> Found:
@@ -332,15 +357,20 @@ READERS: dict[str, Callable[[str], Found]] = {
         r"<([^>]+)>(.*?)</\1>",
     ),
     "apertus": apertus,
+    "apriel": _listed("<tool_calls>", end="</tool_calls>"),
     "command": command,
+    "command-r-plus": command_r_plus,
     "deepseek-v3": deepseek_v3,
     "deepseek-v3.1": deepseek_v31,
     "deepseek-v3.2": _dsml("function_calls"),
     "deepseek-v4": _dsml("tool_calls"),
     "deepseek-v4.1": _dsml("calls", " "),
+    "exaone": hermes,
     "functiongemma": _braced("<start_function_call>call:", "<escape>", "<end_function_call>"),
     "gemma": _braced("<|tool_call>call:", '<|"|>', "<tool_call|>"),
     "gemma3": pythonic,
+    "gigachat-3.1": gigachat,
+    "gigachat-3.5": _dsml("tool_calls", mark="GCML"),
     "lfm2": pythonic,
     "glm": _tagged(
         "<tool_call>", "</tool_call>", r"^([^\n]+)\n(.*)", r"<arg_key>([^<]+)</arg_key>\n?<arg_value>(.*?)</arg_value>"
@@ -359,10 +389,12 @@ READERS: dict[str, Callable[[str], Found]] = {
     ),
     "hunyuan-a13b": _listed("<tool_calls>", end="</tool_calls>"),
     "internlm2": internlm,
+    "jamba": _listed("<tool_calls>", end="</tool_calls>"),
     "json": json_calls,
     "kimi-k2": kimi,
     "llama-function": llama_function,
     "llama-json": llama_json,
+    "longcat": longcat,
     "minimax": _tagged("<minimax:tool_call>", "</minimax:tool_call>", *_INVOKE),
     "minimax-m1": minimax_m1,
     "mistral": _listed("[TOOL_CALLS]"),

@@ -386,7 +386,8 @@ def unwritable(value: Any, form: Format) -> list[str]:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     found = [name for item in inner for name in unwritable(item, form)] if form.quote else []
     kept = r"[A-Za-z_][\w.\-]*" if form.values != "raw" or form.quote else r'[^\s<>="\\](?:[^\n<>="\\]*[^\s<>="\\])?'
-    return [*found, *(name for name in value if isinstance(value, dict) and not re.fullmatch(kept, name))]
+    names = value if isinstance(value, dict) else ()
+    return [*found, *(name for name in names if not re.fullmatch(kept, name))]
 
 
 @pytest.mark.slow

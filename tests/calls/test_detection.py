@@ -50,6 +50,18 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     "nemotron-nano-v2": "<TOOLCALL>[{{'name': 'tool_name1'}}]</TOOLCALL>{{- '<SPECIAL_11>User\\n' + '<TOOL_RESPONSE>[' }}",
     "olmo3": "{{ '<function_calls>' + message['function_calls'] }}{{ '<|im_start|>environment\\n' + message['content'] }}",
     "xlam": '[{"name": "tool_call_name", "arguments": {"arg1": "value1"}}, ...]{{- "<|start_header_id|>" + "ipython" }}',
+    "apriel": """within <available_tools></available_tools> XML tags{% set reasoning_asst_turn_start = 'Here are my reasoning steps:\\n' -%}
+       <tool_calls>[\n            {\"name\": <function-name-1>, \"arguments\": <args-dict-1>}]</tool_calls>{{ '<|begin_tool_result|>' }}""",
+    "command-r-plus": """{{- '\\nAction:\\n```json\\n[\\n' }}{{- '"tool_name": """
+    """"'|indent(8, first=true) + tool_call.name }}<|CHATBOT_TOKEN|>""",
+    "exaone": """{%- set end_of_turn = '[|endofturn|]\\n' %}{{- """
+    """"\\n<tool_call>{\\"name\\": function_1_name, \\"arguments\\": {...}}</tool_call>" }}""",
+    "gigachat-3.1": """{%- set add_tokens = namespace(role_sep="<|role_sep|>\\n", """
+    """function_call="<|function_call|>") -%}{{ 'function call' }}""",
+    "gigachat-3.5": """{{- '<｜GCML｜tool_calls>\\n' -}}{%- set add_tokens = """
+    """namespace(role_sep="<|role_sep|>\\n", message_sep="<|message_sep|>") -%}""",
+    "jamba": """{% set bom_str = bom_str or "<|bom|>" %}{% set tool_calls_prefix = "<tool_calls>" %}{{- tool_calls_prefix + "[\\n" -}}""",
+    "longcat": "return a json object with function name and arguments within <longcat_tool_call></longcat_tool_call> XML tags",
     "react": "Action: the action\\nAction Input: the input\\nObservation: the result",
 }
 
@@ -97,7 +109,7 @@ def test_families_with_common_parts_are_distinguished(template: str, name: str) 
     [
         # MiniMax M3: tags behind a mark, and arrays as tags too.
         """{%- set ns_token = ']<]minimax[>[' -%}{{ ns_token ~ '<tool_call>' }}{{ '<invoke name="' + name }}{{ arguments }}""",
-        # Apriel and Hunyuan: lists of calls.
+        # A list of calls, of which nothing else says whose it is.
         """within <tool_call></tool_call> XML tags:\n<tool_calls>[{"name": <function-name-1>, "arguments": <args-dict-1>}]</tool_calls>""",
     ],
 )

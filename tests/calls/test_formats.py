@@ -170,6 +170,27 @@ true
     "nemotron-nano-v2": '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]</TOOLCALL>',
     "olmo3": '<function_calls>get_weather(city="Oslo", days=2, exact=True)</function_calls>',
     "xlam": '[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]',
+    "apriel": '<tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]</tool_calls>',
+    "command-r-plus": """Action: ```json
+[
+    {
+        "tool_name": "get_weather",
+        "parameters": {"city": "Oslo", "days": 2, "exact": true}
+    }
+]
+```""",
+    "exaone": '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}</tool_call>',
+    "gigachat-3.1": '<|function_call|>{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}',
+    "gigachat-3.5": """<｜GCML｜tool_calls>
+<｜GCML｜invoke name="get_weather">
+<｜GCML｜parameter name="city" string="true">Oslo</｜GCML｜parameter>
+<｜GCML｜parameter name="days" string="false">2</｜GCML｜parameter>
+<｜GCML｜parameter name="exact" string="false">true</｜GCML｜parameter>
+</｜GCML｜invoke>
+</｜GCML｜tool_calls>""",
+    "jamba": '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n]</tool_calls>',
+    "longcat": '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n'
+    "</longcat_tool_call>",
     "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
 }
 # gpt-oss: prompts end in <|start|>assistant. Its chat template writes the recipient behind that, its documentation in the channel.
@@ -271,6 +292,73 @@ get_weather(city='LA')</function_calls>""",
         '[{"name": "get_weather", "arguments": {"city": "Dallas", "state": "TX"}}, '
         '{"name": "get_weather", "arguments": {"city": "Orlando"}}]',
         [("get_weather", {"city": "Dallas", "state": "TX"}), ("get_weather", {"city": "Orlando"})],
+    ),
+    (
+        "command-r-plus",
+        """Action: ```json
+[
+    {
+        "tool_name": "get_weather",
+        "parameters": {"city": "Oslo"}
+    },
+    {"tool_name": "get_current_date", "parameters": {}}
+]
+```""",
+        [("get_weather", {"city": "Oslo"}), ("get_current_date", {})],
+    ),
+    (
+        "command-r-plus",
+        """I will look.
+Action:
+```json
+[
+    {
+        "tool_name": "get_current_date",
+        "parameters": {}
+    }
+]```""",
+        [("get_current_date", {})],
+    ),
+    (
+        "exaone",
+        '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>\n'
+        '<tool_call>{"name": "get_current_date", "arguments": {}}</tool_call>',
+        [("get_weather", {"city": "Oslo"}), ("get_current_date", {})],
+    ),
+    (
+        "gigachat-3.1",
+        'I\'ll check that.<|function_call|>{"name": "get_current_date", "arguments": {}}',
+        [("get_current_date", {})],
+    ),
+    (
+        # ERNIE 4.5 writes the calls of Hermes.
+        "hermes",
+        """I need to call two tools to handle these two issues separately.
+</think>
+
+<tool_call>
+{"name": "get_weather", "arguments": {"city": "Beijing"}}
+</tool_call>
+<tool_call>
+{"name": "get_weather", "arguments": {"city": "Guangzhou", "unit": "c"}}
+</tool_call>
+""",
+        [("get_weather", {"city": "Beijing"}), ("get_weather", {"city": "Guangzhou", "unit": "c"})],
+    ),
+    (
+        "jamba",
+        ' <tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Dallas", "state": "TX", "unit": "fahrenheit"}},\n'
+        '    {"name": "get_weather", "arguments": {"city": "Orlando", "state": "FL", "unit": "fahrenheit"}}\n]</tool_calls>',
+        [
+            ("get_weather", {"city": city, "state": state, "unit": "fahrenheit"})
+            for city, state in (("Dallas", "TX"), ("Orlando", "FL"))
+        ],
+    ),
+    (
+        "longcat",
+        '<longcat_tool_call>{"name": "get_weather", "arguments": {"city": "Tokyo"}}</longcat_tool_call>'
+        '<longcat_tool_call>\n{"name": "get_current_date", "arguments": {}}\n</longcat_tool_call>',
+        [("get_weather", {"city": "Tokyo"}), ("get_current_date", {})],
     ),
 ]
 
