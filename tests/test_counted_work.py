@@ -5,6 +5,8 @@ for about a tenth of a microsecond. A loop that no budget sees runs many lines f
 reading a spec is linear. Kernels run no lines; they count their own steps.
 """
 
+import functools
+import itertools
 import random
 import sys
 from collections.abc import Callable
@@ -60,6 +62,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "type": "object", "properties": dict.fromkeys(words(60), True), "dependentRequired": {name: words(60)[:5] for name in words(60)},
     },
 }  # fmt: skip
+# After each of 800 beginnings as many letters as there are beginnings before it: each state leads to one of a lower number.
+LETTERS = "abcdefghijklmnopqrstuvwABCDEFG"
+BEGINNINGS = list(map("".join, itertools.product(LETTERS, repeat=2)))[:800]
+LEADING_BACK = functools.reduce(lambda inner, begin: f"(?:{inner}|{begin})x", BEGINNINGS[-2::-1], f"{BEGINNINGS[-1]}x")
 PATTERNS = {
     "alternatives that begin with lookaheads": "(?:" + "|".join(f"(?!{word})[a-z]+" for word in words(400)) + ")*",
     "lookbehinds in a row": "".join(f"(?<!{word})[a-z]" for word in words(120)),
@@ -133,6 +139,15 @@ def compile_and_ask(spec: Spec, size: int, monkeypatch: pytest.MonkeyPatch) -> N
             work.counters.clear()
             work.trace(lambda ask=ask, guide=guide: ask(guide))
             work.check(size)
+
+
+def test_steps_of_a_pattern_of_names_follow_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = f"^{LEADING_BACK}y$"
+    index = compile_spec(JsonSchema({"patternProperties": {pattern: {"type": "integer"}}}, whitespace="compact"), BYTES)
+    guide, work = index.guide(), Work(monkeypatch)
+    work.trace(lambda: guide.advance_many(b"{"))
+    assert work.steps("call_steps") > len(BEGINNINGS)
+    work.check(len(pattern))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

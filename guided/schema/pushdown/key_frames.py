@@ -17,6 +17,7 @@ from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.caching import cached_property
+from guided.fixpoint.worklist import post_order, solve
 from guided.kernels import names as kernel
 from guided.schema.formula.atoms import Arguments, QuoteMark
 from guided.schema.formula.formulas import FALSE
@@ -25,6 +26,8 @@ from guided.schema.pushdown.structure import Structure
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["KeyFrames"]
+
+_TOO_LARGE = "the names and patterns of an object have too large an automaton"
 
 
 class KeyFrames:
@@ -191,22 +194,12 @@ class KeyFrames:
         """Add the frame of an automaton whose labels are those of the table; the byte ``end`` ends a key."""
         tables = self._tables
         sources, targets = _edges(automaton.table)
-        tables.steps.spend(len(sources), "the names and patterns of an object have too large an automaton")
-        edges = list(zip(sources.tolist(), targets.tolist(), strict=True))
+        tables.steps.spend(len(sources), _TOO_LARGE)
         rows = automaton.by_byte()
         first = tables.n_controls
         alive = rows >= 0
-        leads_to = [0] * len(rows)
         accepting = np.flatnonzero(automaton.accepting).tolist()
-        for state in accepting:
-            leads_to[state] = 1 << int(automaton.labels[state])
-        has_changed = True
-        while has_changed:
-            has_changed = False
-            for source, target in edges:
-                more = leads_to[source] | leads_to[target]
-                if more != leads_to[source]:
-                    leads_to[source], has_changed = more, True
+        leads_to = self._labels_ahead(automaton, sources.tolist(), targets.tolist())
         rows[alive] += first
         for state in accepting:
             rows[state, end] = self.done(int(automaton.labels[state]))
@@ -215,6 +208,36 @@ class KeyFrames:
         tables.info[first : first + len(rows), PLAN] = np.where(is_broad, np.arange(first, first + len(rows)), -1)
         tables.guard(first, _words(leads_to, n_labels))
         return first
+
+    def _labels_ahead(self, automaton: Automaton, sources: list[int], targets: list[int]) -> list[int]:
+        """Return, for each state, the set of the labels that it can still lead to, by edges between different states."""
+        reads: list[list[int]] = [[] for _ in automaton.table]
+        for source, target in zip(sources, targets, strict=True):
+            reads[source].append(target)
+        order = post_order(range(len(reads)), reads.__getitem__)
+        number = sorted(range(len(order)), key=order.__getitem__)
+        readers: list[list[int]] = [[] for _ in order]
+        for source, target in zip(sources, targets, strict=True):
+            readers[number[target]].append(number[source])
+        found = [0] * len(order)
+        for state in np.flatnonzero(automaton.accepting).tolist():
+            found[number[state]] = 1 << int(automaton.labels[state])
+
+        # Why: the caller has paid for one evaluation of each.
+        is_evaluated = bytearray(len(order))
+
+        def equation(variable: int) -> int:
+            near = reads[order[variable]]
+            if is_evaluated[variable]:
+                self._tables.steps.spend(len(near), _TOO_LARGE)
+            is_evaluated[variable] = 1
+            labels = found[variable]
+            for target in near:
+                labels |= found[number[target]]
+            return labels
+
+        solve(found, equation, readers)
+        return [found[at] for at in number]
 
 
 def _edges(table: Int32Array) -> tuple[Int64Array, Int32Array]:
