@@ -167,9 +167,16 @@ _NODES: dict[str, Callable[[_Reader, Any, str, int], Any]] = {
     "repeat": _Reader.repeat,
     "text": _Reader.text,
 }
-# The other keys, each a kind of spec, with its options beside it.
-_SPECS = {"schema": "json_schema", **{kind: kind for kind in ("regex", "choice", "grammar", "tools", "spec")}}
-_FORMS = (*_NODES, "regex", "choice", "schema", "grammar", "tools", "spec")
+# The other keys, each with the kind of a spec, whose options stand beside it.
+_SPECS = {
+    "regex": "regex",
+    "choice": "choice",
+    "schema": "json_schema",
+    "grammar": "grammar",
+    "tools": "tools",
+    "spec": "spec",
+}
+_FORMS = (*_NODES, *_SPECS)
 
 
 def _options(given: Any, at: str, *names: str) -> dict[str, Any]:
