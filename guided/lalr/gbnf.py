@@ -104,13 +104,13 @@ def tables_of_gbnf(text: str, root: str, limits: Limits) -> tuple[LalrTables, st
         )
     except GrammarError as error:
         reason = error.reason.partition(":")[0]
-        rule = translation.names.get(error.rule, root)
+        rule = translation.rule_of(error.rule)
         raise _error(text, reason, rule, translation.rules[rule].offset) from None
     for conflict in tables.conflicts:
-        rule = translation.names.get(conflict.rule.partition(":")[0].lstrip("_").partition("_star")[0], root)
+        rule = translation.rule_of(conflict.rule.partition(":")[0])
         reason = (
             "a parser that sees only the next part cannot tell whether this rule ends or continues (LALR(1)): make the choice where the "
-            f"alternatives differ, or leave out one of two optional parts that can match the same text ({conflict.rule})"
+            "alternatives differ, or leave out one of two optional parts that can match the same text"
         )
         raise _error(text, reason, rule, translation.rules[rule].offset)
     return replace(tables, lexer=replace(tables.lexer, is_scannerless=True)), name
@@ -333,6 +333,11 @@ class _Translation:
             work += list(self._named)[known:]
         lines += [f"{name}: {lark_pattern(pattern)}" for pattern, name in self._terminals.items()]
         return "\n".join([*lines, ""]), self._named[self._root]
+
+    def rule_of(self, name: str) -> str:
+        """Return the rule of a name in Lark's grammar; Lark makes further rules of one for its repeats, such as ``__x_star_0``."""
+        made_of = (known for known in self.names if name.startswith(f"__{known}_"))
+        return self.names.get(name) or self.names.get(max(made_of, key=len, default=""), self._root)
 
     def _terminal(self, pattern: str) -> str:
         """Return the terminal of a pattern, which bears the name of the first rule that needs it."""

@@ -54,7 +54,7 @@ _OTHER_NOTATIONS = (
     (
         re.compile(r"^[ \t]*root\s*::=|^[ \t]*[A-Za-z][\w]*-[\w-]*\s*::=", re.MULTILINE),
         "::=",
-        "this looks like GBNF (llama.cpp, XGrammar): `guided.Grammar.from_gbnf(text)` reads it",
+        "this looks like GBNF (llama.cpp, XGrammar): `guided.Grammar.from_gbnf(text)` reads it, and the command line files named `*.gbnf`",
     ),
     (
         re.compile(r"^[ \t]*<?[A-Za-z][\w -]*+>?\s*::=", re.MULTILINE),

@@ -208,6 +208,7 @@ def test_typical_grammars(grammar: str, valid: list[str], invalid: list[str]) ->
         ('root ::= x\nx ::= "a" x', "derives no text", "x", 2, 1),
         ('root ::= x "c" | y "d"\nx ::= "(" x ")" | "a" x "b" | "a"\ny ::= "(" y ")" | "a"', "", "x", 2, 1),
         ('root ::= x x\nx ::= "a"* y?\ny ::= "(" root ")"', "LALR(1)", "x", 2, 1),
+        ('root ::= x-star x-star | x\nx ::= "-"\nx-star ::= "a"* y?\ny ::= "(" root ")"', "LALR(1)", "x-star", 3, 1),
     ],
 )  # fmt: skip
 def test_refused_with_its_place(grammar: str, reason: str, rule: str, line: int | None, column: int | None) -> None:
