@@ -16,7 +16,7 @@ TEXTS: dict[str, tuple[dict[str, Any], str]] = {
     "regex": ({"structured": {"regex": r"\d{4}-(0[1-9]|1[0-2])"}}, r"[0-9]{4}-(0[1-9]|1[0-2])"),
     "choice": ({"structured": {"choice": ["yes", "no"]}}, "yes|no"),
     "grammar": ({"structured": {"grammar": SUM}}, r"[0-9]{1,3}(\+[0-9]{1,3}){1,2}"),
-    "GBNF": ({"structured": {"grammar": 'root ::= "[" root "]" | [0-9]{1,2}'}}, r"\[*[0-9]{1,2}\]*"),
+    "GBNF": ({"structured": {"grammar": 'root ::= "[" n ("," n){1,2} "]"\nn ::= [0-9]{1,2}'}}, r"\[[0-9]{1,2}(,[0-9]{1,2}){1,2}\]"),
     "imported terminals": (
         {"structured": {"grammar": 'start: "n=" DIGIT\n%import common.DIGIT\n'}},
         "n=[0-9]",
