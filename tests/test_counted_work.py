@@ -28,6 +28,7 @@ from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError
 from guided.guide.guide import Guide
 from guided.limits import Limits
+from guided.vocabulary.vocabulary import Vocabulary
 from tests.hostile.random_specs import a_schema
 from tests.schema.engine import BYTES
 
@@ -221,6 +222,25 @@ def test_steps_of_calls_on_a_grammar_follow_their_lines(name: str, monkeypatch: 
         work.check(0, PER_STEP_OF_A_GRAMMAR)
         if guide.mask()[byte >> 5] >> (byte & 31) & 1:
             guide.advance(byte)
+
+
+def test_steps_of_a_mask_with_many_readings_follow_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any blanks are a value, and thirty values follow each other: each is reached again after each number of blanks."""
+    value = {"type": "json_schema", "json_schema": {"multipleOf": 7}, "style": "glm_xml"}
+    values = {"type": "repeat", "content": value, "min": 0, "max": 30}
+    tag = {
+        "type": "sequence",
+        "elements": [{"type": "const_string", "value": "<"}, values, {"type": "const_string", "value": "</"}],
+    }
+    tokens = [*(bytes([byte]) for byte in range(256)), *(b" " * n for n in range(2, 121))]
+    vocabulary = Vocabulary([*tokens, None], eos=[len(tokens)])
+    index = compile_spec(
+        StructuralTag({"type": "structural_tag", "format": tag}), vocabulary, Limits(call_steps=20_000)
+    )
+    guide, work = index.guide(), Work(monkeypatch)
+    guide.advance_many(b"<7")
+    assert isinstance(work.trace(guide.mask), LimitError)
+    work.check(0)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -56,8 +56,8 @@ _PARTS_WEIGHED = 64
 _SHARE = 4
 # A text is read in parts of this many bytes; each may use all steps of a call.
 _PART = 1024
-# Steps of reading with a point, besides one for each byte and for so many trie nodes.
-_PER_POINT, _NODES_PER_STEP, _MARKS_PER_STEP, _ENTERED_PER_STEP = 8, 512, 64, 2048
+# Steps of reading with a point, besides one for each byte, and for so many trie nodes or arrays of such.
+_PER_POINT, _NODES_PER_STEP, _MARKS_PER_STEP, _ENTERED_PER_STEP, _ARRAYS_PER_STEP = 8, 512, 64, 2048, 2
 # Bytes that a table reads in one step, and edges of the frame whose distances take one.
 _BYTES_PER_STEP, _EDGES_PER_STEP = 8, 500
 # Walks of more trie nodes than this, and rests below more, are first restricted to tokens that matter.
@@ -69,7 +69,7 @@ _WALKS_KEPT = 64
 _ADVICE = "the text can be read in too many ways"
 # Measured bytes of memory of a state with one item, of a known successor, and of a further item.
 _PER_STATE, _PER_STEP, _PER_ITEM = 700, 120, 120
-_NO_TOKENS: Int32Array = freeze(np.zeros(0, np.int32))
+_NOTHING: Int32Array = freeze(np.zeros(0, np.int32))
 
 
 class Call(NamedTuple):
@@ -461,7 +461,7 @@ class CompositionIndex:
         """Yield the points that some items reach below trie nodes, each with its origin and nodes at which it is reached."""
         boundaries, origins = self._boundaries, dict[_Point, _Origin]()
         waiting: dict[_Point, list[Int32Array]] = {}
-        done: dict[_Point, list[Int32Array]] = {}
+        done: dict[_Point, Int32Array] = {}
 
         def enter(item: Item, at: Int32Array) -> None:
             point = item.part, readers.start(item), item.after, item.left
@@ -472,14 +472,12 @@ class CompositionIndex:
             enter(item, nodes)
         while waiting:
             point = next(iter(waiting))
-            before = done.setdefault(point, [])
-            entered = waiting.pop(point)
-            n_entered = sum(map(len, entered))
+            before, entered = done.get(point, _NOTHING), waiting.pop(point)
+            n_entered = len(entered) // _ARRAYS_PER_STEP + sum(map(len, entered)) // _ENTERED_PER_STEP
             at = boundaries.others(entered, before)
-            before.append(at)
+            done[point] = np.concatenate((before, at)) if len(before) else at
             children = boundaries.children(at)
-            n_marked = sum(map(len, before))
-            n_steps = n_marked // _MARKS_PER_STEP + n_entered // _ENTERED_PER_STEP + len(children) // _NODES_PER_STEP
+            n_steps = n_entered + len(done[point]) // _MARKS_PER_STEP + len(children) // _NODES_PER_STEP
             self.steps.spend(_PER_POINT + n_steps, _ADVICE)
             state, read = origins[point]
             for beyond, byte, reached in self._read_byte(point, children, readers):
@@ -768,7 +766,7 @@ class CompositionIndex:
         key = items, nodes.tobytes()
         found = self._bounds.get(key)
         if found is None:
-            tokens, bounds = [_NO_TOKENS], [_NO_TOKENS]
+            tokens, bounds = [_NOTHING], [_NOTHING]
             with _reading_parts(self._parts, self.steps) as readers:
                 for point, origin, at in self._read_below(items, nodes, readers):
                     item = self._item(point, origin, readers)
@@ -1049,25 +1047,24 @@ class _Boundaries:
         """Return those of some nodes that have children."""
         return nodes[self._family.is_parent[nodes]]
 
-    def others(self, nodes: list[Int32Array], known: list[Int32Array]) -> Int32Array:
-        """Return distinct nodes of some arrays, each without repetitions, that are in none of the known ones."""
-        if len(nodes) == 1 and not known:
+    def others(self, nodes: list[Int32Array], known: Int32Array) -> Int32Array:
+        """Return distinct nodes of some arrays, each without repetitions, that are not among the known ones."""
+        if len(nodes) == 1 and not len(known):
             return nodes[0]
         # PERF: `np.unique` and `np.isin` sort or hash; this took half of the time of masks with many readings.
         marks, found = self._marks, list[Int32Array]()
         if marks is None:
             marks = np.zeros(self._trie.n_nodes, np.bool_)
         self._marks = None
-        for each in known:
-            marks[each] = True
+        marks[known] = True
         for each in nodes:
             each = each[~marks[each]]
             marks[each] = True
             found.append(each)
-        for each in (*known, *found):
-            marks[each] = False
+        others = np.concatenate(found)
+        marks[known] = marks[others] = False
         self._marks = marks
-        return np.concatenate(found)
+        return others
 
     def bytes_of(self, nodes: Int32Array) -> UInt8Array:
         """Return the last byte of each of some nodes."""
