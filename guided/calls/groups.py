@@ -81,13 +81,17 @@ def opening(form: Format) -> Node:
 
 def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
     """The triggers that begin a call in running text."""
-    if not form.by_name:
-        found = [Trigger(text.rstrip(" \n").encode()) for text in form.texts("trigger")]
-        first = set(form.first_triggers) - set(form.texts("trigger"))
-        return found + [Trigger(text.encode(), is_first=True) for text in sorted(first)]
-    before = written((form.around[0] if form.is_listed else "") + form.before_name)
-    own = [(before + name + form.after_name[0]).encode() for name in names]
-    return [Trigger(form.trigger.encode() + text, len(text)) for text in own]
+    own = [b""]
+    if form.by_name:
+        before = written((form.around[0] if form.is_listed else "") + form.before_name)
+        own = [(before + name + written(form.after_name)[0]).encode() for name in names]
+    first = sorted(set(form.first_triggers) - set(form.texts("trigger")))
+    return [
+        Trigger(text.rstrip(" \n").encode() + call, len(call), is_first)
+        for is_first, texts in ((False, form.texts("trigger")), (True, first))
+        for text in texts
+        for call in own
+    ]
 
 
 def tree_of_calls(call: Node, form: Format, count: Count, is_running: bool) -> Node:

@@ -67,7 +67,8 @@ def render_calls(
     if form.is_listed:
         return trigger + before + between.join(found) + after + terminator
     if form.is_tagged or not is_alone:
-        return (between if form.is_tagged else "\n").join(trigger + call + terminator for call in found)
+        joint = between if form.is_tagged else "\n" if between != trigger else ""
+        return joint.join(trigger + call + terminator for call in found)
     return found[0] if len(found) == 1 else before + between.join(found) + after
 
 

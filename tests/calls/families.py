@@ -306,7 +306,28 @@ def command_r_plus(text: str) -> Found:
 
 
 def gigachat(text: str) -> Found:
-    return [_object(_behind(r"<\|function_call\|>", text)[0])]
+    return [_object(_behind(r"<\|function_call\|>|function call<\|role_sep\|>\n", text)[0])]
+
+
+def functionary(text: str) -> Found:
+    """Messages to tools, behind ``>>>``; the prompt ends with the first of these."""
+    found, rest = [], f">>>{text}"
+    while (match := re.search(r">>>([\w.\-/:]+)\n(?=\{)", rest)) is not None:
+        arguments, end = json.JSONDecoder().raw_decode(rest[match.end() :])
+        found.append((match[1], arguments))
+        rest = rest[match.end() + end :]
+    return found
+
+
+def solar(text: str) -> Found:
+    blocks = _blocks("<|tool_call:begin|>", "<|tool_call:end|>", text)
+    found = []
+    for block in blocks:
+        match = re.fullmatch(r"[a-z0-9]{10}<\|tool_call:name\|>(.+?)<\|tool_call:args\|>(.*)", block, re.DOTALL)
+        if match is None:
+            raise ValueError(block)
+        found.append((match[1], _load(match[2])))
+    return found
 
 
 def apertus(text: str) -> Found:
@@ -346,6 +367,12 @@ def xlam(text: str) -> Found:
     return [_object(call) for call in calls]
 
 
+_QWEN = (
+    "<tool_call>",
+    "</tool_call>",
+    r"<function=([^>]+)>(.*)</function>",
+    r"<parameter=([^>]+)>\n(.*?)\n</parameter>",
+)
 _INVOKE = r'<invoke name="([^"]+)">(.*?)</invoke>', r'<parameter name="([^"]+)">(.*?)</parameter>'
 
 READERS: dict[str, Callable[[str], Found]] = {
@@ -369,6 +396,8 @@ READERS: dict[str, Callable[[str], Found]] = {
     "functiongemma": _braced("<start_function_call>call:", "<escape>", "<end_function_call>"),
     "gemma": _braced("<|tool_call>call:", '<|"|>', "<tool_call|>"),
     "gemma3": pythonic,
+    "functionary-3.2": functionary,
+    "gigachat-3": gigachat,
     "gigachat-3.1": gigachat,
     "gigachat-3.5": _dsml("tool_calls", mark="GCML"),
     "lfm2": pythonic,
@@ -378,6 +407,7 @@ READERS: dict[str, Callable[[str], Found]] = {
     "glm-4.7": _tagged(
         "<tool_call>", "</tool_call>", r"^([^<]+)(.*)", r"<arg_key>([^<]+)</arg_key><arg_value>(.*?)</arg_value>"
     ),
+    "granite-4": hermes,
     "granite": _listed("<|tool_call|>", "<tool_call>"),
     "harmony": harmony,
     "hermes": hermes,
@@ -395,6 +425,12 @@ READERS: dict[str, Callable[[str], Found]] = {
     "llama-function": llama_function,
     "llama-json": llama_json,
     "longcat": longcat,
+    "longcat-tags": _tagged(
+        "<longcat_tool_call>",
+        "</longcat_tool_call>",
+        r"^([^\n]+)\n(.*)",
+        r"<longcat_arg_key>([^<]+)</longcat_arg_key>\s*<longcat_arg_value>(.*?)</longcat_arg_value>",
+    ),
     "minimax": _tagged("<minimax:tool_call>", "</minimax:tool_call>", *_INVOKE),
     "minimax-m1": minimax_m1,
     "mistral": _listed("[TOOL_CALLS]"),
@@ -405,12 +441,7 @@ READERS: dict[str, Callable[[str], Found]] = {
     "phi": _listed("functools"),
     "phi-4-mini": _listed("<|tool_call|>", end="<|/tool_call|>"),
     "pythonic": pythonic,
-    "qwen-coder": _tagged(
-        "<tool_call>",
-        "</tool_call>",
-        r"<function=([^>]+)>(.*)</function>",
-        r"<parameter=([^>]+)>\n(.*?)\n</parameter>",
-    ),
+    "qwen-coder": _tagged(*_QWEN),
     "react": react,
     "seed-oss": _tagged(
         "<seed:tool_call>",
@@ -418,6 +449,14 @@ READERS: dict[str, Callable[[str], Found]] = {
         r"<function=([^>]+)>(.*)</function>",
         r"<parameter=([^>]+)>(.*?)</parameter>",
     ),
+    "solar-open": solar,
+    "step-3": _tagged(
+        "<｜tool_calls_begin｜>",
+        "<｜tool_calls_end｜>",
+        r'<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="([^"]+)">(.*?)</steptml:invoke><｜tool_call_end｜>',
+        r'<steptml:parameter name="([^"]+)">(.*?)</steptml:parameter>',
+    ),
+    "step-3.5": _tagged(*_QWEN),
     "tooldec": _calls_between("<T>", "(", "="),
     "tooldec-positional": _calls_between("<T>", "(", "="),
     "toolkengpt": _calls_between("<", ">(", "="),

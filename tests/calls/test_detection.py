@@ -43,7 +43,8 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     "anthropic": '<function_calls>\\n<invoke name="$FUNCTION_NAME">\\n<parameter name="$PARAMETER_NAME">',
     "anthropic-legacy": "<function_calls>\\n<invoke>\\n<tool_name>$TOOL_NAME</tool_name>",
     "apertus": "{{ '<|tools_prefix|>' + '[' }}{{- '{' + function.name + ': ' + arguments|tojson + '}' }}{{ ']' + '<|tools_suffix|>' }}",
-    "hunyuan-3": "you should first print <tool_calls:opensource>\\n<tool_call:opensource>{function-name}<tool_sep:opensource>\\n",
+    "hunyuan-3": """{%- set HYTK = ':opensource' %}{%- set toolcalls_begin_token = '<tool_calls{}>'.format(HYTK) %}
+{%- set toolsep_token = '<tool_sep{}>'.format(HYTK) %}""",
     "hunyuan-a13b": """<tool_calls>[{"name": "func_name1", "arguments": {}},...]</tool_calls>{% set content = content + '<|extra_0|>' %}""",
     "internlm2": '{{- "<|action_start|><|plugin|>\\n" }}{{- "<|im_start|>environment name=<|plugin|>\\n" }}',
     "minimax-m1": """{{ '<beginning_of_sentence>ai name=MiniMax AI\\n<tool_calls>\\n' -}}{{ '{"name": "' + name }}""",
@@ -62,6 +63,17 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     """namespace(role_sep="<|role_sep|>\\n", message_sep="<|message_sep|>") -%}""",
     "jamba": """{% set bom_str = bom_str or "<|bom|>" %}{% set tool_calls_prefix = "<tool_calls>" %}{{- tool_calls_prefix + "[\\n" -}}""",
     "longcat": "return a json object with function name and arguments within <longcat_tool_call></longcat_tool_call> XML tags",
+    "functionary-3.2": "{{ '<|start_header_id|>' + message['role'] }}{{ '>>>all\\n' + message['content'] }}{{ '>>>' + name + '\\n' }}",
+    "gigachat-3": """{%- set add_tokens = namespace(role_sep="<|role_sep|>\\n", message_sep="<|message_sep|>\\n\\n") -%}
+        {'role': 'function call', 'content': '{"name": "' ~ call['name'] ~ '", "arguments": ' ~ arguments ~ '}'}""",
+    "granite-4": """<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-json-object>}\\n</tool_call>
+{{- '<|start_of_role|>' + message.role + '<|end_of_role|>' }}""",
+    "longcat-tags": "{{ '<longcat_tool_call>' + name + '\\n' }}{{ '<longcat_arg_key>' + k + '</longcat_arg_key>\\n<longcat_arg_value>' }}",
+    "solar-open": """{{- "<|begin|>assistant<|tool_calls|>" }}
+{{- "<|tool_call:begin|>" + id + "<|tool_call:name|>" + name + "<|tool_call:args|>" }}""",
+    "step-3": """<｜tool_calls_begin｜>\\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{{ name }}">""",
+    "step-3.5": """{{- '<tool_call>\\n<function=' + tool_call.name + '>\\n' }}{{- '<parameter=' + args_name + '>\\n' }}
+{{- '</function>\\n</tool_call>' }}{{- '<|im_start|>tool_response\\n' }}""",
     "react": "Action: the action\\nAction Input: the input\\nObservation: the result",
 }
 
@@ -79,8 +91,8 @@ def test_a_template_tells_its_format(name: str) -> None:
     [
         # Llama 3.2 has the turns of 3.1, and lists of calls.
         ("<|start_header_id|>ipython<|end_header_id|> parameters [func_name1(params_name1=params_value1)]", "pythonic"),
-        # Granite 4 has the turns of Granite 3, and the calls of Hermes.
-        ("<|start_of_role|><tool_call>\n{'name': ..., 'arguments': ...}\n</tool_call>", "hermes"),
+        # GigaChat 3.1 has a message of the role "function call" no more.
+        ("<|role_sep|> {'role': 'function result'} <|function_call|>", "gigachat-3.1"),
         # gpt-oss: the recipient is written in two parts, and elsewhere only in instructions.
         (
             """{{- "<|start|>assistant to=" }}{{- "functions." + tool_call.name + "<|channel|>commentary " }}{{- "<|message|>" }}""",
@@ -114,7 +126,7 @@ def test_families_with_common_parts_are_distinguished(template: str, name: str) 
     ],
 )
 def test_a_family_without_a_format_is_not_taken_for_another(template: str) -> None:
-    with pytest.raises(SchemaError, match=r"matches no known format; tags in it: .* Give a format's name"):
+    with pytest.raises(SchemaError, match=r"matches no known format; tags in it: .* Give a format's name, such as hermes"):
         format_of(template)
 
 

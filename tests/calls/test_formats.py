@@ -191,6 +191,40 @@ true
     "jamba": '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n]</tool_calls>',
     "longcat": '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n'
     "</longcat_tool_call>",
+    "functionary-3.2": '>>>get_weather\n{"city": "Oslo", "days": 2, "exact": true}',
+    "gigachat-3": "<|message_sep|>\n\nfunction call<|role_sep|>\n"
+    '{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}',
+    "granite-4": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_call>',
+    "longcat-tags": """<longcat_tool_call>get_weather
+<longcat_arg_key>city</longcat_arg_key>
+<longcat_arg_value>Oslo</longcat_arg_value>
+<longcat_arg_key>days</longcat_arg_key>
+<longcat_arg_value>2</longcat_arg_value>
+<longcat_arg_key>exact</longcat_arg_key>
+<longcat_arg_value>true</longcat_arg_value>
+</longcat_tool_call>""",
+    "solar-open": "<|tool_calls|><|tool_call:begin|>0000000000<|tool_call:name|>get_weather<|tool_call:args|>"
+    '{"city": "Oslo", "days": 2, "exact": true}<|tool_call:end|>',
+    "step-3": """<｜tool_calls_begin｜>
+<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">
+<steptml:parameter name="city">Oslo</steptml:parameter>
+<steptml:parameter name="days">2</steptml:parameter>
+<steptml:parameter name="exact">true</steptml:parameter>
+</steptml:invoke><｜tool_call_end｜>
+<｜tool_calls_end｜>""",
+    "step-3.5": """<tool_call>
+<function=get_weather>
+<parameter=city>
+Oslo
+</parameter>
+<parameter=days>
+2
+</parameter>
+<parameter=exact>
+true
+</parameter>
+</function>
+</tool_call>""",
     "function-tag": '<function=get_weather>{"city": "Oslo", "days": 2, "exact": true}</function>',
 }
 # gpt-oss: prompts end in <|start|>assistant. Its chat template writes the recipient behind that, its documentation in the channel.
@@ -329,6 +363,48 @@ Action:
         "gigachat-3.1",
         'I\'ll check that.<|function_call|>{"name": "get_current_date", "arguments": {}}',
         [("get_current_date", {})],
+    ),
+    (
+        "functionary-3.2",
+        'get_weather\n{"city": "Tokyo"}>>>get_current_date\n{}',
+        [("get_weather", {"city": "Tokyo"}), ("get_current_date", {})],
+    ),
+    (
+        "functionary-3.2",
+        'all\nI will look, with get_weather.\n>>>get_weather\n{"city": "Tokyo"}',
+        [("get_weather", {"city": "Tokyo"})],
+    ),
+    (
+        "gigachat-3",
+        'I\'ll check that.<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        [("get_weather", {"city": "Oslo"})],
+    ),
+    (
+        "longcat-tags",
+        "<longcat_tool_call>get_weather\n<longcat_arg_key>city</longcat_arg_key>\n<longcat_arg_value>Tokyo</longcat_arg_value>\n"
+        "</longcat_tool_call>",
+        [("get_weather", {"city": "Tokyo"})],
+    ),
+    (
+        "solar-open",
+        "<|think|>Both.<|end|><|begin|>assistant<|tool_calls|>"
+        '<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Seoul"}<|tool_call:end|>'
+        "<|tool_call:begin|>a1b2c3d4e6<|tool_call:name|>get_current_date<|tool_call:args|>{}<|tool_call:end|>",
+        [("get_weather", {"city": "Seoul"}), ("get_current_date", {})],
+    ),
+    (
+        "step-3",
+        '<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_weather">'
+        '<steptml:parameter name="city">a < b\nc</steptml:parameter></steptml:invoke><｜tool_call_end｜>\n'
+        '<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="get_current_date"></steptml:invoke><｜tool_call_end｜>'
+        "<｜tool_calls_end｜>",
+        [("get_weather", {"city": "a < b\nc"}), ("get_current_date", {})],
+    ),
+    (
+        "step-3.5",
+        "<think>\nBoth.\n</think>\n<tool_call>\n<function=get_weather>\n<parameter=city>\nTokyo\n</parameter>\n</function>\n</tool_call>"
+        "<tool_call>\n<function=get_current_date>\n</function>\n</tool_call>",
+        [("get_weather", {"city": "Tokyo"}), ("get_current_date", {})],
     ),
     (
         # ERNIE 4.5 writes the calls of Hermes.

@@ -273,7 +273,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.Grammar("x.lark"), guided.GrammarError, r"give pathlib.Path\('x.lark'\)"),
     (lambda: guided.FreeText(stop=3), TypeError, "stop must be a str or several, not int"),  # type: ignore[arg-type]
     (lambda: guided.captures(guided.Regex("a"), "a"), TypeError, "captures needs a composition"),  # type: ignore[arg-type]
-    (lambda: guided.Tools([add], format="hermez"), guided.SchemaError, "known formats are .*hermes"),
+    (lambda: guided.Tools([add], format="hermez"), guided.SchemaError, "did you mean 'hermes'. known formats are "),
     (lambda: guided.Tools([add], tool_choice="ad"), guided.SchemaError, "unknown tool 'ad'; known tools are add, and the choices"),
     (lambda: guided.Vocabulary(["a"]), TypeError, "encode it to the bytes it spells"),  # type: ignore[list-item]
     (lambda: guided.compile("a", guided.Vocabulary([b"a"])), guided.VocabularyError, r"pass eos=\[...\]"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from guided.calls.formats.format import Format
 from guided.errors import SchemaError, shown
 from guided.files import read_text
+from guided.keywords import closest
 
 __all__ = ["format_named", "format_names", "read_format"]
 
@@ -37,7 +38,8 @@ def format_named(item: "str | PathLike[str] | Format") -> Format:
     if not isinstance(item, str):
         raise TypeError(f"format must be a name, a path or a Format, not {type(item).__name__}")
     if item not in format_names():
-        raise SchemaError(f"unknown format {shown(item)}; known formats are {', '.join(format_names())}", "", "format")
+        meant = closest(item, format_names()) or ";"
+        raise SchemaError(f"unknown format {shown(item)}{meant} known formats are {', '.join(format_names())}", "", "format")
     return _bundled(item)
 
 

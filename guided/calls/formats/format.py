@@ -52,7 +52,8 @@ class Format:
         Begins a call in running text; literal, except for optional blanks at its end. If it begins with a line feed, it must be at the
         beginning of a line.
     first_triggers : tuple of str
-        All triggers that may begin a text, if these are not those within it. The others begin no text of calls only.
+        All triggers that may begin a text, if these are not those within it. The others begin no text of calls only. One may be empty if
+        a tool's name follows.
     before_name, after_name : str
         Texts around the tool's name. The text after it may be empty if arguments and the close begin with the same character, which no
         name has. If it begins with a colon, names must not contain one.
@@ -266,10 +267,10 @@ class Format:
             raise self._refuse(
                 "a format recognized by the tool name must not have optional blanks before the name", "by_name"
             )
-        if self.first_triggers and (self.by_name or self.trigger not in self.first_triggers):
-            raise self._refuse("must contain the trigger, which a tool's name must not complete", "first_triggers")
-        if any(not text or text[-1] in BLANKS for text in self.first_triggers):
-            raise self._refuse("must not be empty or end with a blank", "first_triggers")
+        if self.first_triggers and self.trigger not in self.first_triggers:
+            raise self._refuse("must contain the trigger", "first_triggers")
+        if any(text[-1] in BLANKS if text else not self.by_name for text in self.first_triggers):
+            raise self._refuse("must not end with a blank, or be empty where no tool's name follows", "first_triggers")
         if self.by_name and len(self.texts("trigger")) + len(self.texts("before_name")) > 2:
             raise self._refuse("a format recognized by the tool name must begin calls in one way", "by_name")
         if self.result.count("{result}") + self.result.count("{json}") != 1:
