@@ -126,7 +126,9 @@ def test_families_with_common_parts_are_distinguished(template: str, name: str) 
     ],
 )
 def test_a_family_without_a_format_is_not_taken_for_another(template: str) -> None:
-    with pytest.raises(SchemaError, match=r"matches no known format; tags in it: .* Give a format's name, such as hermes"):
+    with pytest.raises(
+        SchemaError, match=r"matches no known format; tags in it: .* Give a format's name, such as hermes"
+    ):
         format_of(template)
 
 

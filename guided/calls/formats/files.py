@@ -39,7 +39,9 @@ def format_named(item: "str | PathLike[str] | Format") -> Format:
         raise TypeError(f"format must be a name, a path or a Format, not {type(item).__name__}")
     if item not in format_names():
         meant = closest(item, format_names()) or ";"
-        raise SchemaError(f"unknown format {shown(item)}{meant} known formats are {', '.join(format_names())}", "", "format")
+        raise SchemaError(
+            f"unknown format {shown(item)}{meant} known formats are {', '.join(format_names())}", "", "format"
+        )
     return _bundled(item)
 
 
