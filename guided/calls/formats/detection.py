@@ -52,8 +52,8 @@ def format_of(source: Any) -> Format:
     if not fitting:
         tags = list(dict.fromkeys(_TAG.findall(template)))[:12]
         seen = f"tags in it: {', '.join(tags)}" if tags else "it contains no tags"
-        names = ", ".join(format_names())
-        reason = f"the chat template matches no known format; {seen}. Give a format's name, such as hermes: {names}"
+        known = ", ".join(format_names())
+        reason = f"the chat template matches no known format; {seen}. Give a format's name, such as hermes: {known}"
         raise SchemaError(reason, "", "chat_template")
     longest = max(length for length, _ in fitting)
     names = [name for length, name in fitting if length == longest]
