@@ -453,10 +453,17 @@ def test_public_examples_of_a_family_are_calls(
     assert [(call.name, call.arguments) for call in parse_text(text, spec)] == expected
 
 
+PAGE = (Path(__file__).parents[2] / "docs" / "call_formats.md").read_text(encoding="utf-8")
+
+
 def documented() -> list[tuple[str, str]]:
     """The formats of docs/call_formats.md with a whole example, which is that of the first one of a row."""
-    page = (Path(__file__).parents[2] / "docs" / "call_formats.md").read_text(encoding="utf-8")
-    return re.findall(r'^\| `"([\w.\-]+)"`.*\| `([^`]+)`(?:, [^`]*)? \|$', page, re.MULTILINE)
+    return re.findall(r'^\| `"([\w.\-]+)"`.*\| `([^`]+)`(?:, [^`]*)? \|$', PAGE, re.MULTILINE)
+
+
+def test_the_page_lists_every_format() -> None:
+    rows = "".join(re.findall(r'^\| (`".*?) \|', PAGE, re.MULTILINE))
+    assert set(re.findall(r'`"([\w.\-]+)"`', rows)) == set(format_names())
 
 
 def test_the_documented_examples_are_calls() -> None:

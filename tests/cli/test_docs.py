@@ -116,10 +116,9 @@ def test_the_page_lists_every_command() -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "check", "explain", "explore", "compile"])
-def test_help_and_page_list_every_format(command: str) -> None:
+def test_the_help_lists_every_format(command: str) -> None:
     described = re.sub(r"\s+", "", call(command, "--help").stdout)
     assert "Oneof" + ",".join(sorted(format_names())) in described
-    assert ", ".join(f"`{name}`" for name in sorted(format_names())) in DOCUMENT.read_text(encoding="utf-8")
 
 
 EXAMPLES = [
