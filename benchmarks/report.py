@@ -1,7 +1,7 @@
 """docs/benchmarks.md, benchmarks/record/measurements.md and the README's table out of the records: ``python -m benchmarks.report``.
 
 No figure in them is typed by hand, except those of Lark grammars and of first masks, in the template of the record.
-Fills report.md.template (three tables for users) and report_record.md.template (further measurements) with tables made from
+Fills report.md.template (two tables for users) and report_record.md.template (further measurements) with tables made from
 benchmarks/record/*.json (regex, scaling, footprint, maskbench, maskbench_engines, inventory), and draws the figures beside the records. A
 test holds that the documents are what this program makes of the records. With a folder as its argument it reads the records there and
 writes there: ``python -m benchmarks.report .cache/benchmarks``.

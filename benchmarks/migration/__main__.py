@@ -3,7 +3,7 @@
 Each program does five tasks with one library and the default model, in a process of its own. Each answer is checked by pydantic, Python's
 ``re`` or Lark, never by the library. What a library does not offer, or is not installed, is printed. The exit status is 1 if an
 answer is wrong or a program fails. ``--json`` puts the outcomes of these libraries into a record and keeps those of others;
-``--page`` writes the tasks, guided's program, and the outcomes of benchmarks/record/migration.json, into the page instead.
+``--page`` writes the outcomes of benchmarks/record/migration.json into the page instead.
 
 The libraries need two environments (requirements.txt, and transformers4.txt for those that do not run with transformers 5).
 instructor needs a server: set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.
@@ -29,7 +29,7 @@ from pydantic import validate_call
 
 from benchmarks import machine
 
-__all__ = ["LIBRARIES", "PAGE", "RECORD", "TASKS", "outcomes", "page", "section"]
+__all__ = ["LIBRARIES", "PAGE", "RECORD", "TASKS", "outcomes", "page"]
 
 # By the name of the program: the distribution, and the module that it installs.
 LIBRARIES = {
@@ -47,30 +47,10 @@ PAGE = HERE.parent.parent / "docs" / "comparison.md"
 RECORD = HERE.parent / "record" / "migration.json"
 
 
-def section(program: str, name: str) -> str:
-    """The lines of a program between ``# --- name`` and the next such mark, without its own imports from this package."""
-    text = (HERE / f"{program}.py").read_text(encoding="utf-8")
-    found = re.search(rf"^# --- {name}\n(.*?)(?=^# --- |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise ValueError(f"{program}.py has no section {name!r}")
-    code = re.sub(r"(?<=\n)\n?^from benchmarks\.migration\.tasks import .*\n(?=\n)", "", found[1], flags=re.MULTILINE)
-    return code.strip() + "\n"
-
-
 def page(text: str) -> str:
-    """The page with what is between its marks ``<!-- code: NAME -->`` and ``<!-- end -->`` made anew from the programs and the record."""
-
-    def made(match: re.Match[str]) -> str:
-        name = match[1]
-        if name == "outcomes":
-            code = outcomes(json.loads(RECORD.read_text(encoding="utf-8")))
-        elif name == "tasks":
-            code = f"```python\n{section('tasks', name)}```\n"
-        else:
-            code = "```py\n" + "\n\n".join(section(name, part) for part in ("setup", *TASKS)) + "```\n"
-        return f"<!-- code: {name} -->\n\n{code}\n<!-- end -->"
-
-    return re.sub(r"<!-- code: (\w+) -->\n.*?<!-- end -->", made, text, flags=re.DOTALL)
+    """The page with what is between its marks ``<!-- outcomes -->`` and ``<!-- end -->`` made anew from the record."""
+    table = outcomes(json.loads(RECORD.read_text(encoding="utf-8")))
+    return re.sub(r"(?<=<!-- outcomes -->\n).*?(?=<!-- end -->)", f"\n{table}\n", text, flags=re.DOTALL)
 
 
 def outcomes(record: dict[str, Any]) -> str:
@@ -148,7 +128,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
     parser.add_argument("--json", type=Path, metavar="FILE", help="put the outcomes into this record")
-    parser.add_argument("--page", action="store_true", help="write tasks, program and record into docs/comparison.md")
+    parser.add_argument("--page", action="store_true", help="write the record into docs/comparison.md")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := [name for name in given.library if name not in LIBRARIES]:

@@ -1,6 +1,5 @@
 """The five tasks with guidance."""
 
-# --- setup
 import json
 from typing import Any
 
@@ -15,28 +14,23 @@ model = guidance.models.Transformers(
 )
 
 
-# --- person
 def person(prompt: str) -> Person:
     state = model + prompt + guidance.json("person", schema=Person, max_tokens=60)
     return Person.model_validate_json(state["person"])
 
 
-# --- label
 def label(prompt: str) -> str:
     return (model + prompt + guidance.select(LABELS, name="label"))["label"]
 
 
-# --- month
 def month(prompt: str) -> str:
     return (model + prompt + guidance.gen("month", regex=MONTH, max_tokens=20))["month"]
 
 
-# --- sum
 def total(prompt: str) -> str:
     return (model + prompt + guidance.lark(SUM, name="sum", max_tokens=20))["sum"]
 
 
-# --- call
 def call(prompt: str) -> tuple[str, dict[str, Any]]:
     calls = [
         {

@@ -1,6 +1,5 @@
 """The five tasks with instructor, against a server of the OpenAI API: OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL say which."""
 
-# --- setup
 import os
 from typing import Annotated, Any, Literal
 
@@ -29,12 +28,10 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")  # otherwise a model may add members until max_tokens
 
 
-# --- person
 def person(prompt: str) -> Person:
     return generate(prompt, Person, 60)
 
 
-# --- label
 class Label(Closed):
     label: Literal[*LABELS]
 
@@ -43,7 +40,6 @@ def label(prompt: str) -> str:
     return generate(prompt, Label, 20).label
 
 
-# --- month
 class Month(Closed):
     month: Annotated[str, Field(pattern=f"^({MONTH})$")]
 
@@ -52,7 +48,6 @@ def month(prompt: str) -> str:
     return generate(prompt, Month, 60).month
 
 
-# --- sum
 def is_sum(text: str) -> str:
     try:
         lark.Lark(SUM).parse(text)
@@ -69,7 +64,6 @@ def total(prompt: str) -> str:
     return generate(prompt, Sum, 60, max_retries=3).sum  # asked again with the error, at most three times
 
 
-# --- call
 class Add(Closed):
     name: Literal["add"]
     a: int

@@ -1,6 +1,5 @@
 """The five tasks with llguidance."""
 
-# --- setup
 import json
 from typing import Any
 
@@ -37,29 +36,24 @@ def generate(prompt: str, grammar: str, max_new_tokens: int) -> str:
     return tokenizer.decode(text, skip_special_tokens=True)
 
 
-# --- person
 def person(prompt: str) -> Person:
     grammar = llguidance.LLMatcher.grammar_from_json_schema(Person.model_json_schema())
     return Person.model_validate_json(generate(prompt, grammar, 60))
 
 
-# --- label
 def label(prompt: str) -> str:
     choices = " | ".join(json.dumps(each) for each in LABELS)
     return generate(prompt, llguidance.LLMatcher.grammar_from_lark(f"start: {choices}"), 10)
 
 
-# --- month
 def month(prompt: str) -> str:
     return generate(prompt, llguidance.LLMatcher.grammar_from_regex(MONTH), 20)
 
 
-# --- sum
 def total(prompt: str) -> str:
     return generate(prompt, llguidance.LLMatcher.grammar_from_lark(SUM), 20)
 
 
-# --- call
 def call(prompt: str) -> tuple[str, dict[str, Any]]:
     calls = [
         {

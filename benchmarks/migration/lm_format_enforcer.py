@@ -1,6 +1,5 @@
 """The five tasks with lm-format-enforcer."""
 
-# --- setup
 import json
 from typing import Any
 
@@ -27,26 +26,21 @@ def generate(prompt: str, parser: CharacterLevelParser, max_new_tokens: int) -> 
     return tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True)
 
 
-# --- person
 def person(prompt: str) -> Person:
     return Person.model_validate_json(generate(prompt, JsonSchemaParser(Person.model_json_schema()), 60))
 
 
-# --- label
 def label(prompt: str) -> str:
     return generate(prompt, UnionParser([StringParser(each) for each in LABELS]), 10)
 
 
-# --- month
 def month(prompt: str) -> str:
     return generate(prompt, RegexParser(MONTH), 20)
 
 
-# --- sum
 # Not offered: it has no grammars.
 
 
-# --- call
 def call(prompt: str) -> tuple[str, dict[str, Any]]:
     calls = [
         {

@@ -1,6 +1,5 @@
 """The five tasks with outlines."""
 
-# --- setup
 from typing import Any, Literal
 
 import outlines
@@ -12,27 +11,22 @@ from benchmarks.migration.tasks import LABELS, MODEL, MONTH, SUM, Person
 model = outlines.from_transformers(AutoModelForCausalLM.from_pretrained(MODEL), AutoTokenizer.from_pretrained(MODEL))
 
 
-# --- person
 def person(prompt: str) -> Person:
     return Person.model_validate_json(model(prompt, Person, max_new_tokens=60))
 
 
-# --- label
 def label(prompt: str) -> str:
     return model(prompt, Literal[*LABELS])
 
 
-# --- month
 def month(prompt: str) -> str:
     return model(prompt, outlines.regex(MONTH), max_new_tokens=20)
 
 
-# --- sum
 def total(prompt: str) -> str:
     return model(prompt, outlines.cfg(SUM), max_new_tokens=20)
 
 
-# --- call
 class Add(BaseModel):
     model_config = ConfigDict(extra="forbid")
     name: Literal["add"]

@@ -1,6 +1,5 @@
 """The five tasks, the same for every library."""
 
-# --- tasks
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,8 +31,6 @@ def get_weather(city: Literal["London", "Lyon", "Rome"], day: Literal["today", "
     """Weather of a city."""
     return f"{day} in {city}: sunny"
 
-
-# --- end
 
 from guided.integrations.load import default_model_folder  # noqa: E402
 

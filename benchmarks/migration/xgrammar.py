@@ -1,6 +1,5 @@
 """The five tasks with xgrammar."""
 
-# --- setup
 import json
 from typing import Any
 
@@ -23,28 +22,23 @@ def generate(prompt: str, grammar: xgrammar.CompiledGrammar, max_new_tokens: int
     return tokenizer.decode(output[0, inputs.input_ids.shape[1] :], skip_special_tokens=True)
 
 
-# --- person
 def person(prompt: str) -> Person:
     return Person.model_validate_json(generate(prompt, compiler.compile_json_schema(Person), 60))
 
 
-# --- label
 def label(prompt: str) -> str:
     choices = " | ".join(json.dumps(each) for each in LABELS)
     return generate(prompt, compiler.compile_grammar(f"root ::= {choices}"), 10)
 
 
-# --- month
 def month(prompt: str) -> str:
     return generate(prompt, compiler.compile_regex(MONTH), 20)
 
 
-# --- sum
 def total(prompt: str) -> str:
     return generate(prompt, compiler.compile_lark(SUM), 20)
 
 
-# --- call
 def call(prompt: str) -> tuple[str, dict[str, Any]]:
     tags = [
         {
