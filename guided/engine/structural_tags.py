@@ -276,7 +276,6 @@ class _Reader:
         with at_place(place):
             spec: JsonSchema[Any] = JsonSchema(schema, source="schema", **options)
             if written is not None:
-                _check_names(schema, written)
                 spec = spec.written_as(written)
             return located(spec, place)
 
@@ -419,15 +418,6 @@ class _Reader:
         if most is not None and most < low:
             raise SchemaError(f"max {most} is below min {low}", at, "max")
         return Repeat(inner, low, most)
-
-
-def _check_names(schema: Any, arguments: Arguments) -> None:
-    """Refuse declared names that cannot be written."""
-    declared = schema.get("properties") if isinstance(schema, Mapping) else None
-    for name in declared if isinstance(declared, Mapping) else ():
-        _check_text(name, "/properties", "properties")
-        if not re.search(arguments.names, name):
-            raise SchemaError(f"this style cannot write the name {shown(name)}", "/properties", "properties")
 
 
 def _check_text(text: str, place: str, keyword: str) -> None:

@@ -369,7 +369,10 @@ _LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end":
         (_styled(_schema({"enum": 3})), SchemaError, "at /format/json_schema/properties/v, enum"),
         (_styled({"properties": {"a": {}}, "required": "a"}), SchemaError, "at /format/json_schema, required"),
         (_styled(_schema({"type": "nope"})), SchemaError, "at /format/json_schema/properties/v, type"),
-        (_styled({"properties": {"a<b": {}}}, "glm_xml"), SchemaError, "cannot write the name 'a<b' .at /format/json_schema/properties"),
+        (_styled({"properties": {"a<b": {}}}, "glm_xml"), SchemaError, "cannot write the name 'a<b' .at /format/json_schema/properties/a<b"),
+        (_styled({"anyOf": [{"$ref": "#/$defs/x"}, {}], "$defs": {"x": {"properties": {"a<b": {"type": "null"}}}}}, "glm_xml"), SchemaError,
+         "cannot write the name 'a<b' .at /format/json_schema/.defs/x/properties/a<b"),
+        (_styled({"const": {"a<b": 1}}, "glm_xml"), SchemaError, "cannot write the name 'a<b' .at /format/json_schema, const"),
         (_styled({"type": "integer"}), SchemaError, "no object satisfies the schema.* .at /format/json_schema, type"),
         (_styled(False), SchemaError, "no value satisfies the schema .at /format/json_schema"),
         (_styled({"required": ["x"], "properties": {}}), SchemaError, "no object satisfies"),
@@ -577,18 +580,42 @@ def _reads(stacks: Stacks, text: str) -> bool:
     return place is not None and stacks.is_end(place)
 
 
+# A name that no style can write.
+_UNWRITTEN = " c"
+
+
+def _mentions(schema: Any, pointer: str) -> bool:
+    """Whether the schema at a JSON Pointer mentions the name that cannot be written, or declares it there."""
+    for token in pointer.split("/")[1:]:
+        schema = schema[int(token) if isinstance(schema, list) else token]
+    return pointer.endswith(f"/properties/{_UNWRITTEN}") or any(
+        _UNWRITTEN in json.dumps(schema.get(keyword)) for keyword in ("required", "dependentRequired")
+    )
+
+
 @settings(max_examples=examples(40))
-@given(schema=SCHEMAS, style=st.sampled_from(list(STYLES)), chance=st.randoms(use_true_random=False))
-def test_objects_in_a_style_are_those_of_json(schema: Any, style: str, chance: random.Random) -> None:
+@given(
+    schema=SCHEMAS,
+    style=st.sampled_from(list(STYLES)),
+    is_written=st.booleans(),
+    chance=st.randoms(use_true_random=False),
+)
+def test_objects_in_a_style_are_those_of_json(
+    schema: Any, style: str, is_written: bool, chance: random.Random
+) -> None:
     """Whatever the keywords; where nothing marks strings, a text may be a string or another value."""
+    if not is_written:
+        schema = json.loads(json.dumps(schema).replace('"c"', f'"{_UNWRITTEN}"'))
     spec = JsonSchema(schema, additional_properties=False)
     in_style = spec.written_as(STYLES[style].arguments(2))
     try:
         in_json, stacks = stacks_of(spec), stacks_of(in_style)
     except SchemaError:
-        with pytest.raises(SchemaError, match=r"no value|no object"):
+        with pytest.raises(SchemaError, match=r"no value|no object|cannot write the name") as caught:
             stacks_of(in_style)
+        assert caught.value.reason.startswith("no ") or _mentions(schema, caught.value.pointer)
         return
+    assert _UNWRITTEN not in schema["properties"]
     judge, good = jsonschema.Draft202012Validator(schema), list[bytes]()
     for _ in range(25):
         arguments = {name: chance.choice(VALUES) for name in NAMES if chance.random() < 0.4}

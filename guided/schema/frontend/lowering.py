@@ -90,7 +90,8 @@ class Lowering:
     long_lists : dict of int to tuple
         Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_lists`).
     origins : dict of int to tuple
-        Location of the first occurrence of some atoms: minimum counts and ``uniqueItems``.
+        Location of the first occurrence of some atoms: of minimum counts and ``uniqueItems`` that of the schema, of ``properties`` and
+        ``required`` that of the keyword.
     constants : dict of int to (list or dict, int)
         The arrays and objects of ``enum`` and ``const`` and their formulas, by their identity.
     types : dict of (str, int) to (int, frozenset of str)

@@ -11,6 +11,7 @@ Controls are positions within values; stack cells are open objects and arrays. `
 This module computes the reactions of cells. `guided.schema.containers` decides which state follows a key or a comma.
 """
 
+import re
 import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -30,8 +31,9 @@ from guided.automata.pushdown import (
     action_entry,
 )
 from guided.caching import cached_property
-from guided.errors import SchemaError, too_few_values
+from guided.errors import SchemaError, shown, too_few_values
 from guided.limits import Limits
+from guided.patterns.charset import SURROGATE
 from guided.schema.cardinality.inexhaustible import is_inexhaustible
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
@@ -41,6 +43,7 @@ from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
+from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.arguments import ArgumentFrames, after_arguments, begins_arguments
 from guided.schema.pushdown.key_frames import KeyFrames
@@ -129,6 +132,7 @@ class SchemaMachine:
         self.context = SchemaContext(formulas, lowering, options, limits, letters)
         text, root = None, lowering.root
         if arguments is not None:
+            _check_names(self.context, root, arguments)
             root, notation = _of_arguments(formulas, root, arguments), arguments.notation
         if notation is not None and notation.part == "others":
             root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
@@ -511,6 +515,18 @@ class SchemaMachine:
 def _entered(control: int, pops: int = 0, pushes: int = -1) -> Reaction:
     """Return the reaction that enters a position without whitespace before it."""
     return Reaction(pops, pushes, control)
+
+
+def _check_names(context: SchemaContext, root: int, arguments: Arguments) -> None:
+    """Refuse names of arguments that cannot be written, wherever a schema of the whole value mentions them."""
+    formulas, origins = context.formulas, context.lowering.origins
+    for atom in formulas.atoms(context.typed(root, "object")):
+        names = [atom[1]] if atom[0] == "required" else [name for name, _ in atom[1]] if atom[0] == "properties" else []
+        for name in names:
+            if not re.search(arguments.names, name) or SURROGATE.search(name):
+                at, keyword = origins.get(formulas.atom(atom), ((), "properties"))
+                pointer = pointer_of((at, keyword, name) if keyword == "properties" else at)
+                raise SchemaError(f"this notation cannot write the name {shown(name)}", pointer, str(keyword))
 
 
 def _of_arguments(formulas: Formulas, root: int, arguments: Arguments) -> int:

@@ -109,6 +109,7 @@ def _object(lowering: Lowering, value: dict[str, Any], location: Location, depth
         if location is not ITEM:
             for member in members:
                 lowering.sequence.setdefault(member, len(lowering.sequence))
+                lowering.origins.setdefault(member, location)
     else:
         members = [formulas.atom(("maxProperties", 0))]
     whole = formulas.atom(("object", formulas.conjunction(members)))

@@ -84,6 +84,7 @@ def table(site: Site, names: tuple[tuple[str, int], ...], patterns: tuple[tuple[
             return
     atom = site.atom("properties", names, patterns, others)
     site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
+    site.lowering.origins.setdefault(atom, (site.location, "properties"))
     site.objects.append(atom)
 
 
@@ -102,6 +103,7 @@ def additional_properties(site: Site, value: Any) -> None:
 def _required(site: Site, name: str) -> int:
     atom = site.atom("required", name)
     site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
+    site.lowering.origins.setdefault(atom, (site.location, "required"))
     return atom
 
 
