@@ -79,7 +79,7 @@ _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format"
 # Options that only values in calls have.
 _OF_CALLS = ("notation", "words", "arguments", "quote")
 # Options that `data` holds elsewhere.
-_APART = (*_OF_CALLS, "formats", "caps")
+_APART = (*_OF_CALLS, "formats", "caps", "excludes")
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -278,7 +278,8 @@ class JsonSchema(Composable, Generic[T_co]):
         eager = [f"eager={self.eager}"] if self.eager else []
         written = [f"arguments={self.options.arguments}"] if self.options.arguments else []
         caps = [repr(self.options.caps)] if self.options.caps != NO_CAPS else []
-        return fingerprint_of(kind, self._text, repr(self.options), *eager, *written, *caps)
+        excluded = [f"excludes={self.options.excludes}"] if self.options.excludes else []
+        return fingerprint_of(kind, self._text, repr(self.options), *eager, *written, *caps, *excluded)
 
     @property
     def data(self) -> str:
@@ -297,6 +298,7 @@ class JsonSchema(Composable, Generic[T_co]):
                 **({"eager": self.eager} if self.eager else {}),
                 **({"arguments": asdict(self.options.arguments)} if self.options.arguments else {}),
                 **({"caps": asdict(self.options.caps)} if self.options.caps != NO_CAPS else {}),
+                **({"excludes": self.options.excludes} if self.options.excludes else {}),
                 **(
                     {"formats": {name: texts.key for name, texts in self.options.formats}}
                     if self.options.formats
@@ -324,20 +326,22 @@ class JsonSchema(Composable, Generic[T_co]):
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "registry", dict(content["registry"]))
             object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
-            if "arguments" in content:
-                object.__setattr__(
-                    spec, "options", replace(spec.options, arguments=read_arguments(content["arguments"]))
-                )
+            if not content.keys().isdisjoint(("arguments", "excludes")):
+                excludes = tuple(map(str, content.get("excludes", ())))
+                spec = spec.written_as(read_arguments(content.get("arguments")), excludes)
             unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
             object.__setattr__(spec, "_unenforced", unenforced)
         except (KeyError, TypeError, RecursionError, LimitError, SchemaError, InvalidOperation) as error:
             raise ValueError(f"not a valid JSON Schema with options: {error}") from error
         return spec
 
-    def written_as(self, arguments: Arguments | None) -> "JsonSchema[Any]":
-        """Return the spec of the same values: objects whose members are written as arguments, or JSON for None."""
+    def written_as(self, arguments: Arguments | None, excludes: tuple[str, ...] = ()) -> "JsonSchema[Any]":
+        """Return the spec of the same values: objects whose members are written as arguments, or JSON for None.
+
+        ``excludes``: texts that no string and no name contains.
+        """
         other = copy(self)
-        object.__setattr__(other, "options", replace(self.options, arguments=arguments))
+        object.__setattr__(other, "options", replace(self.options, arguments=arguments, excludes=excludes))
         return other
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
@@ -365,7 +369,9 @@ class JsonSchema(Composable, Generic[T_co]):
                 raise VocabularyError("every text of the schema needs a byte that the vocabulary cannot encode")
             place = contradiction(self.schema, self.options, limits, self.registry)
             is_json = self.options.arguments is None
-            has_value = not is_json and not self.written_as(None)._machine(limits, alphabet)[0].is_empty
+            has_value = (
+                not is_json and not self.written_as(None, self.options.excludes)._machine(limits, alphabet)[0].is_empty
+            )
             raise SchemaError(_NO_OBJECT if has_value else NO_VALUE, *place)
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)

@@ -248,8 +248,7 @@ class _Reader:
         if not isinstance(schema, Mapping | bool):
             reason = f"a schema must be an object or a bool, not {type(schema).__name__}"
             raise SchemaError(reason, self._schema_place(at), "json_schema")
-        if _texts(given, "excludes", at, ()):
-            raise SchemaError("excluded texts in JSON cannot be enforced", f"{at}/excludes", "excludes")
+        excludes = _texts(given, "excludes", at, (), may_be_empty=False)
         any_order = _flag(given, "any_order", at)
         most = given.get("max_whitespace_cnt")
         options = dict(self._options)
@@ -275,9 +274,7 @@ class _Reader:
         place = self._schema_place(at)
         with at_place(place):
             spec: JsonSchema[Any] = JsonSchema(schema, source="schema", **options)
-            if written is not None:
-                spec = spec.written_as(written)
-            return located(spec, place)
+            return located(spec.written_as(written, excludes), place)
 
     def _qwen_arguments(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
         return self._json_schema({**given, "style": "qwen_xml"}, at, ends)

@@ -97,6 +97,7 @@ class Template:
                 **content["options"],
                 "notation": _notation(content["options"].get("notation")),
                 "caps": Caps(**content["options"]["caps"]),
+                "excludes": tuple(content["options"].get("excludes", ())),
             }
             options = JsonOptions(**chosen)
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))

@@ -59,6 +59,11 @@ def _tag(content: Any, end: Any = "</a>") -> dict[str, Any]:
             ["", "x", "x<f>1</f>", "<f>1</f>y<f>2</f>", "<f>1</f><f>2</f>z", "x<"],
             ["x<fa", "<f>1", "<f>a</f>", "<f"],
         ),
+        (
+            {"type": "json_schema", "json_schema": {"properties": {"p": {"pattern": "^[a-c]*$"}}}, "excludes": ["ab", "\n"]},
+            ['{"p": "ba"}', '{"k": ["b", 1]}'],
+            ['{"p": "cab"}', '{"k": ["xab"]}', '{"ab": 1}', '{"k": "\\n"}'],
+        ),
         (_triggered(stop_after_first=True), ["", "x", "x<f>1</f>"], ["<f>1</f>y", "<f>1</f><f>2</f>"]),
         (_triggered(at_least_one=True), ["<f>1</f>", "<f>1</f>y", "<f>1</f>y<f>2</f>"], ["", "x", "x<f>1</f>"]),
         (_triggered(at_least_one=True, stop_after_first=True), ["<f>1</f>"], ["", "<f>1</f>y", "x<f>1</f>"]),
@@ -184,7 +189,7 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
         ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
         ({"format": {"type": "json_schema", "json_schema": {}, "style": "cohere_xml"}}, r"unknown or unsupported style"),
-        ({"format": {"type": "json_schema", "json_schema": {}, "excludes": ["a"]}}, r"at /format/excludes, excludes"),
+        ({"format": {"type": "json_schema", "json_schema": {}, "excludes": [""]}}, r"at /format/excludes/0, excludes"),
         ({"format": _triggered(triggers=["<g"])}, r"0 triggers are prefixes of '<f>'; one must be \(at /format/tags/0/begin"),
         ({"format": {"type": "repeat", "min": 2, "max": 1, "content": _ANY}}, r"max 1 is below min 2"),
         ("{", "the structural tag is not valid JSON"),
@@ -369,7 +374,7 @@ _LEGACY = {"structures": [{"begin": "<f>", "schema": {"type": "integer"}, "end":
         (_styled(_schema({"enum": 3})), SchemaError, "at /format/json_schema/properties/v, enum"),
         (_styled({"properties": {"a": {}}, "required": "a"}), SchemaError, "at /format/json_schema, required"),
         (_styled(_schema({"type": "nope"})), SchemaError, "at /format/json_schema/properties/v, type"),
-        (_styled({"properties": {"a<b": {}}}, "glm_xml"), SchemaError, "cannot write the name 'a<b' .at /format/json_schema/properties/a<b"),
+        (_styled({"properties": {"a<": {}}}, "glm_xml"), SchemaError, "cannot write the name 'a<' .at /format/json_schema/properties/a<, "),
         (_styled({"anyOf": [{"$ref": "#/$defs/x"}, {}], "$defs": {"x": {"properties": {"a<b": {"type": "null"}}}}}, "glm_xml"), SchemaError,
          "cannot write the name 'a<b' .at /format/json_schema/.defs/x/properties/a<b"),
         (_styled({"const": {"a<b": 1}}, "glm_xml"), SchemaError, "cannot write the name 'a<b' .at /format/json_schema, const"),
@@ -593,23 +598,32 @@ def _mentions(schema: Any, pointer: str) -> bool:
     )
 
 
+def _contains(value: Any, texts: tuple[str, ...]) -> bool:
+    """Whether a string or a name contains one of some texts."""
+    if isinstance(value, dict | list):
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        return any(_contains(part, texts) for part in parts)
+    return isinstance(value, str) and any(text in value for text in texts)
+
+
 @settings(max_examples=examples(40))
 @given(
     schema=SCHEMAS,
     style=st.sampled_from(list(STYLES)),
     is_written=st.booleans(),
+    excludes=st.sampled_from([(), ("x",), ("5", "q", "z"), ("</", "{", "a")]),
     chance=st.randoms(use_true_random=False),
 )
 def test_objects_in_a_style_are_those_of_json(
-    schema: Any, style: str, is_written: bool, chance: random.Random
+    schema: Any, style: str, is_written: bool, excludes: tuple[str, ...], chance: random.Random
 ) -> None:
     """Whatever the keywords; where nothing marks strings, a text may be a string or another value."""
     if not is_written:
         schema = json.loads(json.dumps(schema).replace('"c"', f'"{_UNWRITTEN}"'))
     spec = JsonSchema(schema, additional_properties=False)
-    in_style = spec.written_as(STYLES[style].arguments(2))
+    in_style = spec.written_as(STYLES[style].arguments(2), excludes)
     try:
-        in_json, stacks = stacks_of(spec), stacks_of(in_style)
+        plain, in_json, stacks = map(stacks_of, (spec, spec.written_as(None, excludes), in_style))
     except SchemaError:
         with pytest.raises(SchemaError, match=r"no value|no object|cannot write the name") as caught:
             stacks_of(in_style)
@@ -622,7 +636,9 @@ def test_objects_in_a_style_are_those_of_json(
         is_marked = len(STYLES[style].between) > 1
         if not is_marked and any(value in ("5", "[1]") for value in arguments.values()):
             continue
-        is_allowed = _reads(in_json, json.dumps(arguments, ensure_ascii=False))
+        written = json.dumps(arguments, ensure_ascii=False)
+        is_allowed = _reads(in_json, written)
+        assert is_allowed == (_reads(plain, written) and not _contains(arguments, excludes))
         assert judge.is_valid(arguments) or not is_allowed
         padding = chance.choice(["", "\n"])
         text = padding.join(_written(style, name, value, padding) for name, value in arguments.items())
@@ -664,20 +680,26 @@ def test_one_line_feed_on_either_side_of_a_text_is_not_part_of_it(value: Any, te
 
 
 def test_indices_of_styles_are_restored() -> None:
-    spec = JsonSchema(_schema({"type": "integer"})).written_as(STYLES["kimi_k3_xml"].arguments(3))
-    again = JsonSchema.from_data(spec.data)
-    assert again.fingerprint == spec.fingerprint != JsonSchema(_schema({"type": "integer"})).fingerprint
-    assert again.options.arguments == spec.options.arguments
+    plain = JsonSchema(_schema({"type": "integer"}))
+    styled = plain.written_as(STYLES["kimi_k3_xml"].arguments(3))
+    specs = [plain, styled, styled.written_as(styled.options.arguments, ("a",)), plain.written_as(None, ("a",))]
+    for spec in specs:
+        again = JsonSchema.from_data(spec.data)
+        assert again.fingerprint == spec.fingerprint
+        assert again.options == spec.options
+    assert len({spec.fingerprint for spec in specs}) == len(specs)
 
 
 def test_many_costly_leaves_are_refused_early() -> None:
     patterns = [{"type": "regex", "pattern": f"[a-z]{{1,{number}}}(foo|bar{number})?"} for number in range(1, 900)]
     strings = {f"p{number}": {"type": "string", "pattern": f"a{number}.*b"} for number in range(2_000)}
     arguments = {"type": "json_schema", "style": "qwen_xml", "json_schema": {"type": "object", "properties": strings}}
+    excludes = {"type": "json_schema", "json_schema": {"type": "object"}, "excludes": [str(7**n) for n in range(9, 99)]}
     grammars = [{"type": "grammar", "grammar": f'start: "({number}" start ")" | "a"'} for number in range(260)]
     for content, what in (
         ({"type": "sequence", "elements": patterns}, "nfa_states"),
         (arguments, "call_steps"),
+        (excludes, "call_steps"),
         ({"type": "or", "elements": grammars}, "readings"),
     ):
         tag = StructuralTag({"format": content}, limits=Limits(steps=200_000_000))

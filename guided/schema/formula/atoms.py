@@ -248,6 +248,8 @@ class JsonOptions:
         If given, the members of a whole value, an object, are written as arguments.
     quote : str
         The quote around strings and names.
+    excludes : tuple of str
+        Texts that no string and no name of a member contains.
 
     Raises
     ------
@@ -271,6 +273,7 @@ class JsonOptions:
     words: Literal["json", "python"] = field(default="json", repr=False)
     arguments: Arguments | None = field(default=None, repr=False)
     quote: QuoteMark = field(default='"', repr=False)
+    excludes: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.whitespace, tuple):

@@ -40,7 +40,7 @@ from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
-from guided.schema.formula.formulas import Formulas
+from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.location import pointer_of
@@ -141,6 +141,10 @@ class SchemaMachine:
         self.context.check_lists()
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context, self.structure, self.tables, arguments)
+        if options.excludes:
+            # Why now: too many excluded texts must not exceed a limit in the middle of a text.
+            self.context.leaf("string", (self.context.typed(TRUE, "string"),))
+            self.keys.start(self.context.table_of((self.context.typed(TRUE, "object"),)))
         self.end = self.structure.end
         # Cells of this schema; the tables may also hold those of others.
         self._cells: dict[int, OpenContainer | None] = {}

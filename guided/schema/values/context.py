@@ -88,8 +88,14 @@ class SchemaContext:
         self.has_ascii = 0 not in flags[0x20:0x7F]
         # By type: a formula that holds for every value the alphabet can spell.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
-        if notation is not None:
-            self._spelled["string"] = formulas.atom(("without", (notation.closing, *notation.reserved)))
+        ended = () if notation is None else (notation.closing, *notation.reserved)
+        if options.excludes:
+            names = formulas.atom(
+                ("propertyNames", formulas.atom(("string", formulas.atom(("without", options.excludes)))))
+            )
+            self._spelled["object"] = formulas.conjunction((self._spelled.get("object", TRUE), names))
+        if ended or options.excludes:
+            self._spelled["string"] = formulas.atom(("without", (*ended, *options.excludes)))
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
         self._counted: dict[tuple[int, ...], CountedStrings | None] = {}
