@@ -1,6 +1,6 @@
 r"""File format of an index: named arrays with a header.
 
-Layout, all integers little-endian (docs/format.md has it as a table)::
+Layout, all integers little-endian::
 
     0   8 bytes   magic: \x89 G I D X \r \n \x1a
     8   u32       version of the format
