@@ -27,7 +27,10 @@ def _target(page: str, link: str) -> PurePosixPath | None:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add a page for each example, and the list of the decisions."""
+    """Add the README as the first page, a page for each example, and the list of the decisions."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = re.sub(r"\]\((?!docs/|[a-z]+:)", "](../", readme).replace("](docs/", "](")
+    files.append(File.generated(config, "index.md", content=readme))
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "adr").glob("0*.md"))}
     lines = {name: f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})\n" for name, text in texts.items()}
     gone = {name for name, text in texts.items() if "**Status.** Superseded" in text}
