@@ -88,11 +88,10 @@ ADVICE = {
 
 
 def limits_table() -> list[str]:
-    """The limits with their defaults, in the words of their own documentation, and the CPU times of the record."""
+    """The limits with their defaults, in the words of their own documentation."""
     text = getdoc(Limits) or ""
     said = dict(re.findall(r"^(\w+) : int\n((?: {4}.*\n?)+)", text, flags=re.MULTILINE))
-    seconds = _most_seconds(RECORD.read_text(encoding="utf-8"))
-    rows = ["| limit | default | counts | CPU s | if exceeded | what to do |", "|---|---|---|---|---|---|"]
+    rows = ["| limit | default | counts | what to do |", "|---|---|---|---|"]
     for field in fields(Limits):
         counts = " ".join(said[field.name].split()).replace("``", "`")
         outcome = {
@@ -106,20 +105,10 @@ def limits_table() -> list[str]:
             "dead_end_steps": "`LimitError`, or a note: dead ends are possible",
             "dead_end_configurations": "the text counts as one that can be completed",
             "file_bytes": "`IndexFormatError`, or the reader's error",
-        }.get(field.name, "`LimitError`")
-        took = f"{seconds[field.name]:.1f}" if field.name in seconds else "-"
-        rows.append(
-            f"| `{field.name}` | {field.default:,} | {counts} | {took} | {outcome} | {ADVICE.get(field.name, '')} |"
-        )
+        }.get(field.name)
+        beyond = f" *Beyond:* {outcome}." if outcome else ""
+        rows.append(f"| `{field.name}` | {field.default:,} | {counts}{beyond} | {ADVICE.get(field.name, '')} |")
     return rows
-
-
-def _most_seconds(record: str) -> dict[str, float]:
-    """For each limit, the most CPU time that an input of the record takes until it exceeds the limit."""
-    found: dict[str, float] = {}
-    for what, took in re.findall(r"`(\w+)` (\d+\.\d+)", record):
-        found[what] = max(found.get(what, 0.0), float(took))
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
-"""Run the programs of docs/comparison.md: ``python -m benchmarks.migration [LIBRARY ...] [--json FILE] [--page]``.
+"""Run the programs of docs/comparison.md: ``python -m benchmarks.migration [LIBRARY ...] [--json FILE]``.
 
 Each program does five tasks with one library and the default model, in a process of its own. Each answer is checked by pydantic, Python's
 ``re`` or Lark, never by the library. What a library does not offer, or is not installed, is printed. The exit status is 1 if an
-answer is wrong or a program fails. ``--json`` puts the outcomes of these libraries into a record and keeps those of others;
-``--page`` writes the outcomes of benchmarks/record/migration.json into the page instead.
+answer is wrong or a program fails. ``--json`` puts the outcomes of these libraries into a record and keeps those of others.
 
 The libraries need two environments (requirements.txt, and transformers4.txt for those that do not run with transformers 5).
 instructor needs a server: set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL.
@@ -29,7 +28,7 @@ from pydantic import validate_call
 
 from benchmarks import machine
 
-__all__ = ["LIBRARIES", "PAGE", "RECORD", "TASKS", "outcomes", "page"]
+__all__ = ["LIBRARIES", "RECORD", "TASKS"]
 
 # By the name of the program: the distribution, and the module that it installs.
 LIBRARIES = {
@@ -43,31 +42,7 @@ LIBRARIES = {
 }
 TASKS = ("person", "label", "month", "sum", "call")
 HERE = Path(__file__).parent
-PAGE = HERE.parent.parent / "docs" / "comparison.md"
 RECORD = HERE.parent / "record" / "migration.json"
-
-
-def page(text: str) -> str:
-    """The page with what is between its marks ``<!-- outcomes -->`` and ``<!-- end -->`` made anew from the record."""
-    table = outcomes(json.loads(RECORD.read_text(encoding="utf-8")))
-    return re.sub(r"(?<=<!-- outcomes -->\n).*?(?=<!-- end -->)", f"\n{table}\n", text, flags=re.DOTALL)
-
-
-def outcomes(record: dict[str, Any]) -> str:
-    """The table of a record: the answer of each library to each task."""
-    lines = [
-        "| library | object | choice | regular expression | grammar | tool call | date |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for program, (distribution, _) in LIBRARIES.items():
-        row = record[program]
-        answers = [row["tasks"][task]["answer"] if "tasks" in row else "not run" for task in TASKS]
-        lines.append(f"| {_title(distribution)} | {' | '.join(answers)} | {row.get('date', '')[:10]} |")
-    return "\n".join(lines) + "\n"
-
-
-def _title(distribution: str) -> str:
-    return "guided" if distribution == "guided-decoding" else distribution
 
 
 def _answers(program: str) -> dict[str, Any]:
@@ -128,14 +103,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library", nargs="*", metavar="LIBRARY", help=", ".join(LIBRARIES))
     parser.add_argument("--json", type=Path, metavar="FILE", help="put the outcomes into this record")
-    parser.add_argument("--page", action="store_true", help="write the record into docs/comparison.md")
     parser.add_argument("--here", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := [name for name in given.library if name not in LIBRARIES]:
         parser.error(f"unknown library {unknown[0]!r}: one of {', '.join(LIBRARIES)}")
-    if given.page:
-        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-        return 0
     if given.here:
         found = _answers(given.library[0])
         given.here.write_text(json.dumps(found), encoding="utf-8")
