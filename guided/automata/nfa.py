@@ -85,6 +85,10 @@ class NFA:
         The assertions that looks name; inner ones have higher numbers.
     symbols : tuple of int
         The symbols of calls that edges name.
+    places, ranks : ndarray[int32], shape (2, n_states)
+        For the innermost and the outermost counted repeat around a state: the number of its place in the repeated body, -1 without a
+        repeat, and its rank among the copies of that place. From a state of lower rank all texts lead to acceptance that do from one of
+        higher rank at the same place.
     """
 
     n_states: int
@@ -94,7 +98,9 @@ class NFA:
     looks: Int32Array
     charsets: tuple[Charset, ...]
     assertions: tuple[Assertion, ...]
-    symbols: tuple[int, ...] = ()
+    symbols: tuple[int, ...]
+    places: Int32Array
+    ranks: Int32Array
 
 
 def build_nfa(tree: Node, limits: Limits) -> NFA:
@@ -127,7 +133,24 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
         tuple(emitter.charsets),
         tuple(assertions),
         tuple(emitter.symbols),
+        *_copies(columns(emitter.repeats, 4), emitter.n_states),
     )
+
+
+def _copies(repeats: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:
+    """Return ``places`` and ``ranks`` of an NFA from its counted repeats, inner ones first: first state, size of the body, 1 or -1, end."""
+    places, ranks = np.full((2, n_states), -1, np.int32), np.zeros((2, n_states), np.int32)
+    first, size, sign, end = repeats.T
+    count = end - first
+    offset = np.arange(count.sum(), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count)
+    state = np.repeat(first, count) + offset
+    size = np.repeat(size, count)
+    place = np.repeat(first, count) + offset % size
+    rank = np.repeat(sign, count) * (offset // size)
+    # Invariant: of several values for one state, numpy keeps the last.
+    for row, order in enumerate((slice(None, None, -1), slice(None))):
+        places[row, state[order]], ranks[row, state[order]] = place[order], rank[order]
+    return places, ranks
 
 
 def columns(flat: "array[int]", width: int) -> Int32Array:
@@ -169,7 +192,7 @@ class _Close:
 
     outside: int
     entry: int
-    marks: tuple[int, int, int]
+    marks: tuple[int, int, int, int]
     node: Repeat
 
 
@@ -182,7 +205,7 @@ class _Emitter:
     def __init__(self, limits: Limits) -> None:
         self.limit, self.max_cells = limits.nfa_states, limits.transitions
         self.n_states = 0
-        self.empty, self.edges, self.looks = array("i"), array("i"), array("i")
+        self.empty, self.edges, self.looks, self.repeats = array("i"), array("i"), array("i"), array("i")
         self.charsets: list[Charset] = []
         # Numbers of the symbols; -1 - number in edges, as long as the number of sets is unknown.
         self.symbols: dict[int, int] = {}
@@ -276,7 +299,7 @@ class _Emitter:
                         raise ValueError(f"nothing repeats {task.minimum} to {task.maximum} times")
                     if task.maximum != 0:
                         entry = self.state()
-                        marks = (len(self.empty), len(self.edges), len(self.looks))
+                        marks = (len(self.empty), len(self.edges), len(self.looks), len(self.repeats))
                         tasks.extend((_Close(current, entry, marks, task), task.item, _Set(entry)))
                 case Graph():
                     first = self.state(task.n_points)
@@ -368,6 +391,12 @@ class _Emitter:
             if cells > self.max_cells:
                 raise LimitError("transitions", cells, self.max_cells, "shorten the pattern or its counts")
             _copy_block(pool, width, mark, size, copies)
+        _copy_block(self.repeats, 4, task.marks[3], size, copies)
+        required = 1 if node.maximum is None else max(node.minimum, 1)
+        if required < copies:
+            # Optional copies allow more repetitions the earlier they are; copies before a loop demand fewer the later they are.
+            sign = -1 if node.maximum is None else 1
+            self.repeats.extend((entry + size * (required - 1), size, sign, entry + size * copies))
         exit_ = self.state()
         self.empty.extend((task.outside, entry))
         if node.minimum == 0:

@@ -191,8 +191,21 @@ class _Unfolding:
         indptr = np.cumsum([0, *map(len, self._sets)], dtype=np.int32)
         members = np.fromiter(chain.from_iterable(self._sets), np.int32, int(indptr[-1]))
         parts = replace(bodies.parts, n_classes=n_classes + is_body, set_indptr=indptr, set_classes=members)
-        plain = NFA(len(work) + 1, len(work), columns(empty, 2), columns(edges, 3), np.empty((0, 3), np.int32), (), ())
+        places, ranks = self._copies(work)
+        no_looks = np.empty((0, 3), np.int32)
+        plain = NFA(len(work) + 1, len(work), columns(empty, 2), columns(edges, 3), no_looks, (), (), (), places, ranks)
         return determinize(plain, parts, bodies.limits, bodies.steps)
+
+    def _copies(self, work: list[tuple[int, int]]) -> tuple[Int32Array, Int32Array]:
+        """Return the places and ranks of the pairs and of the accepting state: the copies of a place compare within one context."""
+        nfa = self.bodies.nfa
+        states, contexts = np.array(work, np.int64).T
+        places, ranks = np.full((2, len(work) + 1), -1, np.int32), np.zeros((2, len(work) + 1), np.int32)
+        for row in range(2):
+            place = nfa.places[row, states]
+            _, number = np.unique(contexts * nfa.n_states + place, return_inverse=True)
+            places[row, :-1], ranks[row, :-1] = np.where(place < 0, -1, number), nfa.ranks[row, states]
+        return places, ranks
 
     def _set(self, classes: tuple[int, ...]) -> int:
         return self._sets.setdefault(classes, len(self._sets))

@@ -32,10 +32,14 @@ def _close(
     mark: int,
     stack: Int32Array,
     members: Int32Array,
+    places: Int32Array,
+    ranks: Int32Array,
+    lowest: Int32Array,
 ) -> tuple[int, np.uint64, int]:
     """Compute the empty-edge closure of the bucket at k, reduced to core states: (size, order-free hash, states visited).
 
-    A closure that accepts all texts is reduced to two states that do.
+    A closure that accepts all texts is reduced to two states that do. Of the copies of one place in a counted repeat, the one of lowest
+    rank stays: it accepts what the others accept.
     """
     size = visited = 0
     found = -1
@@ -67,6 +71,24 @@ def _close(
     if found >= 0 and stamp[accept] == mark:
         members[0], members[1] = found, accept
         return 2, _hashed(found) + _hashed(accept), visited
+    for row in range(places.shape[0]):
+        for i in range(size):
+            if places[row, members[i]] >= 0:
+                lowest[places[row, members[i]]] = ranks[row, members[i]]
+        for i in range(size):
+            s = members[i]
+            if places[row, s] >= 0 and ranks[row, s] < lowest[places[row, s]]:
+                lowest[places[row, s]] = ranks[row, s]
+        kept = 0
+        for i in range(size):
+            s = members[i]
+            if places[row, s] >= 0 and ranks[row, s] > lowest[places[row, s]]:
+                stamp[s] = 0
+                h -= _hashed(s)
+            else:
+                members[kept] = s
+                kept += 1
+        size = kept
     return size, h, visited
 
 
@@ -147,6 +169,9 @@ def determinize(
     stamp: Int64Array,
     stack: Int32Array,
     members: Int32Array,
+    places: Int32Array,
+    ranks: Int32Array,
+    lowest: Int32Array,
     head: Int32Array,
     active: Int32Array,
     bucket_next: Int32Array,
@@ -173,6 +198,8 @@ def determinize(
     slots         int32  (2^m > 2 cap,)      open addressing table, -1 where free
     stamp         int64  (n,)                scratch, ascending marks
     stack, members int32 (n,)                scratch
+    places, ranks int32  (rows, n)           of an `NFA`; without rows, subsets are not reduced by them
+    lowest        int32  (n,)                scratch
     head, active  int32  (k,)                scratch; head is -1 throughout on entry
     bucket_*      int32  (any,)              scratch: targets by class as linked lists
     cursor        int64  (4,)                in and out: states expanded, states known, steps, last mark
@@ -202,6 +229,9 @@ def determinize(
             mark,
             stack,
             members,
+            places,
+            ranks,
+            lowest,
         )
         if size > len(pool):
             return MORE_MEMBERS
@@ -256,6 +286,9 @@ def determinize(
                     mark,
                     stack,
                     members,
+                    places,
+                    ranks,
+                    lowest,
                 )
                 # What is interned is compared with what was: a step for each member.
                 cursor[2] += visited + size

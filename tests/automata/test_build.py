@@ -1,12 +1,20 @@
 """Automata of arbitrary patterns and trees against `re` and the definition of matching."""
 
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from guided.automata.build import from_tree
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree, over_characters
+from guided.automata.determinize import determinize
+from guided.automata.nfa import build_nfa
+from guided.automata.partition import partition
+from guided.automata.steps import Steps
+from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
@@ -70,11 +78,48 @@ def test_automata_of_searched_patterns_accept_the_texts_in_which_re_finds_them(p
         ("[a-z0-9][.a-z0-9-]{1,61}[a-z0-9]", 80),
         ("arn:[a-z0-9.-]{1,63}:[a-z0-9.-]{0,63}:[a-z0-9.-]{0,63}:[^/].{0,1023}", 225),
         ("(a|b){3}(?:.{0,500}|c)", 20),
+        ("[a-z][a-z0-9_]{0,99}-[a-z0-9]{10}", 200),
     ],
 )
 def test_searched_automata_forget_earlier_matches(pattern: str, n_states: int) -> None:
     automaton = from_tree(TEXTS + parse(f"(?a){pattern}") + TEXTS, Limits(steps=10_000_000))
     assert automaton.n_states <= n_states
+
+
+@settings(max_examples=examples(300))
+@given(trees("ab", max_leaves=6, max_count=6, boolean=False))
+def test_subsets_may_drop_the_copies_that_accept_less(tree: Node) -> None:
+    bounds = Limits()
+    nfa = build_nfa(tree, bounds)
+    assume(not nfa.assertions or is_unfoldable(nfa))
+    parts = partition(nfa.charsets)
+    built = determinize_unfolded if nfa.assertions else determinize
+    found, expected = (
+        Automaton.from_characters(built(one, parts, bounds), bounds)
+        for one in (nfa, replace(nfa, places=np.full_like(nfa.places, -1)))
+    )
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:[a-c]+/?){{3,{}}}",
+        "(?:[^/][a-z/]+/){{1,{}}}[a-z]",
+        "[a-z](?:(?:.|-+)?[a-z]){{0,{}}}/[a-z](?:-?[a-z]){{2,9}}",
+        ".*x.{{0,{}}}[^/]",
+        ".*x[a-z]{{0,{}}}-[a-z]{{9}}y",
+        "(?!.*[^.]{{{},}})[a-z.]*",
+        "(?:(?:ab?){{1,{}}},){{0,9}}c",
+    ],
+)
+def test_counted_repeats_that_begin_anywhere_take_steps_in_proportion_to_their_counts(pattern: str) -> None:
+    spent = []
+    for count in (100, 200, 400):
+        steps = Steps(10**9)
+        over_characters(parse(pattern.format(count)), Limits(), steps)
+        spent.append(steps.spent)
+    assert spent[2] - spent[1] <= 3 * (spent[1] - spent[0]), spent
 
 
 a, b = literal("a"), literal("b")

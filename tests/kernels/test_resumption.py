@@ -89,7 +89,7 @@ def test_determinize(tree: Node) -> None:
             0, nfa.accept, empty_indptr, np.ascontiguousarray(empty[:, 1]), edge_indptr,
             np.ascontiguousarray(edges[:, 1]), np.ascontiguousarray(edges[:, 2]), parts.set_indptr, parts.set_classes,
             core, lasting, table, accepting, set_indptr, pool, hashes, slots, stamp, np.empty(n, np.int32),
-            np.empty(n, np.int32),
+            np.empty(n, np.int32), nfa.places, nfa.ranks, np.empty(n, np.int32),
             head, np.empty(k, np.int32), np.empty(buckets, np.int32), np.empty(buckets, np.int32), cursor, 10**9,
         )  # fmt: skip
         count = int(cursor[1])

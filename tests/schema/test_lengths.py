@@ -253,6 +253,19 @@ def test_states_do_not_depend_on_lengths_beside_patterns() -> None:
     assert not large.accepts(b'{"s":"' + b"a" * 32_768 + b'","n":1.5}')
 
 
+@pytest.mark.parametrize("pattern", [r"^arn:[a-z-]*:\d{12}:role/[\w/.@+=,-]{1,1017}$", "^x{9}(?:[a-z]{1,400}-)*$"])
+def test_least_lengths_that_patterns_imply_do_not_matter(pattern: str) -> None:
+    sizes = set()
+    for least in (0, 1, 9):
+        index = compiled({"type": "string", "pattern": pattern, "minLength": least, "maxLength": 2048})
+        guide = index.guide()
+        guide.advance_many(b'"')
+        assert len(guide.mask())
+        assert isinstance(index.tables, PushdownIndex)
+        sizes.add(index.tables.automaton.tables.n_controls)
+    assert len(sizes) == 1
+
+
 def test_exactly_one_of_two_lengths_may_hold() -> None:
     large, small = (compiled(schema) for schema in ONE_OF_TWO)
     for index, many in ((large, 1000), (small, 10)):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from guided.arrays import Int32Array
-from guided.automata.partition import INVALID
+from guided.arrays import Int32Array, Int64Array
+from guided.automata.partition import INVALID, Partition
 from guided.caching import cached_property
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
@@ -23,6 +23,7 @@ from guided.schema.strings import automaton as strings
 from guided.schema.strings.automaton import judged_texts, numbers_of, truths_by_length
 from guided.schema.strings.combination import Language, language
 from guided.schema.strings.languages import ANY_LENGTH, final_states
+from guided.schema.strings.lengths import by_length
 
 __all__ = ["StringSet", "enumerate_by_truths", "enumerate_strings", "truths_together"]
 
@@ -30,6 +31,8 @@ __all__ = ["StringSet", "enumerate_by_truths", "enumerate_strings", "truths_toge
 _CHARACTERS = 0x110000 - 0x800
 # Counts saturate here.
 _SATURATED = 1 << 62
+# Edges followed in one step.
+_EDGES = 64
 
 
 class StringSet(NamedTuple):
@@ -68,6 +71,8 @@ def enumerate_strings(
         least, longest = window
         if longest == ANY_LENGTH or (longest >= max(least, 1) and most + len(texts) < _CHARACTERS):
             return None
+    if _has_more(formulas, rest, most + len(texts), limits):
+        return None
     return _Words(language(formulas, (rest,), limits), texts, spend).enumerate_label(0, held, most, listed)
 
 
@@ -141,6 +146,31 @@ def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOpti
     return tuple(sorted(found))
 
 
+def _has_more(formulas: Formulas, formula: int, most: int, limits: Limits) -> bool:
+    """Return whether surely more than ``most`` strings satisfy a formula with lengths, without an automaton that counts characters.
+
+    Complexity: O(edges x (least length + states)) for each interval between two lengths.
+    """
+    intervals = by_length(formulas, (formula,))
+    ends = [interval.start for interval in intervals[1:]]
+    for (start, (one,)), end in zip(intervals, [*ends, None], strict=True):
+        if one == FALSE or len(intervals) == 1:
+            continue
+        found = language(formulas, (one,), limits)
+        sources, targets, ways = _ways(found.table, _sizes(found.parts))
+        n_states = len(found.table)
+        last = start + n_states if end is None else min(end - 1, start + n_states)
+        n_words = np.zeros(n_states)
+        n_words[0], total = 1, 0.0
+        for length in range(last + 1):
+            formulas.spend(1 + len(sources) // _EDGES)
+            total += n_words[found.accepting].sum() if length >= start else 0
+            if total > most:
+                return True
+            n_words = np.minimum(np.bincount(targets, n_words[sources] * ways, n_states), _SATURATED)
+    return False
+
+
 def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
     """Return the lengths of a formula that constrains nothing else; None for any other formula."""
     if formula == TRUE:
@@ -154,16 +184,7 @@ class _Words:
 
     def __init__(self, found: Language, texts: Sequence[str], spend: Callable[[int], None] | None) -> None:
         self._found, self._texts = found, texts
-        starts, classes = found.parts.starts, found.parts.classes
-        ends = np.append(starts[1:], 0x110000)
-        self._intervals = [
-            (first, end, number)
-            for first, end, number in zip(starts.tolist(), ends.tolist(), classes.tolist(), strict=True)
-            if number != INVALID
-        ]
-        self._sizes = [0] * found.table.shape[1]
-        for first, end, number in self._intervals:
-            self._sizes[number] += end - first
+        self._sizes = _sizes(found.parts)
         self._labels = np.where(found.accepting, found.labels, -1)
         self._n_ends = np.bincount(self._labels + 1)[1:]
         self._n_texts = Counter[int]()
@@ -215,7 +236,7 @@ class _Words:
     def _listed(self, label: int) -> list[str]:
         """Return all words of a label; the caller ensures there are few."""
         characters: dict[int, list[str]] = {}
-        for first, end, number in self._intervals:
+        for first, end, number in _intervals(self._found.parts):
             if self._sizes[number] < _CHARACTERS // 2:
                 characters.setdefault(number, []).extend(map(chr, range(first, end)))
         leads, labels = self._leading_to(label), self._labels.tolist()
@@ -248,8 +269,26 @@ class _Words:
         return leads
 
 
-def _counted(table: Int32Array, sizes: list[int]) -> list[int]:
-    """Return the number of words from the first state to each; -1 behind a cycle. All states are reachable from the first."""
+def _intervals(parts: Partition) -> list[tuple[int, int, int]]:
+    """Return the intervals of characters that have a class: first character, end, class."""
+    ends = np.append(parts.starts[1:], 0x110000)
+    return [
+        (first, end, number)
+        for first, end, number in zip(parts.starts.tolist(), ends.tolist(), parts.classes.tolist(), strict=True)
+        if number != INVALID
+    ]
+
+
+def _sizes(parts: Partition) -> list[int]:
+    """Return the number of characters of each class."""
+    sizes = [0] * parts.n_classes
+    for first, end, number in _intervals(parts):
+        sizes[number] += end - first
+    return sizes
+
+
+def _ways(table: Int32Array, sizes: list[int]) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the pairs of states that characters connect, sources ascending, and how many characters connect each."""
     n_states = len(table)
     sources, reads = np.nonzero(table >= 0)
     pairs = sources * n_states + table[sources, reads]
@@ -257,7 +296,13 @@ def _counted(table: Int32Array, sizes: list[int]) -> list[int]:
     first = np.flatnonzero(np.diff(pairs[order], prepend=-1))
     ways = np.add.reduceat(np.array(sizes, np.int64)[reads[order]], first) if len(first) else first
     sources, targets = np.divmod(pairs[order][first], n_states)
-    sources, targets, ways = sources[ways > 0], targets[ways > 0], ways[ways > 0]
+    return sources[ways > 0], targets[ways > 0], ways[ways > 0]
+
+
+def _counted(table: Int32Array, sizes: list[int]) -> list[int]:
+    """Return the number of words from the first state to each; -1 behind a cycle. All states are reachable from the first."""
+    n_states = len(table)
+    sources, targets, ways = _ways(table, sizes)
     begins = np.searchsorted(sources, np.arange(n_states + 1)).tolist()
     before = np.bincount(targets, minlength=n_states).tolist()
     edges = list(zip(targets.tolist(), ways.tolist(), strict=True))

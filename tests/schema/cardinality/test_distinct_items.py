@@ -121,6 +121,7 @@ def test_few_values_that_differ_are_counted(items: dict[str, Any], most: int, nu
         {"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#/items"}, "maxItems": 1}]},
         {"type": "integer", "minimum": 1, "maximum": 100_000},
         {"type": "string", "pattern": "^[a-z]{4}$"},
+        {"type": "string", "pattern": "^[a-z]*(?::[0-9]{1,1000})*$", "minLength": 15, "maxLength": 2_048},
     ],
 )
 def test_values_enough_are_not_listed(items: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, LAST
@@ -44,6 +45,8 @@ _REPEATED = re.compile(r"[*+]|\{\d+,\}")
 # States that count the characters of a repeated set.
 _LARGE = 10_000
 
+# An automaton of spellings may have so many times the states of one of characters, and no index may grow by more than its limit.
+_SPELLED = 16
 # Steps of a compile that any automaton takes, however small: a millisecond.
 _PER_AUTOMATON = 100_000
 
@@ -52,10 +55,11 @@ _Counted: TypeAlias = tuple[str, int, int]
 
 
 class _Judgement(NamedTuple):
-    """The error of a pattern, empty if it is valid; the steps that its automaton took, if it was built; and `_counted`."""
+    """The error of a pattern, empty if it is valid; the steps and states of its automaton, if it was built; and `_counted`."""
 
     trouble: str
     steps: int
+    n_states: int
     counted: _Counted | None
 
 
@@ -99,16 +103,30 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
     Returns the pattern without its count, and the lengths, if its automaton should not count (`_counted`).
     """
     limits, steps, pointer = site.lowering.limits, site.lowering.pattern_steps, pointer_of(site.location)
+    advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts"
     try:
-        trouble, spent, counted = _judged(source, limits, steps.left)
+        trouble, spent, n_states, counted = _judged(source, limits, steps.left)
         steps.spend(spent, "")
     except LimitError as error:
-        advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts"
-        # Why not the error's limit: it may be what other patterns have left.
-        raise LimitError(error.what, error.given, getattr(limits, error.what), advice) from error
+        # Why with the steps before it: the error's limit is what other patterns have left.
+        given = error.given + (steps.spent if error.what == "steps" else 0)
+        raise LimitError(error.what, given, getattr(limits, error.what), advice) from error
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
+    if keyword == "pattern" and counted is None and n_states * PER_CONTROL > limits.growth_bytes // _SPELLED:
+        _check_size(site, site.atom("pattern", source), advice)
     return counted
+
+
+def _check_size(site: Site, formula: int, advice: str) -> None:
+    """Raise for strings whose automaton is so large that no text could contain one."""
+    lowering = site.lowering
+    most_bytes, most_steps = lowering.limits.growth_bytes, lowering.limits.call_steps
+    found = string_automaton(lowering.formulas, (formula,), lowering.options, lowering.limits).automaton
+    if (needed := found.n_states * PER_CONTROL * 4 // 3) > most_bytes:
+        raise LimitError("growth_bytes", needed, most_bytes, advice)
+    if found.n_states > most_steps:
+        raise LimitError("call_steps", found.n_states, most_steps, advice)
 
 
 def check_names(site: Site, formula: int, keyword: str) -> None:
@@ -162,10 +180,13 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
     if found is None:
         try:
             tree = parse_ecma(source, limits)
-            steps = _PER_AUTOMATON + known(("pattern", source), limits, most).steps if _may_be_large(source) else 0
-            found = _Judgement("", steps, _counted(tree))
+            steps = n_states = 0
+            if _may_be_large(source):
+                built = known(("pattern", source), limits, most)
+                steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
+            found = _Judgement("", steps, n_states, _counted(tree))
         except PatternError as error:
-            found = _Judgement(str(error), 0, None)
+            found = _Judgement(str(error), 0, 0, None)
         _judgements.put((source, limits), found)
     return found
 
