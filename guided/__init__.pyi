@@ -21,6 +21,7 @@ from guided.engine.specs import Choice as Choice
 from guided.engine.specs import Regex as Regex
 from guided.engine.specs import Substring as Substring
 from guided.engine.structural_tags import StructuralTag as StructuralTag
+from guided.errors import ArgumentError as ArgumentError
 from guided.errors import CallError as CallError
 from guided.errors import CallRefused as CallRefused
 from guided.errors import GrammarError as GrammarError

@@ -4,6 +4,7 @@
 
     Exception
     └── GuidedError
+        ├── ArgumentError       an argument whose value is not possible, such as an empty stop string; also a ValueError
         ├── PatternError        a regular expression, at a position
         ├── SchemaError         a JSON Schema or a Python type, at a JSON Pointer, with the keyword
         ├── GrammarError        a Lark grammar, with the rule or terminal
@@ -17,8 +18,9 @@
         ├── IncompleteError     the value of a text that a stop string or the token budget cut
         └── ModelError          a model that is missing, cannot be loaded or fetched, or gives no logits
 
-Wrong argument *types* raise ``TypeError``. An error's message says what is wrong, where, and what to do; its attributes
-carry the same as data. Every error survives pickling, because services send errors between processes.
+Wrong argument *types* raise ``TypeError``, and options of a call that contradict each other ``ValueError``. An error's message says
+what is wrong, where, and what to do; its attributes carry the same as data. Every error survives pickling, because services send errors
+between processes.
 """
 
 import contextlib
@@ -32,6 +34,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 __all__ = [
+    "ArgumentError",
     "CallError",
     "CallRefused",
     "GrammarError",
@@ -96,6 +99,22 @@ def _rebuild(kind: type[GuidedError], args: tuple[Any, ...], data: dict[str, Any
     error.args = args
     error.__dict__.update(data)
     return error
+
+
+class ArgumentError(GuidedError, ValueError):
+    """An argument whose value is not possible.
+
+    Attributes
+    ----------
+    argument : str
+        Its name.
+    reason : str
+        What it must be.
+    """
+
+    def __init__(self, argument: str, reason: str) -> None:
+        self.argument, self.reason = argument, reason
+        super().__init__(f"{argument} {reason}")
 
 
 class PatternError(GuidedError):

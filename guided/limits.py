@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import cast
 
+from guided.errors import ArgumentError
 from guided.keywords import suggest_keywords_of_class
 
 __all__ = ["Limits"]
@@ -155,9 +156,29 @@ class Limits:
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{name} must be an int, not {type(value).__name__}")
             if value < 0:
-                raise ValueError(f"{name} must not be negative")
+                raise ArgumentError(name, "must not be negative")
             if most is not None and value > most:
-                raise ValueError(f"{name} must be at most {most:,}, not {_number(value)}")
+                raise ArgumentError(name, f"must be at most {most:,}, not {_number(value)}")
+
+    @staticmethod
+    def of(given: "Limits | None") -> "Limits":
+        """Return the limits, or the default ones.
+
+        Raises
+        ------
+        TypeError
+            It is another object.
+        """
+        if given is None:
+            return _usual()
+        if not isinstance(given, Limits):
+            raise TypeError(f"limits must be a Limits, not {type(given).__name__}")
+        return given
+
+
+@cache
+def _usual() -> Limits:
+    return Limits()
 
 
 @cache

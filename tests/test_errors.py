@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from guided import errors
 from guided.errors import (
+    ArgumentError,
     CallError,
     CallRefused,
     GrammarError,
@@ -29,6 +30,11 @@ from guided.errors import (
 # One of each, the data it carries, and what its message must say.
 SAMPLES = [
     (GuidedError("any"), {}, "any"),
+    (
+        ArgumentError("stop", "must not be an empty str"),
+        {"argument": "stop", "reason": "must not be an empty str"},
+        "stop must not be an empty str",
+    ),
     (CallRefused("only cities in Europe"), {}, "only cities in Europe"),
     (
         PatternError("unbalanced parenthesis", "a(b", 1),

@@ -6,6 +6,7 @@ so no test depends on the machine. ``make hostile`` sends all of it at full size
 
 import ast
 import copy
+import inspect
 import json
 import linecache
 import random
@@ -17,11 +18,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.hostile import Run, excess
-from guided.engine.specs import Regex
+from guided.calls.spec import Tools
+from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Named, Repeat
+from guided.engine.grammar import Grammar
+from guided.engine.json_schema import JsonSchema
+from guided.engine.specs import Choice, Regex, Substring
+from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError
+from guided.generate.options import Beam, Rejection, Smc
+from guided.generate.sampler import Sampler
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from tests.hostile import client, odd
@@ -144,6 +153,30 @@ def test_odd_arguments_give_a_result_or_an_error_that_says_so(kind: Callable[[ra
         except Exception as error:
             findings += [f"{number}: {why}"] if (why := fault(error, is_data=False)) else []
     assert findings == []
+
+
+CONSTRUCTORS: dict[Callable[..., Any], dict[str, Any]] = {
+    Regex: {"pattern": "a"}, Choice: {"options": ["a"]}, JsonSchema: {"schema": {}}, Grammar: {"grammar": 'start: "a"'},
+    Tools: {"tools": [{"name": "f"}]}, StructuralTag: {"tag": {"type": "structural_tag", "format": {"type": "any_text"}}},
+    FreeText: {}, Repeat: {"part": "a"}, Maybe: {"part": "a"}, Substring: {"text": "abc"}, Named: {"parts": ("a",), "name": "b"},
+    Alternatives: {"parts": ("a",)}, Concatenation: {"parts": ("a",)}, Dispatch: {"parts": (FreeText("a"), "b")}, Limits: {},
+    Sampler: {}, Smc: {}, Rejection: {}, Beam: {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", CONSTRUCTORS, ids=lambda make: make.__name__)
+def test_constructors_refuse_odd_arguments_by_typed_errors(make: Callable[..., Any]) -> None:
+    """Each argument by itself: an error says by its class that the caller is wrong, and by its message what to give."""
+    make(**CONSTRUCTORS[make])
+    refused = 0
+    for name in inspect.signature(make).parameters:
+        # Why not these: arrays are compared entry by entry, and Python warns where NotImplemented is asked for its truth.
+        for value in (one for one in odd.ODD if not isinstance(one, np.ndarray) and one is not NotImplemented):
+            try:
+                make(**{**CONSTRUCTORS[make], name: value})
+            except (GuidedError, TypeError):
+                refused += 1
+    assert refused
 
 
 def test_findings_are_found() -> None:

@@ -60,6 +60,7 @@ def processor() -> object:
 
 
 ERRORS: dict[str, tuple[Any, ...]] = {
+    "ArgumentError": ("stop", "must not be empty"),
     "CallError": ("no argument", "f", 3),
     "GrammarError": ("no rule", "start"),
     "LimitError": ("steps", 10, 5, "less"),

@@ -12,7 +12,7 @@ from typing import Any
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import any_of, part, written
 from guided.calls.triggers import Trigger
-from guided.errors import SchemaError, shown
+from guided.errors import ArgumentError, SchemaError, shown
 from guided.patterns.tree import Literal, Node, alternate, concat, repeat
 
 __all__ = ["Count", "opening", "tree_of_calls", "triggers_of"]
@@ -59,7 +59,9 @@ class Count:
                 case _:
                     raise TypeError(f"parallel_tool_calls must be a bool or a pair of integers, not {shown(item)}")
             if fewest < 1 or (most is not None and most < fewest):
-                raise ValueError(f"parallel_tool_calls=(min, max) needs 1 <= min <= max, not {shown(item)}")
+                raise ArgumentError(
+                    "parallel_tool_calls", f"must be (min, max) with 1 <= min <= max, not {shown(item)}"
+                )
         if form.several is None and count.most != 1:
             reason = f"format {form.name!r} allows one call at a time"
             raise SchemaError(reason, "", "parallel_tool_calls")

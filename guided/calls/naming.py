@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Literal
 
 from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool, definition_of
-from guided.errors import GuidedError, LimitError, PatternError, SchemaError, shown
+from guided.errors import ArgumentError, GuidedError, LimitError, PatternError, SchemaError, shown
 
 __all__ = ["PROMPT", "LeftOut", "as_named", "distinct", "inventory", "renamed"]
 
@@ -88,7 +88,7 @@ def inventory(
             f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}: put a single tool in a list"
         )
     if duplicates not in ("error", "rename"):
-        raise ValueError(f"duplicates must be 'error' or 'rename', not {shown(duplicates)}")
+        raise ArgumentError("duplicates", f"must be 'error' or 'rename', not {shown(duplicates)}")
     found = tuple(_usable(tools, check, left_out))
     if not found and left_out:
         raise SchemaError(f"no tool can be used; the first: {left_out[0].error}", f"/{left_out[0].name}", "unsupported")
@@ -215,7 +215,7 @@ def renamed(tools: Iterable[Tool], ask: Callable[[str], Any], prompt: str = PROM
     """
     found = tuple(tools)
     if prompt.count("{tools}") != 1:
-        raise ValueError("the prompt must contain {tools} exactly once")
+        raise ArgumentError("prompt", "must contain {tools} exactly once")
     listed = "\n".join(f"{place}. {_described(tool)}" for place, tool in enumerate(found, 1))
     answer = ask(prompt.replace("{tools}", listed))
     text = answer if isinstance(answer, str) else getattr(answer, "text", None)

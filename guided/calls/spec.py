@@ -25,7 +25,7 @@ from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.templates import Template, value_data
-from guided.errors import LimitError, SchemaError, listed, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
@@ -132,15 +132,15 @@ class Tools(Composable):
         argument_order: Literal["declared", "any"] | None = None,
     ) -> None:
         if engine not in ("nested", "lalr"):
-            raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
+            raise ArgumentError("engine", f"must be 'nested' or 'lalr', not {shown(engine)}")
         form = format_of(chat_template) if format == "auto" else format_named(format)
         if argument_order not in (None, "declared", "any"):
-            raise ValueError(f"argument_order must be 'declared' or 'any', not {shown(argument_order)}")
+            raise ArgumentError("argument_order", f"must be 'declared' or 'any', not {shown(argument_order)}")
         if argument_order is not None and argument_order != form.argument_order:
             form = replace(form, argument_order=argument_order)
         count = Count.of(parallel_tool_calls, form)
         if unsupported not in ("error", "skip"):
-            raise ValueError(f"unsupported must be 'error' or 'skip', not {shown(unsupported)}")
+            raise ArgumentError("unsupported", f"must be 'error' or 'skip', not {shown(unsupported)}")
         caps = Caps(max_length, max_digits, max_items)
         choice = choice_of(tool_choice)
         names = () if choice == "none" else None if isinstance(choice, str) else frozenset(choice)

@@ -18,7 +18,7 @@ from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.errors import SchemaError, shown
+from guided.errors import ArgumentError, SchemaError, shown
 
 __all__ = ["ShowTools", "ToolPrompt", "calls_as_text", "check_show_tools", "result_as_text"]
 
@@ -31,9 +31,9 @@ _EXAMPLE = ("tool_name", {"argument": "value"})
 
 
 def check_show_tools(way: object) -> None:
-    """Raise ValueError for an unknown way to show tools."""
+    """Raise ArgumentError for an unknown way to show tools."""
     if way not in _WAYS:
-        raise ValueError(f"show_tools must be one of {', '.join(map(repr, _WAYS))}, not {shown(way)}")
+        raise ArgumentError("show_tools", f"must be one of {', '.join(map(repr, _WAYS))}, not {shown(way)}")
 
 
 class ToolPrompt:

@@ -12,7 +12,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from guided.errors import shown
+from guided.errors import ArgumentError, shown
 
 __all__ = ["awaited", "finished", "in_thread", "in_thread_async", "seconds"]
 
@@ -94,7 +94,7 @@ def seconds(timeout: float | None) -> float | None:
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
-        raise ValueError(f"timeout must be a number of seconds above 0, not {shown(timeout)}")
+        raise ArgumentError("timeout", f"must be a number of seconds above 0, not {shown(timeout)}")
     return None if timeout >= threading.TIMEOUT_MAX else float(timeout)
 
 

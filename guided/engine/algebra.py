@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 from guided.engine.fingerprints import fingerprint_of
-from guided.errors import LimitError, brief, shown
+from guided.errors import ArgumentError, LimitError, brief, shown
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
 
@@ -175,7 +175,7 @@ class Alternatives(Composition):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise ValueError("alternatives need at least one part")
+            raise ArgumentError("parts", "must not be empty: alternatives need at least one part")
         _set(self)
 
     def __repr__(self) -> str:
@@ -219,7 +219,7 @@ class Repeat(Composition):
 
     Raises
     ------
-    ValueError
+    ArgumentError
         Not ``0 <= min <= max``.
     TypeError
         An argument has the wrong type.
@@ -241,7 +241,7 @@ class Repeat(Composition):
             if (value is not None or name == "min") and type(value) is not int:
                 raise TypeError(f"{name} must be an int, not {type(value).__name__}")
         if min < 0 or (max is not None and max < min):
-            raise ValueError(f"Repeat needs 0 <= min <= max, not min={min}, max={max}")
+            raise ArgumentError("min", f"must be from 0 to max, not min={min}, max={max}")
         _set(self, parts=(part,) if separator is None else (part, separator), min=min, max=max)
 
     def __repr__(self) -> str:
@@ -270,7 +270,7 @@ class FreeText(Composition):
 
     Raises
     ------
-    ValueError
+    ArgumentError
         A stop string or excluded text is empty, or ``max_tokens`` is not positive.
     TypeError
         An argument has the wrong type.
@@ -291,7 +291,7 @@ class FreeText(Composition):
         if max_tokens is not None and type(max_tokens) is not int:
             raise TypeError(f"max_tokens must be an int, not {type(max_tokens).__name__}")
         if max_tokens is not None and max_tokens < 1:
-            raise ValueError(f"max_tokens must be at least 1, not {max_tokens}")
+            raise ArgumentError("max_tokens", f"must be at least 1, not {max_tokens}")
         _set(
             self, parts=(), stop=_strings(stop, "stop"), excludes=_strings(excludes, "excludes"), max_tokens=max_tokens
         )
@@ -324,15 +324,15 @@ class Dispatch(Composition):
 
     def __post_init__(self) -> None:
         _set(self)
-        text, *others = self.parts
+        text, others = next(iter(self.parts), None), self.parts[1:]
         if (
             not isinstance(text, FreeText)
             or len(set(text.stop)) != len(others)
             or not others
             or text.max_tokens is not None
         ):
-            raise ValueError(
-                "a dispatch needs a free text without max_tokens, and one part for each of its stop strings"
+            raise ArgumentError(
+                "parts", "must be a free text without max_tokens, and one part for each of its stop strings"
             )
 
     def __repr__(self) -> str:
@@ -351,7 +351,7 @@ class Named(Composition):
         if not isinstance(self.name, str):
             raise TypeError(f"a name must be a str, not {type(self.name).__name__}")
         if not self.name:
-            raise ValueError("a name must not be empty")
+            raise ArgumentError("name", "must not be empty")
         _set(self)
 
     def __repr__(self) -> str:
@@ -443,7 +443,7 @@ def _check_text(text: str, what: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{what} {shown(text)} has a lone surrogate, which UTF-8 cannot encode") from error
+        raise ArgumentError(what, f"{shown(text)} has a lone surrogate, which UTF-8 cannot encode") from error
 
 
 def is_part(part: Part) -> bool:
@@ -459,7 +459,7 @@ def _strings(given: Any, name: str) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a str or several, not {type(text).__name__}")
         if not text:
-            raise ValueError(f"{name} must not be empty")
+            raise ArgumentError(name, "must not be an empty str: leave it out, or give the text")
         _check_text(text, name)
     return found
 

@@ -20,8 +20,6 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile", "remake"]
 
-_USUAL = Limits()
-
 
 @suggest_keywords()
 def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
@@ -37,10 +35,7 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
         raise TypeError(f"expected a spec (Regex, Choice, Tools, JsonSchema, Grammar, a composition), not {given}")
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}: {_advice_on(vocabulary)}")
-    if limits is None:
-        limits = _USUAL
-    elif not isinstance(limits, Limits):
-        raise TypeError(f"limits must be a Limits, not {type(limits).__name__}")
+    limits = Limits.of(limits)
     if vocabulary.size > limits.tokens:
         raise LimitError("tokens", vocabulary.size, limits.tokens, "the vocabulary is too wide")
     if vocabulary.trie.max_depth > limits.token_length:

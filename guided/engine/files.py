@@ -165,9 +165,7 @@ def load_index(
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}")
-    if limits is not None and not isinstance(limits, Limits):
-        raise TypeError(f"limits must be a Limits, not {type(limits).__name__}")
-    found = _read(path, vocabulary, limits or Limits(), mmap=mmap)
+    found = _read(path, vocabulary, Limits.of(limits), mmap=mmap)
     if found.automaton is None:
         return _with_stack(path, found, vocabulary)
     tables = RegularIndex(

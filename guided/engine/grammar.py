@@ -13,7 +13,7 @@ from guided.engine.algebra import Composable, Part
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.lark_lowering import bounded, lower, machine_of, start_of
 from guided.engine.specs import NO_TEXT, Lowered
-from guided.errors import GrammarError, shown
+from guided.errors import ArgumentError, GrammarError, shown
 from guided.keywords import suggest_keywords
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
@@ -73,7 +73,7 @@ class Grammar(Composable):
         Lark refuses the grammar, it needs more than an automaton, or the name or file does not exist; with the rule or terminal.
     LimitError
         The grammar is too large.
-    TypeError, ValueError
+    TypeError, ArgumentError
         An argument has the wrong type, or its value is unknown.
 
     Examples
@@ -109,7 +109,7 @@ class Grammar(Composable):
         from guided.lalr.sources import overridden, source_of
 
         _check_bound(max_ignored)
-        limits = limits or Limits()
+        limits = Limits.of(limits)
         source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
         if not isinstance(ascii, bool):
             raise TypeError(f"ascii must be True or False, not {shown(ascii)}")
@@ -117,6 +117,8 @@ class Grammar(Composable):
             if source.lark is not None:
                 raise TypeError("a Lark object carries its own g_regex_flags: leave out ascii")
             source = replace(source, flags=re.ASCII)
+        if terminals is not None and not isinstance(terminals, Mapping):
+            raise TypeError(f"terminals must be a dict, not {type(terminals).__name__}")
         if terminals:
             from guided.engine.terminals import definition
 
@@ -159,7 +161,7 @@ class Grammar(Composable):
         if not isinstance(grammar, str | os.PathLike):
             raise TypeError(f"a grammar in GBNF must be text or a path, not {type(grammar).__name__}")
         text = grammar if isinstance(grammar, str) else text_of_file(Path(grammar))
-        tables, start = tables_of_gbnf(text, root, limits or Limits())
+        tables, start = tables_of_gbnf(text, root, Limits.of(limits))
         spec = cls.__new__(cls)
         spec._set(tables, start, None, None)
         return spec
@@ -300,4 +302,4 @@ def _check_bound(max_ignored: object) -> None:
     if not isinstance(max_ignored, int) or isinstance(max_ignored, bool):
         raise TypeError(f"max_ignored must be an integer number of characters, not {type(max_ignored).__name__}")
     if max_ignored < 0:
-        raise ValueError(f"max_ignored must be at least 0, not {shown(max_ignored)}")
+        raise ArgumentError("max_ignored", f"must be at least 0, not {shown(max_ignored)}")

@@ -26,7 +26,7 @@ from guided.engine.specs import (
     options_of,
 )
 from guided.engine.templates import read_arguments
-from guided.errors import LimitError, SchemaError, VocabularyError, brief, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, VocabularyError, brief, shown
 from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
@@ -223,11 +223,14 @@ class JsonSchema(Composable, Generic[T_co]):
         max_items: int | None = None,
     ) -> None:
         if not isinstance(eager, bool) and eager != "auto":
-            raise ValueError(f"eager must be True, False or 'auto', not {shown(eager)}")
+            raise ArgumentError("eager", f"must be True, False or 'auto', not {shown(eager)}")
         if engine not in ("nested", "lalr"):
-            raise ValueError(f"engine must be 'nested' or 'lalr', not {shown(engine)}")
+            raise ArgumentError("engine", f"must be 'nested' or 'lalr', not {shown(engine)}")
         if source not in ("auto", "schema"):
-            raise ValueError(f"source must be 'auto' or 'schema', not {shown(source)}")
+            raise ArgumentError("source", f"must be 'auto' or 'schema', not {shown(source)}")
+        for name, mapping in (("formats", formats), ("registry", registry)):
+            if mapping is not None and not isinstance(mapping, Mapping):
+                raise TypeError(f"{name} must be a dict, not {type(mapping).__name__}")
         options = JsonOptions(
             _whitespace(whitespace),
             property_order,
@@ -496,7 +499,7 @@ def _whitespace(given: Any) -> Any:
     if not isinstance(given, int) or isinstance(given, bool):
         return given
     if given < 0:
-        raise ValueError(f"whitespace must be at least 0 characters, not {shown(given)}")
+        raise ArgumentError("whitespace", f"must be at least 0 characters, not {shown(given)}")
     return "compact" if not given else f"[ \\t\\n\\r]{{0,{given}}}"
 
 

@@ -30,7 +30,7 @@ from guided.automata.substrings import runs
 from guided.engine import interegular
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.errors import LimitError, SchemaError, listed, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
@@ -183,7 +183,7 @@ class Regex(Composable):
                 f"{'; Regex.of(...) takes a compiled one' if hasattr(self.pattern, 'flags') else ''}"
             )
         if self.builder not in ("guided", "interegular"):
-            raise ValueError(f"builder must be 'guided' or 'interegular', not {shown(self.builder)}")
+            raise ArgumentError("builder", f"must be 'guided' or 'interegular', not {shown(self.builder)}")
         if not isinstance(self.ascii, bool):
             raise TypeError(f"ascii must be a bool, not {type(self.ascii).__name__}")
 
@@ -385,10 +385,10 @@ class Substring(Composable):
         if isinstance(text, str):
             by = by or "characters"
             if by not in _UNITS:
-                raise ValueError(f"by must be {' or '.join(map(repr, _UNITS))}, not {shown(by)}")
+                raise ArgumentError("by", f"must be {' or '.join(map(repr, _UNITS))}, not {shown(by)}")
             units = tuple(re.findall(_UNITS[by], text, re.DOTALL))
         elif by is not None:
-            raise ValueError("by is for a str: a quotation of pieces begins and ends with a piece")
+            raise ArgumentError("by", "is for a str: a quotation of pieces begins and ends with a piece")
         else:
             units = tuple(text)
             for position, unit in enumerate(units):

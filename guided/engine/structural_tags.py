@@ -151,7 +151,7 @@ class StructuralTag(Concatenation):
         check_levels(given)
         # Only JSON values from here on.
         given = value_of(text_of(given))
-        limits = limits or Limits()
+        limits = Limits.of(limits)
         reader = _Reader({"whitespace": whitespace, "additional_properties": additional_properties}, limits)
         with one_budget(limits):
             part = reader.top(given)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
-from guided.errors import shown
+from guided.errors import ArgumentError, shown
 from guided.generate.decoding import OnBudget, Search
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.search import beam, rejection, smc
@@ -42,7 +42,7 @@ class Smc:
     def __post_init__(self) -> None:
         whole_number(self.particles, "particles", least=1)
         if self.resample not in get_args(Resampling):
-            raise ValueError(f"resample must be 'token' or 'segment', not {shown(self.resample)}")
+            raise ArgumentError("resample", f"must be 'token' or 'segment', not {shown(self.resample)}")
 
     def with_random(self, random: np.random.Generator) -> Search:
         """Return the search with its source of random numbers."""
@@ -223,9 +223,9 @@ class Settings:
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
         if self.on_budget not in get_args(OnBudget):
-            raise ValueError(f"on_budget must be 'complete', 'raise' or 'truncate', not {shown(self.on_budget)}")
+            raise ArgumentError("on_budget", f"must be 'complete', 'raise' or 'truncate', not {shown(self.on_budget)}")
         if self.tokenization not in get_args(Tokenization):
-            raise ValueError(f"tokenization must be 'any' or 'canonical', not {shown(self.tokenization)}")
+            raise ArgumentError("tokenization", f"must be 'any' or 'canonical', not {shown(self.tokenization)}")
         if self.search is not None:
             self._check_search(self.search)
 
@@ -270,7 +270,7 @@ def search_named(given: object, options: dict[str, Any] | None = None) -> Search
     if isinstance(given, str) and given in _SEARCHES:
         return _SEARCHES[given](**(options or {}))
     if isinstance(given, str):
-        raise ValueError(f"search must be None, 'smc', 'rejection' or 'beam', not {shown(given)}")
+        raise ArgumentError("search", f"must be None, 'smc', 'rejection' or 'beam', not {shown(given)}")
     if isinstance(given, type) and given in _SEARCHES.values():
         raise TypeError(f"search must be an object, {given.__name__}(), not the class")
     raise TypeError(f"search must be a Smc, Rejection or Beam, or its name, not {type(given).__name__}")
@@ -287,5 +287,5 @@ def _stop_strings(stop: object) -> tuple[str, ...]:
         if not isinstance(text, str):
             raise TypeError(f"stop[{place}] must be a str, not {type(text).__name__}")
         if not text:
-            raise ValueError(f"stop[{place}] is empty, and would stop everything at once")
+            raise ArgumentError(f"stop[{place}]", "is empty, and would stop everything at once")
     return tuple(stop)

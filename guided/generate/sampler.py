@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, mask_words
-from guided.errors import ModelError, shown
+from guided.errors import ArgumentError, ModelError, shown
 
 __all__ = ["Sampler", "unpack"]
 
@@ -71,20 +71,22 @@ class Sampler:
     ) -> None:
         self.temperature = _number(temperature, "temperature")
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"temperature must be a finite number of at least 0, not {temperature!r}; 0 is greedy")
+            raise ArgumentError(
+                "temperature", f"must be a finite number of at least 0, not {temperature!r}; 0 is greedy"
+            )
         self.top_k = None if top_k is None else whole_number(top_k, "top_k", least=1)
         self.top_p = None if top_p is None else _number(top_p, "top_p")
         if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1, not {top_p!r}; None keeps all tokens")
+            raise ArgumentError("top_p", f"must be above 0 and at most 1, not {top_p!r}; None keeps all tokens")
         self.min_p = None if min_p is None else _number(min_p, "min_p")
         if self.min_p is not None and not 0 <= self.min_p <= 1:
-            raise ValueError(f"min_p must be from 0 to 1, not {min_p!r}")
+            raise ArgumentError("min_p", f"must be from 0 to 1, not {min_p!r}")
         self.seed = None if seed is None else whole_number(seed, "seed", least=0)
         self.random = np.random.Generator(np.random.PCG64(self.seed))
         self.repetition_penalty = _number(repetition_penalty, "repetition_penalty")
         if not (math.isfinite(self.repetition_penalty) and self.repetition_penalty > 0):
-            raise ValueError(
-                f"repetition_penalty must be a finite number above 0, not {repetition_penalty!r}; 1 changes nothing"
+            raise ArgumentError(
+                "repetition_penalty", f"must be a finite number above 0, not {repetition_penalty!r}; 1 changes nothing"
             )
 
     def penalized(self, logits: npt.NDArray[Any], context: Sequence[int]) -> npt.NDArray[Any]:
@@ -211,7 +213,7 @@ def whole_number(value: object, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an int, not {type(value).__name__}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {shown(value)}")
+        raise ArgumentError(name, f"must be at least {least}, not {shown(value)}")
     return int(value)
 
 
@@ -221,7 +223,7 @@ def _number(value: object, name: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{name} is too large: {shown(value)}") from None
+        raise ArgumentError(name, f"is too large: {shown(value)}") from None
 
 
 def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDArray[Any], BoolArray]:
@@ -231,7 +233,7 @@ def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDA
     if logits.dtype.kind != "f":
         logits = logits.astype(np.float32)
     if logits.ndim != 1 or not len(logits):
-        raise ValueError(f"logits must have the shape (size,), not {logits.shape}")
+        raise ArgumentError("logits", f"must have the shape (size,), not {logits.shape}")
     if mask is None:
         return logits, np.ones(len(logits), dtype=np.bool_)
     if not isinstance(mask, np.ndarray):

@@ -17,7 +17,7 @@ import numpy as np
 
 from guided.engine.index import Index
 from guided.engine.specs import Choice
-from guided.errors import LimitError
+from guided.errors import ArgumentError, LimitError
 from guided.events import Done, Text
 from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.generator import Generator, T_co
@@ -148,7 +148,7 @@ class WeighedChoice(Generator[T_co]):
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float):
             raise TypeError(f"tolerance must be a number, not {type(tolerance).__name__}")
         if not 0 <= tolerance < 1:
-            raise ValueError(f"tolerance must be at least 0 and below 1, not {tolerance!r}")
+            raise ArgumentError("tolerance", f"must be at least 0 and below 1, not {tolerance!r}")
         super().__init__(model, index, spec.read, limits=limits)
         self._tolerance = float(tolerance)
 

@@ -11,7 +11,7 @@ from guided.engine.algebra import Composition
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec, StackSpec, TextOrMember
-from guided.errors import IndexFormatError, shown
+from guided.errors import ArgumentError, IndexFormatError, shown
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice, WeighedChoice
@@ -165,7 +165,7 @@ def choice(
     if others:
         raise TypeError("the options are one argument: pass a list, as in guided.choice(model, ['yes', 'no'])")
     if select not in ("greedy", "score"):
-        raise ValueError(f"select must be 'greedy' or 'score', not {shown(select)}")
+        raise ArgumentError("select", f"must be 'greedy' or 'score', not {shown(select)}")
     spec: Choice[Any] = options if isinstance(options, Choice) else Choice(options)
     if probabilities:
         if select != "greedy":

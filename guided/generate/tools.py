@@ -29,7 +29,7 @@ from guided.calls.tool import Example, Tool
 from guided.calls.tool_prompt import ShowTools, ToolPrompt, check_show_tools
 from guided.calls.waiting import seconds
 from guided.engine.index import Index
-from guided.errors import GuidedError, LimitError, shown
+from guided.errors import ArgumentError, GuidedError, LimitError, shown
 from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.decoding import TextCoroutine
 from guided.generate.drivers import alone, alone_async
@@ -121,9 +121,9 @@ class ToolsGenerator(Generator[list[Call]]):
         check_model(model)
         check_show_tools(show_tools)
         if select not in ("greedy", "score", "probability"):
-            raise ValueError(f"select must be 'greedy', 'score' or 'probability', not {shown(select)}")
+            raise ArgumentError("select", f"must be 'greedy', 'score' or 'probability', not {shown(select)}")
         if errors not in ("show", "raise"):
-            raise ValueError(f"errors must be 'show' or 'raise', not {shown(errors)}")
+            raise ArgumentError("errors", f"must be 'show' or 'raise', not {shown(errors)}")
         if confirm is not None and not callable(confirm):
             raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
         unused = {

@@ -19,7 +19,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from guided.errors import GuidedError, ModelError
+from guided.errors import ArgumentError, GuidedError, ModelError
 from guided.generate.fetch import PackagedFile, cache_folder, download, prepare
 from guided.generate.model import LanguageModel
 from guided.integrations.llama_cpp import LlamaCpp
@@ -137,15 +137,15 @@ def load(
         An unknown dtype or backend, or a dtype for llama.cpp.
     """
     if dtype is not None and dtype not in _DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(_DTYPES)}, not {dtype!r}")
+        raise ArgumentError("dtype", f"must be one of {', '.join(_DTYPES)}, not {dtype!r}")
     if path_or_name is not None and not isinstance(path_or_name, str | PathLike):
         raise TypeError(f"path_or_name must be a str or a path, not {type(path_or_name).__name__}")
     if backend not in (None, *_BACKENDS):
-        raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}, not {backend!r}")
+        raise ArgumentError("backend", f"must be one of {', '.join(_BACKENDS)}, not {backend!r}")
     path = None if path_or_name is None else Path(path_or_name).expanduser()
     if (backend or _usual_backend(path, dtype)) == "llama.cpp":
         if dtype is not None:
-            raise ValueError(f"dtype must be None for llama.cpp, which keeps the file's weights, not {dtype!r}")
+            raise ArgumentError("dtype", f"must be None for llama.cpp, which keeps the file's weights, not {dtype!r}")
         return _read_llama(path, device)
     dtype = dtype or "bfloat16"
     if path is None:

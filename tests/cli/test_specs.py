@@ -95,7 +95,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["a", {"optional": 3}], "composition at /1/optional: expected a text, a list or an object, not a number"),
         ({"repeat": {"min": 1}}, "composition at /repeat: 'part' is missing"),
         ({"repeat": {"part": "a", "most": 1}}, "unknown key 'most': known keys are part, min, max, separator"),
-        ({"repeat": {"part": "a", "min": 3, "max": 1}}, "composition at /repeat: Repeat needs 0 <= min <= max"),
+        ({"repeat": {"part": "a", "min": 3, "max": 1}}, "composition at /repeat: min must be from 0 to max"),
         ({"text": {"stop": 5}}, "composition at /text: stop must be a str or several, not int"),
         ({"choice": "a"}, "composition at /choice: choice must be a list of texts, not a text"),
         ({"regex": "a", "name": 3}, "a name must be a str, not int"),

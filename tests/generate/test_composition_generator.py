@@ -156,9 +156,9 @@ def test_parts_are_checked() -> None:
         guided.Repeat(True)
     with pytest.raises(TypeError):
         guided.Regex("a") + 3  # type: ignore[operator]
-    with pytest.raises(ValueError, match="Repeat needs 0 <= min <= max, not min=2, max=1"):
+    with pytest.raises(ValueError, match="min must be from 0 to max, not min=2, max=1"):
         guided.Repeat("a", 2, 1)
-    with pytest.raises(ValueError, match="stop must not be empty"):
+    with pytest.raises(ValueError, match="stop must not be an empty str"):
         guided.FreeText(stop="")
     with pytest.raises(ValueError, match="max_tokens must be at least 1, not 0"):
         guided.FreeText(max_tokens=0)

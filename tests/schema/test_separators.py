@@ -108,12 +108,12 @@ def test_the_lark_grammar_has_the_separators() -> None:
 @pytest.mark.parametrize(
     ("given_value", "error", "message"),
     [
-        ((",", ":", ""), ValueError, "separators are a comma and a colon"),
-        ((", ",), ValueError, "separators are a comma and a colon"),
-        ((";", ":"), ValueError, "separators are a comma and a colon"),
-        ((", ", "= "), ValueError, "separators are a comma and a colon"),
-        ((" ,", ":"), ValueError, "separators are a comma and a colon"),
-        ((", ", 1), (TypeError, ValueError), "separators are a comma and a colon"),
+        ((",", ":", ""), ValueError, "must be a comma and a colon"),
+        ((", ",), ValueError, "must be a comma and a colon"),
+        ((";", ":"), ValueError, "must be a comma and a colon"),
+        ((", ", "= "), ValueError, "must be a comma and a colon"),
+        ((" ,", ":"), ValueError, "must be a comma and a colon"),
+        ((", ", 1), (TypeError, ValueError), "must be a comma and a colon"),
         (-1, ValueError, "whitespace must be at least 0 characters, not -1"),
         (True, TypeError, "whitespace must be a str, a number or a pair of str, not bool"),
         (None, TypeError, "whitespace must be a str, a number or a pair of str, not NoneType"),

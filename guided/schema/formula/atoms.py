@@ -48,7 +48,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from guided.errors import shown
+from guided.errors import ArgumentError, shown
 
 __all__ = [
     "AFTER_NAME",
@@ -197,10 +197,10 @@ class Caps:
         for name in ("max_length", "max_digits", "max_items"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-                raise ValueError(f"{name} must be an integer >= 1, not {shown(value)}")
+                raise ArgumentError(name, f"must be an integer >= 1, not {shown(value)}")
         if self.max_digits is not None and self.max_digits > LONGEST_NUMBER:
-            raise ValueError(
-                f"max_digits must be an integer from 1 to {LONGEST_NUMBER:,}, not {shown(self.max_digits)}"
+            raise ArgumentError(
+                "max_digits", f"must be an integer from 1 to {LONGEST_NUMBER:,}, not {shown(self.max_digits)}"
             )
 
 
@@ -278,16 +278,16 @@ class JsonOptions:
     def __post_init__(self) -> None:
         if isinstance(self.whitespace, tuple):
             if [str(each).rstrip(" \t\n\r") for each in self.whitespace] != [",", ":"]:
-                reason = "separators are a comma and a colon, each with blanks behind it, such as (', ', ': ')"
-                raise ValueError(f"whitespace: {reason}, not {shown(self.whitespace)}")
+                must = "must be a comma and a colon, each with blanks behind it, such as (', ', ': ')"
+                raise ArgumentError("whitespace", f"{must}, not {shown(self.whitespace)}")
         elif not isinstance(self.whitespace, str):
             raise TypeError(
                 f"whitespace must be a str, a number or a pair of str, not {type(self.whitespace).__name__}"
             )
         # Why not read it as a regex: one that begins with "pretty" matches letters, so it cannot describe whitespace.
         elif self.whitespace.startswith("pretty") and (self.indent is None or self.indent > LARGEST_INDENT):
-            raise ValueError(
-                f"whitespace must be 'pretty(0)' to 'pretty({LARGEST_INDENT})', not {shown(self.whitespace)}"
+            raise ArgumentError(
+                "whitespace", f"must be 'pretty(0)' to 'pretty({LARGEST_INDENT})', not {shown(self.whitespace)}"
             )
         for name, allowed in (
             ("property_order", ("schema", "any")),
@@ -298,9 +298,9 @@ class JsonOptions:
         ):
             value = getattr(self, name)
             if value not in allowed:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, allowed))}, not {shown(value)}")
+                raise ArgumentError(name, f"must be {' or '.join(map(repr, allowed))}, not {shown(value)}")
         if self.formats and self.format == "annotate":
-            raise ValueError("format='annotate' asserts no format: leave out formats or that option")
+            raise ArgumentError("formats", "must be left out with format='annotate', which asserts no format")
         for name in ("strict_keywords", "additional_properties"):
             value = getattr(self, name)
             if not isinstance(value, bool):
