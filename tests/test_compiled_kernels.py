@@ -25,13 +25,17 @@ pytestmark = [
 ]
 
 
-def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+def process(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """A process in a folder without sources, with no caches but the named ones."""
     dropped = ("NUMBA_", "COV_", "COVERAGE_", "PYTHON", "GUIDED_COMPILED_KERNELS")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    done = subprocess.run(
+    return subprocess.run(
         arguments, env=inherited | environment, cwd="/", capture_output=True, text=True, check=False, timeout=600
     )
+
+
+def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    done = process(*arguments, **environment)
     assert done.returncode == 0, f"{arguments}:\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -39,8 +43,8 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder), str(ROOT)]
-    run(*build, HATCH_BUILD_HOOK_ENABLE_CUSTOM="true")
+    done = built(folder, GUIDED_COMPILED_KERNELS="1")
+    assert done.returncode == 0, done.stderr
     (path,) = folder.glob("*.whl")
     return path
 
@@ -86,6 +90,29 @@ def test_the_wheel_names_its_platform_and_holds_one_extension(wheel: Path) -> No
         (extension,) = (one for one in archive.infolist() if one.filename.endswith(".so"))
     assert extension.filename.startswith("guided/kernels/guided_compiled_kernels-")
     assert extension.file_size < 1 << 20
+
+
+def built(folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(folder), str(ROOT)]
+    return process(*command, **environment)
+
+
+def test_an_install_compiles_kernels_unless_told_otherwise(extensions: Path, tmp_path: Path) -> None:
+    # The extension in the cache folder is used, or a minute would be spent on another.
+    for variable, tag in (("", "abi3-manylinux"), ("0", "py3-none-any")):
+        folder = tmp_path / tag
+        done = built(folder, NUMBA_CACHE_DIR=str(extensions), GUIDED_COMPILED_KERNELS=variable)
+        assert done.returncode == 0, done.stderr
+        (path,) = folder.glob("*.whl")
+        assert tag in path.name
+
+
+@pytest.mark.parametrize(("variable", "fails"), [("", False), ("1", True)])
+def test_an_install_without_a_c_compiler_says_so(variable: str, fails: bool, tmp_path: Path) -> None:
+    done = built(tmp_path, NUMBA_CACHE_DIR=str(tmp_path), CC="no-such-compiler", GUIDED_COMPILED_KERNELS=variable)
+    assert "there is no C compiler (no-such-compiler)" in done.stdout + done.stderr
+    assert (done.returncode != 0) == fails
+    assert [path.name.partition("-py3-")[2] for path in tmp_path.glob("*.whl")] == ([] if fails else ["none-any.whl"])
 
 
 @pytest.mark.network
