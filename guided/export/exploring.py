@@ -58,7 +58,6 @@ class _Explorer:
         self.formulas = containers.formulas
         self.values: list[Value] = []
         self.states: list[State] = []
-        self._is_ordered = self.context.options.property_order == "schema"
         self._numbers: dict[ValueQuery | tuple[ValueQuery, ...], int] = {}
         self._keys: list[Key] = []
         self._state_numbers: dict[Key, int] = {}
@@ -199,7 +198,7 @@ class _Explorer:
             return
         table = self.context.key_table(content.table)
         first, n_chained = -1, 0
-        if isinstance(content, ConjunctiveState) and self._is_ordered:
+        if isinstance(content, ConjunctiveState):
             first, n_chained = self._first_name(content, table.n_ordered), table.n_ordered
         for label in ones(content.labels()):
             name = table.labels[label][0]

@@ -1,14 +1,14 @@
 """Enumerate the values of a formula up to a limit: the candidates for items that must differ.
 
-`guided.schema.numbers.counting` and `guided.schema.strings.counting` enumerate numbers and strings. Arrays grow item by item, objects name
-by name, each declared name present or absent. Every prefix is live (`guided.schema.containers`) and different prefixes have different
-completions. A formula therefore has at least as many values as there are prefixes, and enumeration stops when these exceed the limit.
-A value that can contain a value of the same formula has infinitely many.
+`guided.schema.numbers.counting` and `guided.schema.strings.counting` enumerate numbers and strings. Arrays grow item by item, objects
+member by member in a fixed order of names. Every prefix is live (`guided.schema.containers`) and different prefixes of one length have
+different completions. A formula therefore has at least as many values as there are prefixes, and enumeration stops when these exceed the
+limit. A value that can contain a value of the same formula has infinitely many.
 
 While liveness goals are open, they count as false, so values that depend on them are missing. Results are cached only when no goal is open.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from guided.errors import LimitError
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.satisfiability import Satisfiability
-from guided.schema.formula.atoms import NAMES, TYPES
+from guided.schema.formula.atoms import TYPES
 from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.queries import ValueQuery
@@ -30,7 +30,9 @@ __all__ = ["ValueEnumerator"]
 _WORDS = {"null": None, "true": True, "false": False}
 
 _Object: TypeAlias = ConjunctiveState | ObjectState
-_Partial: TypeAlias = list[tuple[dict[str, Any], _Object]]
+_Container: TypeAlias = _Object | ArrayState
+# The names and values so far; the name of an item is None.
+_Members: TypeAlias = tuple[tuple[str | None, Any], ...]
 
 
 class ValueEnumerator:
@@ -39,7 +41,7 @@ class ValueEnumerator:
     def __init__(
         self,
         satisfiability: Satisfiability,
-        open_object: Callable[[tuple[int, ...]], _Object],
+        open_object: Callable[[int, int], _Object],
         open_array: Callable[[tuple[int, ...]], ArrayState],
     ) -> None:
         self._satisfiability = satisfiability
@@ -110,10 +112,8 @@ class ValueEnumerator:
     def _of_type(self, kind: str, typed: int, most: int) -> Sequence[Any] | None:
         if kind in _WORDS:
             return (_WORDS[kind],)
-        if kind == "array":
-            return self._arrays(typed, most)
-        if kind == "object":
-            return self._objects(typed, most)
+        if kind == "array" or kind == "object":
+            return self._containers(kind, typed, most)
         if kind == "number":
             numbers = enumerate_numbers(self._formulas, typed, most, self._spend)
             return numbers and self._spelled(kind, typed, [(one, ("equals", Number(one))) for one in numbers])
@@ -136,34 +136,45 @@ class ValueEnumerator:
             ]
         return [_decimal(value) if isinstance(value, Fraction) else value for value, _ in found]
 
-    def _arrays(self, typed: int, most: int) -> list[Any] | None:
-        found = list[Any]()
-        partial: list[tuple[list[Any], ArrayState]] = [([], self._open_array((typed,)))]
+    def _containers(self, kind: str, typed: int, most: int) -> list[Any] | None:
+        """Return arrays or objects; of objects, the members come in the order of the key table."""
+        start = self._open_array((typed,)) if kind == "array" else self._open_object(typed, most)
+        if not isinstance(start, ArrayState) and start.labels() & self._context.key_table(start.table).other_labels:
+            # The key table declares all names, except where there are more than ``most``.
+            return None
+        found: list[Any] = []
+        partial: list[tuple[_Members, _Container]] = [((), start)]
         while partial:
-            further: list[tuple[list[Any], ArrayState]] = []
-            for items, state in partial:
+            further: list[tuple[_Members, _Container]] = []
+            for members, state in partial:
                 if state.at_close() is not None:
-                    found.append(items)
-                after = state.after(ITEM)
-                if after is None:
-                    continue
-                query, pending = after
-                values = self._values(query, most - len(found) - len(further))
-                if values is None:
-                    return None
-                for value, bits in values:
-                    reported = pending.with_valuation(query[1:], bits)
-                    if reported is None:
-                        continue
-                    onward = reported.with_last(value)
-                    if onward == state:  # Why: then such items can repeat without limit
+                    found.append([item for _, item in members] if kind == "array" else dict(members))
+                for name, query, pending in self._next(state):
+                    values = self._values(query, most - len(found) - len(further))
+                    if values is None:
                         return None
-                    further.append(([*items, value], onward))
-                self._spend(16)
-                if self._are_too_many(len(found) + len(further), most):
-                    return None
+                    for value, bits in values:
+                        onward = pending.with_valuation(query[1:], bits)
+                        if onward is None:
+                            continue
+                        if isinstance(onward, ArrayState):
+                            onward = onward.with_last(value)
+                            if onward == state:  # Why: then such items can repeat without limit
+                                return None
+                        further.append(((*members, (name, value)), onward))
+                    self._spend(16)
+                    if self._are_too_many(len(found) + len(further), most):
+                        return None
             partial = further
         return found
+
+    def _next(self, state: _Container) -> Iterator[tuple[str | None, ValueQuery, _Container]]:
+        """Yield what may come next: a name, or None for an item; the query of its value, and the state while that is pending."""
+        keys = None if isinstance(state, ArrayState) else self._context.key_table(state.table)
+        for label in (ITEM,) if isinstance(state, ArrayState) else ones(state.labels()):
+            after = state.after(label)
+            if after is not None:
+                yield keys and keys.names[keys.labels[label][0]], *after
 
     def _are_too_many(self, count: int, most: int) -> bool:
         """Return whether the number of prefixes exceeds ``most``; raise LimitError if it exceeds only the limit on listed values."""
@@ -184,90 +195,6 @@ class ValueEnumerator:
                     bits |= 1 << i
             found.append((value, bits))
         return found
-
-    def _objects(self, typed: int, most: int) -> list[Any] | None:
-        start = self._open_object((typed,))
-        if any(self.names(start.table, label, most) is None for label in self._next_others(start)):
-            return None
-        partial: _Partial = [({}, start)]
-        table = self._context.key_table(start.table)
-        labels = sorted(
-            (name, label) for label, (name, _) in enumerate(table.labels) if name >= 0 and label in table.spellable
-        )
-        for number, label in labels:
-            further: _Partial = []
-            for members, before in partial:
-                self._spend(16)
-                absent = before.without(number)
-                if absent is not None:
-                    further.append((members, absent))
-                present = self._with(before, label, most - len(further))
-                if present is None:
-                    return None
-                further += [({**members, table.names[number]: value}, after) for value, after in present]
-                if self._are_too_many(len(further), most):
-                    return None
-            partial = further
-        for label in ones(table.other_labels):
-            more = self._others(partial, start.table, label, most)
-            if more is None:
-                return None
-            partial = more
-        return [members for members, state in partial if state.at_close() is not None]
-
-    def _others(self, partial: _Partial, table: int, label: int, most: int) -> _Partial | None:
-        """Extend objects by members with undeclared names; objects without them are kept. None if there are more than ``most``."""
-        named = [state for _, state in partial if label in self._next_others(state)]
-        names = self.names(table, label, most) if named else ()
-        if names is None:
-            return None
-        for name in names:
-            further = list(partial)
-            for members, before in partial:
-                self._spend(16)
-                present = self._with(before, label, most - len(further))
-                if present is None:
-                    return None
-                further += [({**members, name: value}, after) for value, after in present]
-                if self._are_too_many(len(further), most):
-                    return None
-            partial = further
-        return partial
-
-    def names(self, table: int, label: int, most: int) -> tuple[str, ...] | None:
-        """Return the undeclared names of a label; None if there are more than ``most``."""
-        keys, formulas = self._context.key_table(table), self._formulas
-        _, bits = keys.labels[label]
-        parts = [pattern if bits >> i & 1 else formulas.negation(pattern) for i, pattern in enumerate(keys.patterns)]
-        if self._context.options.notation is not None:
-            parts += map(formulas.atom, NAMES)
-        if keys.names:
-            parts.append(formulas.negation(formulas.atom(("strings", tuple(sorted(keys.names))))))
-        found = enumerate_strings(
-            formulas, formulas.conjunction(parts), most, self._listed, self._context.limits, self._spend
-        )
-        if found is not None and found.texts is None:
-            raise self._not_listed(found.size)
-        return None if found is None else found.texts
-
-    def _next_others(self, state: _Object) -> list[int]:
-        """Return the labels of undeclared names that may come next."""
-        table = self._context.key_table(state.table)
-        return [
-            label for label in ones(table.other_labels) if label in table.spellable and state.after(label) is not None
-        ]
-
-    def _with(self, state: _Object, label: int, most: int) -> list[tuple[Any, _Object]] | None:
-        """Return the values of a member, each with the state after it; None if there are more than ``most``."""
-        after = state.after(label)
-        if after is None:
-            return []
-        query, pending = after
-        values = self._values(query, most)
-        if values is None:
-            return None
-        states = ((value, pending.with_valuation(query[1:], bits)) for value, bits in values)
-        return [(value, state) for value, state in states if state is not None]
 
 
 def _decimal(number: Fraction) -> int | Decimal:

@@ -12,7 +12,6 @@ In: formulas of a container (`opening.Containers.open`). Out: a state. All state
 ``remembers()``                     whether past undeclared names, or past items, still matter
 ``must_differ()``                   whether they matter only because the next ones must differ from them
 ``with_last(value)``                state after the last undeclared name, or the last item, becomes known
-``without(name)``                   objects only: state in which a declared name stays absent
 ==================================  ========================================================================
 
 General states also have ``formulas`` (first the one that must hold, then the observed ones), ``derivative``, ``narrowed(formula)`` (the

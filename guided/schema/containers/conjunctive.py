@@ -68,7 +68,7 @@ class ConjunctiveState(NamedTuple):
         rules = self.rules
         keys, alive, needed = rules.keys, rules.alive(), rules.required & ~self.seen
         labels = alive & ~keys.labels_of(self.seen)
-        if rules.is_ordered and needed:
+        if needed:
             first = needed & -needed
             if first.bit_length() <= keys.n_ordered:
                 past = (1 << keys.n_ordered) - 1 & ~(2 * first - 1)
@@ -87,14 +87,12 @@ class ConjunctiveState(NamedTuple):
         keys = self.rules.keys
         if left.bit_count() <= short:
             return 0
-        n_ordered = keys.n_ordered if self.rules.is_ordered else 0
-        # An ordered name closes itself and those before it, any other name only itself.
         n_early = bisect_left(
-            range(n_ordered),
+            range(keys.n_ordered),
             True,
-            key=lambda name: (left & ~keys.labels_of(keys.closed_by(name, True))).bit_count() < short,
+            key=lambda name: (left & ~keys.labels_of(keys.closed_by(name))).bit_count() < short,
         )
-        late = (1 << n_ordered) - (1 << n_early)
+        late = (1 << keys.n_ordered) - (1 << n_early)
         return left & ~keys.labels_of(late)
 
     def may_come(self, labels: int) -> bool:
@@ -109,7 +107,7 @@ class ConjunctiveState(NamedTuple):
         """Return the state after a key, whether or not the key may come."""
         rules, keys = self.rules, self.rules.keys
         name = keys.labels[label][0]
-        seen = self.seen if name < 0 else self.seen | keys.closed_by(name, rules.is_ordered)
+        seen = self.seen if name < 0 else self.seen | keys.closed_by(name)
         return ConjunctiveState(rules, seen, self._counted(1), self.others)
 
     def after_all(self, labels: int) -> "ConjunctiveState":
@@ -117,7 +115,7 @@ class ConjunctiveState(NamedTuple):
         rules, names = self.rules, self.rules.keys.names_of(labels)
         seen = self.seen | names
         ordered = names & (1 << rules.keys.n_ordered) - 1
-        if rules.is_ordered and ordered:
+        if ordered:
             seen |= (1 << ordered.bit_length()) - 1
         return ConjunctiveState(rules, seen, self._counted(labels.bit_count()), self.others)
 
@@ -180,13 +178,6 @@ class ConjunctiveState(NamedTuple):
         seen = self.seen | 1 << len(self.rules.keys.names)
         return self._replace(rules=self.rules.extended(name), seen=seen)
 
-    def without(self, name: int) -> "ConjunctiveState | None":
-        """Return the state in which a declared name stays absent; None if it must come."""
-        if self.rules.required >> name & 1 and not self.seen >> name & 1:
-            return None
-        state = self._replace(seen=self.seen | 1 << name)
-        return state if state.seen == self.seen or state.is_live() else None
-
 
 @dataclass(slots=True, eq=False)
 class ConjunctiveObject:
@@ -219,14 +210,12 @@ class ConjunctiveObject:
     least: int
     most: int
     keys: KeyTable = field(init=False)
-    is_ordered: bool = field(init=False)
     # Formula of the value of each label; -1 if not computed yet.
     values: list[int] = field(init=False)
     _alive: int = field(init=False, default=-1)
     _extended: "dict[str, ConjunctiveObject]" = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.is_ordered = self.context.options.property_order == "schema"
         self.keys = self.context.key_table(self.table)
         self.values = [-1] * len(self.keys.labels)
 

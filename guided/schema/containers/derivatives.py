@@ -49,7 +49,6 @@ def after_key(
     seen: int,
     wanted: Sequence[int],
     label: int,
-    is_ordered: bool,
 ) -> tuple[int, tuple[int, ...]] | None:
     """Return the names that can no longer come and the formulas after a key; None if the key cannot come.
 
@@ -57,8 +56,6 @@ def after_key(
     ----------
     seen : int
         Bits of the names that could no longer come before the key.
-    is_ordered : bool
-        Whether a declared name also closes the names declared before it.
     """
     if label not in table.spellable:
         return None
@@ -69,7 +66,7 @@ def after_key(
         if seen >> index & 1:
             return None
         name = table.names[index]
-        closed = table.closed_by(index, is_ordered) & ~seen
+        closed = table.closed_by(index) & ~seen
         seen |= closed
         # Why only these: a key may close hundreds of names, few of which are required.
         lost = {one for one in required_names(formulas, wanted) if closed >> table.index_of[one] & 1}

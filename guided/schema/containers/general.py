@@ -42,7 +42,6 @@ class SharedContext:
         self.satisfiability = pending.satisfiability
         self.context = pending.context
         self.formulas = pending.formulas
-        self.is_ordered = self.context.options.property_order == "schema"
         self.items: dict[ArrayState, tuple[ValueQuery, ArrayState] | None] = {}
         self.members: dict[tuple[ObjectState, int | tuple[int, int]], tuple[ValueQuery, ObjectState] | None] = {}
         self.labels: dict[ObjectState, int] = {}
@@ -123,7 +122,7 @@ class ObjectState(NamedTuple):
         if found is None:
             return None
         query, after = found
-        seen = self.seen if name < 0 else self.seen | keys.closed_by(name, self.shared.is_ordered)
+        seen = self.seen if name < 0 else self.seen | keys.closed_by(name)
         return query, after._replace(seen=seen, others=self.others)
 
     def _after(self, label: int) -> "tuple[ValueQuery, ObjectState] | None":
@@ -142,7 +141,7 @@ class ObjectState(NamedTuple):
     def derivative(self, label: int) -> "ObjectState | None":
         """Return the state in which the value after a key is pending, live or not; None if the key cannot come."""
         shared = self.shared
-        after = derivatives.after_key(shared.formulas, self.keys, self.seen, self.formulas, label, shared.is_ordered)
+        after = derivatives.after_key(shared.formulas, self.keys, self.seen, self.formulas, label)
         return None if after is None else ObjectState(shared, self.table, *after)
 
     def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ObjectState | None":
@@ -189,19 +188,6 @@ class ObjectState(NamedTuple):
         table = self.shared.context.extended(self.table, name)
         return self._replace(table=table, seen=self.seen | 1 << len(self.keys.names))
 
-    def without(self, name: int) -> "ObjectState | None":
-        """Return the state in which a declared name stays absent; None if it must come."""
-        if self.seen >> name & 1:
-            return self
-        formulas, required = self.shared.formulas, ("required", self.keys.names[name])
-        memo: dict[int, int] = {}
-        left = tuple(
-            formulas.rewrite(formula, lambda atom: FALSE if atom == required else formulas.atom(atom), memo)
-            for formula in self.formulas
-        )
-        state = self._replace(seen=self.seen | 1 << name, formulas=left)
-        return state if left[0] != FALSE and state.is_live() else None
-
     def _label_class(self, label: int) -> int | tuple[int, int]:
         """Return the class of labels with the same successor up to ``seen``; mostly the label itself.
 
@@ -216,7 +202,7 @@ class ObjectState(NamedTuple):
         at = bisect_left(mentioned, index)
         if at < len(mentioned) and mentioned[at] == index:
             return label
-        return bits, at if self.shared.is_ordered and index < table.n_ordered else 0
+        return bits, at if index < table.n_ordered else 0
 
     def _mentioned_names(self) -> list[int] | None:
         """Return the indices of the names that the state's formulas mention, ascending; None if any name makes a difference."""
@@ -244,7 +230,7 @@ class ObjectState(NamedTuple):
         if found is None:
             found = shared.layouts[self.table] = KeyLayout.of(self.keys)
         shared.formulas.spend(len(mentioned) // _NAMES_PER_STEP)
-        yield from found.groups(mentioned, is_ordered=shared.is_ordered)
+        yield from found.groups(mentioned)
 
     def _options(self) -> "list[ObjectState] | None":
         """Return the alternatives of the required formula, one state each, if there are many; a label may come if one of them allows it.

@@ -44,7 +44,7 @@ class KeyLayout(NamedTuple):
             later |= labels[index]
         return cls(sum(1 << label for label in table.spellable), list(by_patterns.values()), labels, after)
 
-    def groups(self, mentioned: Sequence[int], *, is_ordered: bool) -> Iterator[int]:
+    def groups(self, mentioned: Sequence[int]) -> Iterator[int]:
         """Yield sets of interchangeable labels, if formulas mention only the names at the given ascending indices; each of these alone."""
         left = self.spellable
         for index in mentioned:
@@ -53,7 +53,7 @@ class KeyLayout(NamedTuple):
         for group in self.by_patterns:
             rest = left & group
             # Why from the end: unordered names are interchangeable with the ordered names before the first mentioned one.
-            for index in reversed(mentioned if is_ordered else ()):
+            for index in reversed(mentioned):
                 later = rest & self.after[index]
                 if later:
                     yield later

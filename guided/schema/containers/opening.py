@@ -36,7 +36,7 @@ class Containers:
         self.formulas = context.formulas
         self.satisfiability = Satisfiability(context, lambda formula, most: values.constants_up_to(formula, most))
         self.shared = SharedContext(PendingValues(self.satisfiability))
-        values = ValueEnumerator(self.satisfiability, self.open_object, self.open_array)
+        values = ValueEnumerator(self.satisfiability, self._open_listed, self.open_array)
 
     def release(self) -> None:
         """Break the reference cycles, so that reference counts free all states. Nothing may use the containers afterwards."""
@@ -51,6 +51,11 @@ class Containers:
         """Return the state before the first member. ``any_order``: declared members need not be in the order of the schema."""
         table = self.context.table_of(wanted)
         return object_state(self.shared, self.context.unordered(table) if any_order else table, 0, wanted)
+
+    def _open_listed(self, formula: int, most: int) -> ConjunctiveState | ObjectState:
+        """Return the state of an object whose names all come in one order, also those of patterns with at most ``most`` names."""
+        table = self.context.listing(self.context.table_of((formula,)), most)
+        return object_state(self.shared, table, 0, (formula,))
 
     def open_array(self, wanted: tuple[int, ...]) -> ArrayState:
         """Return the state before the first item."""

@@ -95,7 +95,6 @@ class Shortest:
         self._satisfiability = containers.satisfiability
         self._context = containers.context
         self._formulas = containers.formulas
-        self._is_ordered = containers.context.options.property_order == "schema"
         self._best: dict[Node, tuple[int, _Choice | None]] = {}
         # By key table and label.
         self._lengths: dict[int, list[int]] = {}
@@ -350,7 +349,7 @@ class Shortest:
         # Why a required name first: it may come next, unless the schema's property order puts other requirements before it.
         first = next((i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed), None)
         if first is not None:
-            labels = [first, *range(1, first)] if self._is_ordered else [first]
+            labels = [first, *range(1, first)] if table.n_ordered else [first]
         count = 0
         for label in labels:
             after = state.derivative(label)

@@ -18,7 +18,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation, QuoteMark
+from guided.schema.formula.atoms import NAMES, TYPES, Arguments, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
@@ -480,7 +480,7 @@ class SchemaContext:
         distinct = tuple(pattern for pattern in patterns if pattern > TRUE)
         if distinct:
             names = (*names, *self._few_names(wanted, names, distinct))
-        found = self._table(names, n_ordered, distinct)
+        found = self._table(names, n_ordered if self.options.property_order == "schema" else 0, distinct)
         index_of = self._tables[found].pattern_index_of
         for value, formula in names_formulas.items():
             index_of[value] = ALWAYS if formula == TRUE else NEVER if formula == FALSE else index_of[formula]
@@ -513,19 +513,31 @@ class SchemaContext:
         needed = max((atom[1] + 1 for atom in atoms if atom[0] in ("minProperties", "maxProperties")), default=0)
         # Why also tables: each negated table needs a member that violates it.
         needed = max(needed, sum(atom[0] in ("properties", "propertyNames") for atom in atoms))
-        if needed < 2:
-            return []
-        key = (names, patterns, needed)
+        return [] if needed < 2 else self._names_up_to(names, patterns, needed - 1)
+
+    def _names_up_to(self, names: tuple[str, ...], patterns: tuple[int, ...], most: int) -> list[str]:
+        """Return the undeclared names of the pattern classes with at most ``most`` of them."""
+        key = (names, patterns, most)
         found = self._few.get(key)
         if found is None:
             found = []
-            for group in enumerate_by_truths(formulas, patterns, names, needed - 1, self.limits.names, self.limits):
+            written = tuple(map(self.formulas.atom, NAMES)) if self.options.notation is not None else ()
+            classes = (*patterns, *written)
+            for group in enumerate_by_truths(self.formulas, classes, names, most, self.limits.names, self.limits):
                 if group.texts is None:
                     raise self._too_many_names(group.size)
                 found += group.texts
             # Only now: the lines above may raise, and the next call must raise again.
             self._few[key] = found
         return found
+
+    def listing(self, number: int, most: int) -> int:
+        """Return the number of the table in which all names are ordered, and those of pattern classes with at most ``most`` declared."""
+        table = self._tables[number]
+        names = table.names
+        if table.patterns:
+            names = (*names, *self._names_up_to(names, table.patterns, most))
+        return self._table(names, len(names), table.patterns, table.pattern_index_of)
 
     def with_name(self, names: int, name: str) -> int | None:
         """Add a name to an `among` set of names; None if the name has several spellings (use `extended` then)."""

@@ -29,7 +29,7 @@ class KeyTable:
     names : tuple of str
         Declared names: those of ``properties`` atoms in schema order, then names that are only required.
     n_ordered : int
-        Number of leading names whose order the schema defines.
+        Number of leading names that come in this order.
     patterns : tuple of int
         Formulas of strings that distinguish keys.
     labels : tuple of (int, int)
@@ -96,11 +96,9 @@ class KeyTable:
         index = self.pattern_index_of[formula]
         return index == ALWAYS or (index != NEVER and bool(self.labels[label][1] >> index & 1))
 
-    def closed_by(self, name: int, is_ordered: bool) -> int:
-        """Return the bits of the names that cannot come after name ``name``."""
-        if is_ordered and name < self.n_ordered:
-            return (1 << (name + 1)) - 1
-        return 1 << name
+    def closed_by(self, name: int) -> int:
+        """Return the bits of the names that cannot come after name ``name``: an ordered name closes itself and those before it."""
+        return (1 << (name + 1)) - 1 if name < self.n_ordered else 1 << name
 
 
 def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]) -> tuple[tuple[str, ...], int]:
