@@ -29,18 +29,20 @@ class Containers:
     satisfiability : Satisfiability
     shared : SharedContext
         Context and caches of the general states.
+    values : ValueEnumerator
     """
 
     def __init__(self, context: SchemaContext) -> None:
         self.context = context
         self.formulas = context.formulas
-        self.satisfiability = Satisfiability(context, lambda formula, most: values.constants_up_to(formula, most))
+        self.satisfiability = Satisfiability(context, lambda formula, most: self.values.constants_up_to(formula, most))
         self.shared = SharedContext(PendingValues(self.satisfiability))
-        values = ValueEnumerator(self.satisfiability, self._open_listed, self.open_array)
+        self.values = ValueEnumerator(self.satisfiability, self._open_listed, self.open_array)
 
     def release(self) -> None:
         """Break the reference cycles, so that reference counts free all states. Nothing may use the containers afterwards."""
         vars(self.satisfiability).clear()
+        vars(self.values).clear()
         vars(self.shared).clear()
 
     def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> Container:

@@ -34,7 +34,6 @@ from guided.caching import cached_property
 from guided.errors import SchemaError, shown, too_few_values
 from guided.limits import Limits
 from guided.patterns.charset import SURROGATE
-from guided.schema.cardinality.inexhaustible import is_inexhaustible
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
@@ -155,7 +154,6 @@ class SchemaMachine:
         # The cell below values that a closing text follows; -1 until needed.
         self._passing = self._outermost = -1
         self._recorded: dict[tuple[int, int, bytes], Reaction | None] = {}
-        self._inexhaustible: dict[int, bool] = {}
         # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
         machine = weakref.proxy(self)
         self._open_cell: Callable[[OpenContainer], int] = lambda content: machine._cell(content)
@@ -427,19 +425,16 @@ class SchemaMachine:
         if after is None:
             return None
         query, state = after
-        if not content.is_known and not self._is_inexhaustible(query):
+        if not content.is_known and not self._has_enough(query):
             return DEFERRED
         cell = self._cell(OpenContainer(state, query[1:], HAS_BEGUN, content.is_known))
         return self.structure.entered(self.value_starts.value(query, content.is_known), 1, cell)
 
-    def _is_inexhaustible(self, query: ValueQuery) -> bool:
-        """Return whether a query surely has more values than any text has items."""
+    def _has_enough(self, query: ValueQuery) -> bool:
+        """Return whether no past items leave the next one without a value: there are more values than an array may compare items with."""
         if len(query) > 1 or not self.context.has_all_bytes:
             return False
-        found = self._inexhaustible.get(query[0])
-        if found is None:
-            found = self._inexhaustible[query[0]] = is_inexhaustible(self.containers.satisfiability, query[0])
-        return found
+        return self.containers.values.enumerate_up_to(query[0], self.context.limits.listed_values) is None
 
     def _after_valuation(self, content: OpenContainer, valuation: int) -> Reaction | None:
         """Return the reaction of an open object or array to the end of its pending value."""

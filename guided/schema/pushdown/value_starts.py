@@ -19,7 +19,6 @@ from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.caching import cached_property
-from guided.schema.cardinality.inexhaustible import is_endless_string
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
 from guided.schema.containers.opening import Containers
@@ -473,7 +472,8 @@ class ValueStarts:
         wanted = tuple(self.context.typed(formula, of_type) for formula in query)
         if not self.containers.satisfiability.can_be(of_type, wanted[0]):
             return DEAD
-        if not is_known and not (of_type == "string" and is_endless_string(self.formulas, wanted[0])):
+        # Why: else a past item could leave what has been read of the next one without an end.
+        if not is_known and not (of_type == "string" and self._is_endless(wanted[0])):
             if self.unsure == DEAD:
                 self.unsure = self.tables.action()
             return action_entry(self.unsure)
@@ -488,6 +488,14 @@ class ValueStarts:
         if kind == "number":
             return self._number_entries(wanted)
         return self._literal(kind, sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE))
+
+    def _is_endless(self, formula: int) -> bool:
+        """Return whether a formula over the atoms of strings has only minimum lengths and excluded constants, so no string is too long."""
+        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
+        return all(
+            atom[0] in ("T", "without") or (atom[0] == "length" and atom[2] < 0) or self.formulas.is_no(atom, "strings")
+            for atom in atoms
+        )
 
     def _literal(self, kind: str, bits: int) -> int:
         found = self._literals.get((kind, bits))
