@@ -6,7 +6,6 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import lcm
@@ -23,10 +22,8 @@ from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
-from guided.schema.numbers import blocks, table
+from guided.schema.numbers import table
 from guided.schema.numbers.automaton import number_automaton
-from guided.schema.numbers.condition import condition_of
-from guided.schema.numbers.explore import explore
 from guided.schema.strings.leaf import Leaf
 from guided.schema.values.quick_satisfiable import quick_satisfiable_number
 from tests.profiles import examples
@@ -506,28 +503,6 @@ def test_small_tables_are_minimized_as_large_ones(monkeypatch: pytest.MonkeyPatc
         compared += 1
 
 
-@pytest.mark.slow
-@settings(max_examples=examples(25))
-@given(st.data())
-def test_whole_parts_together_are_those_found_one_by_one(data: st.DataObject) -> None:
-    w = Writer()
-    divisors = st.sampled_from([*DIVISORS, "20", "30", "1100", "64", "0.75", "13"]).map(w.multiple)
-    several = st.lists(divisors, min_size=1, max_size=3).flatmap(
-        lambda found: st.sampled_from([w.any(*found), w.formulas.exactly_one(found), w.no(w.all(*found))])
-    )
-    wanted = [w.all(data.draw(several), data.draw(formulas_of(w)))]
-    wanted += data.draw(st.lists(formulas_of(w), max_size=2))
-    plain = data.draw(st.booleans())
-    condition = condition_of(w.formulas, wanted)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "_FEW", 0)
-        together = explore(condition, plain, Limits())
-        patch.setattr(blocks, "_MANY", 0)
-        one_by_one = explore(condition, plain, Limits())
-    # What differs is the number of states explored on the way.
-    assert replace(together, cost=0) == replace(one_by_one, cost=0)
-
-
 @BOTH
 def test_remainders_of_many_divisors(w: Writer, options: JsonOptions) -> None:
     divisors = 3, 5, 7, 8, 11, 24
@@ -535,7 +510,7 @@ def test_remainders_of_many_divisors(w: Writer, options: JsonOptions) -> None:
     check(w.formulas, wanted, [*map(str, range(2000)), "9240", "9249", "92403", "-33", "33.0", "3.3"], options)
 
 
-def test_whole_parts_together_are_limited(w: Writer) -> None:
+def test_remainders_of_many_divisors_are_limited(w: Writer) -> None:
     many = w.all(*(w.multiple(prime) for prime in (3, 7, 11, 13)))
     with pytest.raises(LimitError) as caught:
         w.leaf(many, limits=Limits(states=3000))

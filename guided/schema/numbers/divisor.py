@@ -13,9 +13,7 @@ States are ints, DEAD if no continuation is a multiple. At most Q * (|w| + 1) st
 from fractions import Fraction
 from math import gcd
 
-import numpy as np
-
-from guided.arrays import DEAD, Int64Array
+from guided.arrays import DEAD
 
 __all__ = ["Divisor"]
 
@@ -90,29 +88,6 @@ class Divisor:
             found = self._wholes[state] = tuple([self.whole(state, digit) for digit in range(10)])
         return found
 
-    @property
-    def n_wholes(self) -> int:
-        """Upper bound of the states of whole parts."""
-        return (self.zeros + 1) * self.base if self.zeros else self._moduli[0]
-
-    def all_wholes(self) -> Int64Array:
-        """Return `wholes` for every state: shape (n_wholes, 10)."""
-        states, digits = np.arange(self.n_wholes)[:, None], np.arange(10)
-        if not self.zeros:
-            found: Int64Array = (10 * states + digits) % self._moduli[0]
-            return found
-        seen, rest = states // self.base, states % self.base
-        scale = np.array([pow(10, zeros + 1, self.base) for zeros in range(self.zeros + 1)])[seen]
-        found = (rest * scale + digits) % self.base
-        found[:, :1] = np.where(
-            seen < self.zeros, (seen + 1) * self.base + rest, seen * self.base + 10 * rest % self.base
-        )
-        return found
-
-    def all_fractions(self, states: Int64Array) -> Int64Array:
-        """Return `fraction` for several states."""
-        return states if self.places else np.where(states == self.zeros * self.base, 0, DEAD)
-
     def fraction_digits(self, state: int) -> tuple[int, ...]:
         """Return `fraction_digit` for every digit."""
         found = self._fractions.get(state)
@@ -141,11 +116,6 @@ class Divisor:
     def holds(self, state: int) -> bool:
         """Return whether a number that ends in this state of the fraction is a multiple."""
         return state >= 0 and not state % self.base
-
-    def all_hold(self, states: Int64Array) -> Int64Array:
-        """Return `holds` for several states, as 0 or 1."""
-        found: Int64Array = ((states >= 0) & (states % self.base == 0)).astype(np.int64)
-        return found
 
     def least_exponent(self, rest: int, count: int) -> int | None:
         """Return the least E for which D * 10**(E - count + 1) is a multiple, or None.

@@ -4,8 +4,6 @@ A state has read part of ``-? whole (. fraction)? ([eE] [+-]? digits)?``. It kno
 of that sign (`Line`), the remainder by every divisor (`Divisor`), and the possible effect of an exponent (`Mantissa`). After the ``e``
 only the outcome by exponent is kept (`StepFunction`).
 
-If several divisors give many remainders, whole parts past all bounds are found in bulk (`guided.schema.numbers.blocks`).
-
 Invariant: texts are excluded for their spelling, never for their value: each number has a plain spelling without trailing zeros.
 
 Complexity: O(states), each of which takes `_PER_STATE` of the limits' ``steps``.
@@ -14,11 +12,10 @@ Complexity: O(states), each of which takes `_PER_STATE` of the limits' ``steps``
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from guided.arrays import DEAD, Int32Array
+from guided.arrays import DEAD
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.numbers.blocks import Blocks
 from guided.schema.numbers.condition import ADVICE, Condition
 from guided.schema.numbers.exponent import Mantissa, Mantissas, StepFunction, downward, upward
 from guided.schema.numbers.line import Line
@@ -98,16 +95,13 @@ class _Exploration:
         self._limits = limits
         self._numbers: dict[_State, int] = {}
         self._states: list[_State] = []
-        most = min(limits.states, limits.transitions // N_COLUMNS, limits.steps // _PER_STATE)
-        self._blocks = Blocks(self._lines, self._verdicts, self._pointed, self._check, most)
-        self._checked = 0
 
     @property
     def n_steps(self) -> int:
         """Number of steps so far."""
         return self._steps.spent
 
-    def rows(self) -> tuple[list[list[int]] | Int32Array, list[int]]:
+    def rows(self) -> tuple[list[list[int]], list[int]]:
         """Return next state by column, and the outcome at the end, for every state."""
         rows: list[list[int]] = []
         outcomes: list[int] = []
@@ -121,7 +115,7 @@ class _Exploration:
             row = [DEAD] * N_COLUMNS
             outcomes.append(read[state[0]](row, *state))
             rows.append(row)
-        return self._blocks.joined(rows, outcomes) if self._blocks.count else (rows, outcomes)
+        return rows, outcomes
 
     def _number(self, state: _State) -> int:
         found = self._numbers.get(state)
@@ -133,9 +127,8 @@ class _Exploration:
 
     def _check(self) -> None:
         """Check the number of states against the limits."""
-        limits, count = self._limits, len(self._states) + self._blocks.count
-        self._steps.spend(_PER_STATE * (count - self._checked), ADVICE)
-        self._checked = count
+        limits, count = self._limits, len(self._states)
+        self._steps.spend(_PER_STATE, ADVICE)
         if count > limits.states:
             raise LimitError("states", count, limits.states, ADVICE)
         if count * N_COLUMNS > limits.transitions:
@@ -174,9 +167,7 @@ class _Exploration:
                     if onward != before or digit in self._telling:
                         before, number = onward, DEAD
                         if onward >= 0:
-                            number = self._blocks.number(side, onward, rests_after[digit])
-                            if number < 0:
-                                number = self._number((_WHOLE, side, onward, rests_after[digit], self._free[side]))
+                            number = self._number((_WHOLE, side, onward, rests_after[digit], self._free[side]))
                     row[digit] = number
             part = self._lines[side].fraction(place)
             rests = tuple([divisor.fraction(rest) for divisor, rest in zip(self._divisors, rests, strict=True)])
@@ -184,10 +175,6 @@ class _Exploration:
         if pointed >= 0 or isinstance(scale, Mantissa):
             row[POINT] = self._number((_POINTED, side, pointed, rests if pointed >= 0 else (), scale))
         return self._end(row, side, part, rests, scale, whole=True)
-
-    def _pointed(self, side: int, part: int, rests: tuple[int, ...]) -> int:
-        """Return the state after the point of a whole part that no exponent can follow."""
-        return self._number((_POINTED, side, part, rests, False))
 
     def _fraction(self, row: list[int], kind: int, side: int, part: int, rests: tuple[int, ...], scale: _Scale) -> int:
         onward = self._lines[side].fraction_digits(part) if part >= 0 else _NOWHERE

@@ -8,7 +8,7 @@ Complexity: O(n² k) for n states and k columns at worst, for n up to `SMALL`; o
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array
+from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import canonical
 
@@ -29,17 +29,17 @@ _CLASSES[[*b".-eE+"]] = [POINT, MINUS, E, E, PLUS]
 _IN_ORDER = (_OTHER, PLUS, MINUS, POINT, *range(10), E)
 
 
-def automaton_of(rows: list[list[int]] | Int32Array, outcomes: list[int]) -> Automaton:
+def automaton_of(rows: list[list[int]], outcomes: list[int]) -> Automaton:
     """Return the canonical automaton.
 
     Parameters
     ----------
-    rows : list of list of int, or ndarray[int32]
+    rows : list of list of int
         Next state by column, `DEAD` for none; the first row is the start.
     outcomes : list of int
         `REJECTED`, or the label of an accepting state.
     """
-    if len(rows) <= SMALL and not isinstance(rows, np.ndarray):
+    if len(rows) <= SMALL:
         return _small(rows, outcomes)
     labels = np.array(outcomes, np.int32)
     return Automaton.from_canonical(
