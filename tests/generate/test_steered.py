@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -120,6 +121,20 @@ class Sure(guided.FunctionModel):
         return logits
 
 
+@cache
+def generator_of(name: str) -> Generator[Any]:
+    text, make = TEXTS[name]
+    return make(Sure(text))
+
+
+@cache
+def own_text(name: str) -> Result[Any]:
+    """What the model writes with tokens to spare."""
+    result = generator_of(name)("?", max_tokens=400)
+    assert (result.text, result.steered) == (TEXTS[name][0], None)
+    return result
+
+
 def least_tokens(made: Generator[Any]) -> int:
     """The least budget that a generator accepts."""
     for budget in itertools.count(1):
@@ -131,14 +146,19 @@ def least_tokens(made: Generator[Any]) -> int:
     raise AssertionError
 
 
-def budgets(name: str) -> Iterator[tuple[int, Generator[Any]]]:
+@cache
+def budgets(name: str) -> range:
     """All budgets from the least to more than a text needs."""
-    text, make = TEXTS[name]
-    made = make(Sure(text))
-    own = made("?", max_tokens=400)
-    assert (own.text, own.steered) == (text, None)
-    for budget in range(least_tokens(made), len(own.tokens) + 3):
-        yield budget, made
+    return range(least_tokens(generator_of(name)), len(own_text(name).tokens) + 3)
+
+
+@cache
+def within(name: str, budget: int) -> Result[Any]:
+    """The text within a budget. Calls that it runs are the model's own."""
+    RAN.clear()
+    result = generator_of(name)("?", max_tokens=budget)
+    assert set(RAN) <= {("Bob Smith", 25000), ("", 250)}
+    return result
 
 
 def plain(result: Result[Any]) -> tuple[Any, ...]:
@@ -164,15 +184,12 @@ def check(result: Result[Any], own: Result[Any], budget: int) -> None:
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_budget_changes_a_text_in_silence(name: str) -> None:
-    text, make = TEXTS[name]
-    own = make(Sure(text))("?", max_tokens=400)
+    made, own = generator_of(name), own_text(name)
     seen = set[bool]()
-    for budget, made in budgets(name):
-        RAN.clear()
-        result = made("?", max_tokens=budget)
+    for budget in budgets(name):
+        result = within(name, budget)
         check(result, own, budget)
         seen.add(result.steered is None)
-        assert set(RAN) <= {("Bob Smith", 25000), ("", 250)}
         *events, last = made.stream("?", max_tokens=budget)
         assert isinstance(last, Done)
         assert plain(last.result) == plain(result)
@@ -194,10 +211,9 @@ def test_no_budget_changes_a_text_in_silence(name: str) -> None:
 @pytest.mark.parametrize("on_budget", ["raise", "truncate"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_budget_raises_or_cuts_where_that_is_asked_for(name: str, on_budget: Any) -> None:
-    text, make = TEXTS[name]
-    own = make(Sure(text))("?", max_tokens=400)
-    for budget, made in budgets(name):
-        completed = made("?", max_tokens=budget)
+    text, made, own = TEXTS[name][0], generator_of(name), own_text(name)
+    for budget in budgets(name):
+        completed = within(name, budget)
         (result,) = made.batch(["?"], max_tokens=budget, on_budget=on_budget)
         assert result.finish_reason == completed.finish_reason
         assert own.text.startswith(result.text)
@@ -229,8 +245,8 @@ def test_a_budget_raises_or_cuts_where_that_is_asked_for(name: str, on_budget: A
     [{"search": "beam"}, {"search": "smc"}, {"search": Rejection(attempts=5)}, {"temperature": 1.0}, {"scores": True}],
 )
 def test_searches_and_draws_tell_too(name: str, options: Any) -> None:
-    text = TEXTS[name][0]
-    for budget, made in budgets(name):
+    text, made = TEXTS[name][0], generator_of(name)
+    for budget in budgets(name):
         if budget % SOME > 1:
             continue
         try:
@@ -293,9 +309,7 @@ def test_a_steered_call_runs_where_that_is_asked_for() -> None:
 
 
 def test_the_last_call_of_a_plan_runs_and_says_that_it_is_steered() -> None:
-    text, make = TEXTS["plan"]
-    made = make(Sure(text))
-    result: Any = made("?", max_tokens=least_tokens(made))
+    result: Any = within("plan", budgets("plan")[0])
     assert [(call.name, call.steered, call.error) for call in result.calls] == [("finish", True, None)]
     assert result.finish_reason == "length"
 
