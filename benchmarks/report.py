@@ -77,7 +77,6 @@ def documents(found: Mapping[str, Any]) -> dict[Path, str]:
         "schemas": _schemas(values["engines_verdicts"], values["engines_times"]),
         "languages": readme.peers(regex, footprint),
         "behind": behind.shown(found["behind"]),
-        "grammars": _grammars("\n".join(templates.values())),
     }
     return {path: Template(text).substitute(values) for path, text in templates.items()}
 
@@ -111,18 +110,6 @@ def _schemas(verdicts: str, times: str) -> str:
             # The order of `maskbench_report.tables`: `BRIEF`.
             lines.append([name, *(" / ".join(one.split(" / ")[1:3]) for one in cells)])
     return table(heads, lines)
-
-
-def _grammars(text: str) -> str:
-    """The table of Lark grammars for users, out of that of the record."""
-    heads = "grammar", "tokens", "spec + compile", "guided", "llguidance", "xgrammar"
-    rows = [parsed(line)[0] for line in text.splitlines() if line.startswith("|") and f"| {MAIN} | " in line]
-    units = "", "", " ms", " us", " us", " us"
-    lines = [[row[0], row[2], row[3], row[4], row[6], row[7]] for row in rows if len(row) == 8]
-    return table(
-        heads,
-        [[one if one == "refuses" else one + unit for one, unit in zip(line, units, strict=True)] for line in lines],
-    )
 
 
 def _about(record: Record) -> dict[str, str]:
