@@ -548,6 +548,19 @@ def test_many_triggers_take_linear_work() -> None:
     assert work(200) < 6 * work(50)
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_plain_schemas_in_a_style_cost_little_more_than_in_json(style: str) -> None:
+    def compiled(style: str, name: str) -> Index:
+        properties = {f"{name}a": {"type": "string"}, f"{name}b": {"type": "integer"}}
+        return compile_index(StructuralTag(_styled({"properties": properties, "required": [f"{name}b"]}, style)), BYTES)
+
+    def work(style: str) -> int:
+        compiled(style, "p")
+        return executed_calls(lambda: [compiled(style, f"p{number}") for number in range(8)])
+
+    assert work(style) < 2.5 * work("json")
+
+
 def test_schemas_in_a_style_are_read_within_the_limits_of_the_tag() -> None:
     schema = {"type": "object", "properties": {"a": {"items": {"pattern": "(a|b)*a(a|b){12}$"}}}}
     tag = {"format": {"type": "json_schema", "style": "qwen_xml", "json_schema": schema}}

@@ -11,12 +11,12 @@ Complexity: one row per byte of the texts, once for each machine and for each qu
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.automata.pushdown import PushdownTables, action_entry
@@ -44,6 +44,69 @@ _automata: Memo[Automaton] = Memo(256, 1 << 22)
 def _automaton(source: str) -> Automaton:
     found = _automata.get(source)
     return _automata.put(source, from_tree(parse(source))) if found is None else found
+
+
+class _Together(NamedTuple):
+    """Some automata read together.
+
+    Attributes
+    ----------
+    states : tuple of _State
+        Those that texts lead to; the first is the start.
+    rows : ndarray[int32], shape (n_states, 256)
+        The number of the next state, DEAD, or ``_END`` less the number of the automaton whose text ends.
+    partings : tuple of (int, int, bool, int)
+        Where two automata part: state and byte, whether the first one goes on, and the next state.
+    """
+
+    states: tuple[_State, ...]
+    rows: Int32Array
+    partings: tuple[tuple[int, int, bool, int], ...]
+
+    def entries(self, first: int, ends: Sequence[int]) -> Int32Array:
+        """Return the rows of controls from ``first`` on, where the texts end with these entries."""
+        rows = np.where(self.rows >= 0, self.rows + first, self.rows)
+        for number, entry in enumerate(ends):
+            rows[self.rows == _END - number] = entry
+        return rows
+
+
+_END = DEAD - 1
+_read_together: Memo[_Together] = Memo(256, 1 << 23)
+
+
+def _together(sources: tuple[str, ...], alphabet: bytes, ends: tuple[bool, ...]) -> _Together:
+    """Read texts together. ``ends``: of which of them a text that is complete ends the reading."""
+    found = _read_together.get((sources, alphabet, ends))
+    return found or _read_together.put((sources, alphabet, ends), _made_together(sources, alphabet, ends))
+
+
+def _made_together(sources: tuple[str, ...], alphabet: bytes, ends: tuple[bool, ...]) -> _Together:
+    letters = np.frombuffer(alphabet, np.bool_)
+    automata = [_automaton(source).within(letters) for source in sources]
+    tables, nothing = [automaton.by_byte() for automaton in automata], np.full(256, DEAD, np.int32)
+    numbers: dict[_State, int] = {(0,) * len(automata): 0}
+    rows, partings = list[Int32Array](), list[tuple[int, int, bool, int]]()
+    for state in (todo := list(numbers)):
+        onward = np.array(
+            [table[one] if one >= 0 else nothing for table, one in zip(tables, state, strict=True)], np.int32
+        )
+        row = dead_row()
+        for byte in np.flatnonzero((onward >= 0).any(axis=0)).tolist():
+            after = tuple(onward[:, byte].tolist())
+            complete = zip(ends, automata, after, strict=True)
+            end = [is_end and one >= 0 and bool(automaton.accepting[one]) for is_end, automaton, one in complete]
+            if any(end):
+                row[byte] = _END - end.index(True)
+                continue
+            number = numbers.setdefault(after, len(todo))
+            if number == len(todo):
+                todo.append(after)
+            if min(state) >= 0 > min(after):
+                partings.append((len(rows), byte, after[0] >= 0, number))
+            row[byte] = number
+        rows.append(row)
+    return _Together(tuple(numbers), freeze(np.array(rows)), tuple(partings))
 
 
 def begins_arguments(arguments: Arguments) -> bytes:
@@ -107,11 +170,13 @@ class ArgumentFrames:
         self._value_starts = value_starts
         self.key_start = tables.action(again=True)
         self.choices: dict[int, tuple[bool, int]] = {}
+        # The entries of the actions where texts part, by the control that follows.
+        self._choice_of: dict[int, int] = {}
         self.values: dict[int, tuple[ValueQuery, Literal["text", "string", "json"]]] = {}
         # The texts before a name and the end, and their states at each control before a name.
         self._places: dict[int, tuple[tuple[Automaton, Automaton], _State]] = {}
-        # The rest of the texts behind a name, with the query of the value after each.
-        self._between: dict[int, list[tuple[bytes, ValueQuery]]] = {}
+        # The texts behind a name and their states, with the query of the value after each.
+        self._between: dict[int, list[tuple[Automaton, int, ValueQuery]]] = {}
         self._after_name: dict[ValueQuery, int] = {}
         self._is_name = _begins_name() & structure.alphabet
         self._is_name[ord(arguments.end)] = False
@@ -130,27 +195,29 @@ class ArgumentFrames:
         """Add the controls before a name or the end; return the first."""
         automata = self._spelled(key), self._spelled(close)
         close_object, may_be_empty = action_entry(self._structure.close_object), bool(automata[1].accepting[0])
-
-        def end_of(state: _State) -> int | None:
-            return close_object if state[1] >= 0 and automata[1].accepting[state[1]] else None
-
-        controls, rows = self._product(automata, end_of if not may_be_empty else lambda _: None)
-        ends = [end_of(state) or 0 if may_be_empty else 0 for state in controls]
-        state_of = {control: state for state, control in controls.items()}
-        for (before, end), row in zip(controls, rows, strict=True):
-            for byte in np.flatnonzero(row >= 0).tolist():
-                after = state_of[row.item(byte)]
-                if min(before, end) >= 0 > min(after):
-                    row[byte] = self._choice(after[0] >= 0, row.item(byte))
-            if before >= 0 and automata[0].accepting[before]:
+        read = _together((key, close), self._structure.alphabet.tobytes(), (False, not may_be_empty))
+        first = self._tables.n_controls
+        rows = read.entries(first, (DEAD, close_object))
+        accepting = [
+            [state >= 0 and bool(automaton.accepting[state]) for state in states]
+            for automaton, states in zip(automata, zip(*read.states, strict=True), strict=True)
+        ]
+        for row, byte, is_member, after in read.partings:
+            rows[row, byte] = self._choice(is_member, first + after)
+        for row, is_name in zip(rows, accepting[0], strict=True):
+            if is_name:
                 row[self._is_name & (row == DEAD)] = action_entry(self.key_start)
-        self._places.update({control: (automata, state) for state, control in controls.items()})
+        ends = [close_object if may_be_empty and is_end else 0 for is_end in accepting[1]]
+        self._places.update((first + i, (automata, state)) for i, state in enumerate(read.states))
         return self._tables.controls(rows, end_actions=ends)
 
     def _choice(self, is_member: bool, control: int) -> int:
-        action = self._tables.action()
-        self.choices[action] = is_member, control
-        return action_entry(action)
+        entry = self._choice_of.get(control)
+        if entry is None:
+            action = self._tables.action()
+            self.choices[action] = is_member, control
+            entry = self._choice_of[control] = action_entry(action)
+        return entry
 
     def after_name(self, query: ValueQuery) -> int:
         """Return the control behind the character that ends a name, before a value."""
@@ -161,53 +228,22 @@ class ArgumentFrames:
 
     def _before_value(self, query: ValueQuery) -> int:
         found = [
-            (self._spelled(source), way)
-            for source, kinds in self._arguments.between
-            if (way := self._value(query, kinds)) is not None
+            (source, way) for source, kinds in self._arguments.between if (way := self._value(query, kinds)) is not None
         ]
-        automata = tuple(automaton for automaton, _ in found)
-
-        def end_of(state: _State) -> int | None:
-            ends = zip(automata, state, found, strict=True)
-            return next((way[0] for automaton, one, (_, way) in ends if one >= 0 and automaton.accepting[one]), None)
-
-        start = (0,) * len(found)
-        ended = end_of(start)
-        if ended is not None:
-            return ended
-        controls, rows = self._product(automata, end_of)
-        for state, control in controls.items():
-            self._between[control] = [
-                (path_down(automaton, automaton.distances(), one)[0], way[1])
-                for (automaton, way), one in zip(found, state, strict=True)
-                if one >= 0
+        sources, ways = [source for source, _ in found], [way for _, way in found]
+        automata = tuple(map(self._spelled, sources))
+        for automaton, (entry, _) in zip(automata, ways, strict=True):
+            if automaton.accepting[0]:
+                return entry
+        read = _together(tuple(sources), self._structure.alphabet.tobytes(), (True,) * len(found))
+        first = self._tables.controls(read.entries(self._tables.n_controls, [entry for entry, _ in ways]))
+        for i, states in enumerate(read.states):
+            self._between[first + i] = [
+                (automaton, state, query)
+                for automaton, state, (_, query) in zip(automata, states, ways, strict=True)
+                if state >= 0
             ]
-        return self._tables.controls(rows)
-
-    def _product(
-        self, automata: Sequence[Automaton], end_of: Callable[[_State], int | None]
-    ) -> tuple[dict[_State, int], Int32Array]:
-        """Return the states that texts lead to, with the control that each will have, and the rows of these controls.
-
-        ``end_of``: the entry of a state in which a text ends, None for others.
-        """
-        tables = [automaton.by_byte() for automaton in automata]
-        nothing, first = np.full(256, DEAD, np.int32), self._tables.n_controls
-        controls, rows = {(0,) * len(automata): first}, list[Int32Array]()
-        for state in (todo := list(controls)):
-            onward = np.array(
-                [table[one] if one >= 0 else nothing for table, one in zip(tables, state, strict=True)], np.int32
-            )
-            row = dead_row()
-            for byte in np.flatnonzero((onward >= 0).any(axis=0)).tolist():
-                after = tuple(onward[:, byte].tolist())
-                end = end_of(after)
-                if end is None and after not in controls:
-                    controls[after] = first + len(todo)
-                    todo.append(after)
-                row[byte] = controls[after] if end is None else end
-            rows.append(row)
-        return controls, np.array(rows)
+        return first
 
     def _value(self, query: ValueQuery, kinds: tuple[str, ...]) -> tuple[int, ValueQuery] | None:
         """Return the control at which a value of some types begins, all types if there are none, and its query.
@@ -258,4 +294,7 @@ class ArgumentFrames:
 
     def before_value(self, control: int) -> list[tuple[bytes, ValueQuery]]:
         """Return the texts from a control behind a name to a value, each with the value's query; empty for other controls."""
-        return self._between.get(control, [])
+        return [
+            (path_down(automaton, automaton.distances(), state)[0], query)
+            for automaton, state, query in self._between.get(control, ())
+        ]
