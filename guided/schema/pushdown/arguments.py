@@ -56,7 +56,7 @@ class _Together(NamedTuple):
     rows : ndarray[int32], shape (n_states, 256)
         The number of the next state, DEAD, or ``_END`` less the number of the automaton whose text ends.
     partings : tuple of (int, int, bool, int)
-        Where two automata part: state and byte, whether the first one goes on, and the next state.
+        Where two automata part: state and byte, whether the first one continues, and the next state.
     """
 
     states: tuple[_State, ...]
