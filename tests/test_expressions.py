@@ -30,7 +30,7 @@ EXCEPTIONS = {
         "guided/calls/lowering.py",
         "arguments_of(form).names",
     ): "the pattern of names of a call format, which a developer wrote",
-    ("guided/engine/structural_tags.py", "arguments.names"): "the pattern of names of a style, a constant",
+    ("guided/schema/pushdown/machine.py", "arguments.names"): "the pattern of names of a format or style, a constant",
     ("guided/engine/specs.py", "_UNITS[by]"): "a word or a line at a time; `test_units_take_linear_time`",
     (
         "guided/schema/pushdown/arguments.py",
