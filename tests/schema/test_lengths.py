@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import product
 from typing import Any, cast
+from unittest.mock import patch
 
 import jsonschema
 import numpy as np
@@ -18,6 +19,7 @@ from guided.engine.index import Index
 from guided.errors import SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.schema.pushdown.machine import SchemaMachine
+from guided.schema.strings import counted
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.profiles import examples
@@ -138,6 +140,15 @@ def test_lengths_that_are_observed(schema: Any, vocabulary: Vocabulary, chance: 
 )
 def test_lengths_beside_patterns(schema: Any, vocabulary: Vocabulary, chance: random.Random) -> None:
     check(schema, vocabulary, chance)
+
+
+@pytest.mark.parametrize("rows", [0, 2, 2048])
+def test_a_greatest_length_beside_a_pattern_whose_sets_of_states_recur_late(rows: int) -> None:
+    with patch.object(counted, "_ROWS", rows):
+        index = compiled({"type": "array", "items": {"type": "string", "pattern": "^[a-z]{0,30}x$", "maxLength": 12}})
+        for length in range(35):
+            assert index.accepts(b'["' + b"a" * length + b'x"]') == (length < 12)
+        assert index.remaining(index.initial) == 2
 
 
 def test_tokens_beyond_a_greatest_length_have_no_completion() -> None:

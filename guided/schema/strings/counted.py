@@ -197,7 +197,9 @@ class CountedStrings:
     def valuations(self) -> tuple[int, ...]:
         """Return the truths of the observed formulas that occur, as bits."""
         reached = self.reached()
-        assert reached is not None
+        if reached is None:
+            # There is only a greatest length, and the shortest string is within it.
+            return (0,)
         automaton, found = self.leaf.automaton, set[int]()
         for interval, start in enumerate(self.starts):
             counts = np.arange(start, min(self.end(interval), start + len(reached.rows) + reached.period))
