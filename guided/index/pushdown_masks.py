@@ -9,6 +9,7 @@ Not thread-safe: the calling index holds a lock.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,8 +51,32 @@ _CONTROLS_COMPARED = 4096
 _COMMON_CONTROLS = 4096
 
 
+class _TrieData:
+    """What depends on a vocabulary alone, so that automata of all families share it."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._ends = vocabulary.trie.ends
+        self.trie: WalkTrie = walk_trie(vocabulary.trie)
+        self.suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
+        self.beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
+
+    @cached_property
+    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
+        """As `VocabularyData.below`."""
+        trie = self.trie
+        path, (chars, deepest) = (np.empty((trie.max_depth + 1, 2), np.int32), np.empty((2, len(trie.byte)), np.int32))
+        own, below = np.empty((2, len(trie.byte), 2), np.uint64)
+        bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
+        return below, chars, deepest, chars[self._ends]
+
+
+@lru_cache(maxsize=16)
+def _trie_data(vocabulary: Vocabulary) -> _TrieData:
+    return _TrieData(vocabulary)
+
+
 class VocabularyData:
-    """Data shared by all indices over one vocabulary: its trie in the layout of the kernels, and the plans of common controls.
+    """Data shared by all indices of one family over a vocabulary: its trie in the layout of the kernels, and the plans of common controls.
 
     Attributes
     ----------
@@ -64,43 +89,42 @@ class VocabularyData:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.trie: WalkTrie = walk_trie(vocabulary.trie)
+        self._of_trie = _trie_data(vocabulary)
+        self.trie: WalkTrie = self._of_trie.trie
         self.plans: dict[Hashable, Plan] = {}
         self.stays: dict[tuple[int, bool], StayClasses] = {}
-        self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
-        self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
         self._paths: dict[Hashable, EscapePaths] = {}
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
-    @cached_property
+    @property
     def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
         """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them."""
-        trie, ends = self.trie, self.vocabulary.trie.ends
-        path, (chars, deepest) = (np.empty((trie.max_depth + 1, 2), np.int32), np.empty((2, len(trie.byte)), np.int32))
-        own, below = np.empty((2, len(trie.byte), 2), np.uint64)
-        bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
-        return below, chars, deepest, chars[ends]
+        return self._of_trie.below
 
     def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:
         """Return the suffixes of tokens after a byte, or from it on."""
-        found = self._suffixes.get((byte, is_again))
+        known = self._of_trie.suffixes
+        found = known.get((byte, is_again))
         if found is None:
-            found = self._suffixes[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
+            found = known[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
         return found
 
     def beginning(self, prefix: bytes) -> tuple[frozenset[bytes], tuple[int, ...]]:
         """Return the tokens that begin with two bytes, and their lengths, descending."""
-        found = self._beginnings.get(prefix)
+        found = self._of_trie.beginnings.get(prefix)
         if found is None:
             trie, spelled = self.trie, frozenset[bytes]()
             node = int(trie.child[prefix[0] + 1, prefix[1]])
             if node >= 0:
                 ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
                 spelled = frozenset(self.vocabulary[token] or b"" for token in ids.tolist())
-            found = self._beginnings[prefix] = spelled, tuple(sorted({len(one) for one in spelled}, reverse=True))
+            found = self._of_trie.beginnings[prefix] = (
+                spelled,
+                tuple(sorted({len(one) for one in spelled}, reverse=True)),
+            )
         return found
 
     def spelled(self, text: bytes) -> list[int]:

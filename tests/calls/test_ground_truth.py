@@ -1,6 +1,7 @@
 """Published calls: the well-typed ones are accepted in every tokenization, the others and mutants are refused with the right class.
 
-Whether a call is well-typed is what jsonschema says. By default a sample of each source; ``GUIDED_EXHAUSTIVE=1`` takes all.
+Whether a call is well-typed is what jsonschema says. Every format takes all published tools, and writes and reads their calls. By default a
+sample of the calls of each source; ``GUIDED_EXHAUSTIVE=1`` takes all.
 """
 
 import json
@@ -13,14 +14,19 @@ from typing import Any
 import jsonschema
 import pytest
 
+from guided.calls.formats import format_names
 from guided.calls.parse import parse_text
+from guided.calls.reads import Call
+from guided.calls.rendering import render_calls
+from guided.calls.sources.documents import read_tools
 from guided.calls.spec import Tools
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.index import Index
-from guided.errors import CallError
+from guided.errors import CallError, SchemaError
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.automata.enumerated import EXHAUSTIVE
 from tests.calls.ground_truth import SOURCES, Case, cases, reason_against
+from tests.calls.languages import Language
 from tests.real_vocabularies import real_vocabulary
 from tests.schema.official import MISSING, data_folder
 
@@ -158,3 +164,57 @@ def test_mutants_are_refused_with_the_right_class(source: str) -> None:
             assert caught.value.kind in kinds, (case.place, what, text, str(caught.value))
             seen.add(what)
     assert {"name: suffix", "truncated", "wrong type"} <= seen
+
+
+def listed(source: str) -> list[Any]:
+    """All tools of a list: definitions, or as its calls have them."""
+    if source in SOURCES:
+        return list({id(tool): tool for case in of_source(source) for tool in case.tools}.values())
+    folder = data_folder(source)
+    if folder is None:
+        pytest.skip(f"{source} is {MISSING}")
+    documents = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    if source == "openapi":
+        return [tool for document in documents for tool in read_tools(document, check=False)]
+    return [{"name": tool["name"], "parameters": tool["inputSchema"]} for found in documents for tool in found]
+
+
+@pytest.mark.parametrize("source", ["mcp", "openapi", *SOURCES])
+def test_every_format_takes_the_tools_of_public_lists(source: str) -> None:
+    tools = listed(source)
+    assert len(tools) > 10
+    tools = tools[:: 1 if EXHAUSTIVE else 1 + len(tools) // 250]
+    for name in format_names():
+        found = Tools(tools, name, duplicates="rename", unsupported="skip")
+        left_out, count = (
+            [note for note in found.notes if note.startswith("left out ")],
+            len(tools) - len(found.argument_lists),
+        )
+        assert bool(left_out) == bool(count)
+        # Names with brackets or semicolons without quotes, colons before a colon; keywords about several arguments where tags repeat names.
+        reasons = "cannot write this name", "writes a colon after names", "writes arguments one by one"
+        assert all(any(reason in note for reason in reasons) for note in left_out), (name, left_out)
+        assert count <= len(tools) // 15, (name, left_out)
+
+
+@pytest.mark.parametrize("name", format_names())
+def test_published_calls_are_written_and_read_in_every_format(name: str) -> None:
+    """A value that ends a raw string cannot be written, nor a value behind one that was left out where arguments have no keys."""
+    chance, n_refused, n_read = random.Random(name), 0, 0
+    for source in ("bfcl", "restbench", "toolbench"):
+        typed = [case for case in of_source(source) if reason_against(case) is None]
+        for case in typed if EXHAUSTIVE else chance.sample(typed, 12):
+            (tool,) = (tool for tool in case.tools if tool.name == case.name)
+            call = Call(case.name, case.arguments, (0, 0))
+            try:
+                spec = Tools([tool], name, tool_choice="required")
+                text = render_calls([call], spec.argument_lists, spec.format, is_alone=True)
+            except SchemaError:
+                n_refused += 1
+                continue
+            assert Language(spec).accepts(text.encode()), (case.place, text)
+            (found,) = parse_text(text, spec)
+            assert isinstance(found, Call)
+            assert (found.name, found.arguments) == (case.name, case.arguments), (case.place, text)
+            n_read += 1
+    assert n_refused <= n_read // 10

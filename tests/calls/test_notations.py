@@ -7,7 +7,7 @@ import re
 import shutil
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import jsonschema
 import pydantic
@@ -608,22 +608,6 @@ def test_a_real_tokenizer_reads_marks_and_quotes_as_its_special_tokens(name: str
         (found,) = parse_text(text, spec)
         assert isinstance(found, Call)
         assert found.arguments == {"a": value}
-
-
-def test_every_format_takes_the_tools_of_public_servers() -> None:
-    folder = official.data_folder("mcp")
-    if folder is None:
-        pytest.skip(official.MISSING)
-    definitions = [
-        {"name": tool["name"], "parameters": tool["inputSchema"]}
-        for path in sorted(folder.glob("*.json"))
-        for tool in json.loads(path.read_text(encoding="utf-8"))
-    ]
-    assert len(definitions) > 30
-    for name in format_names():
-        skips: Literal["error", "skip"] = "skip" if name == "anthropic-legacy" else "error"
-        found = Tools(definitions, name, duplicates="rename", unsupported=skips)
-        assert len(found.argument_lists) >= len(definitions) - 2 * (skips == "skip")
 
 
 @pytest.mark.slow

@@ -295,3 +295,13 @@ def test_controls_equivalent_to_strings_share_their_plan(schema: object, text: b
     assert count == len(text)
     assert plans is not None
     assert (plans[0] is not None) == expected
+
+
+def test_what_depends_on_a_vocabulary_alone_is_made_once_for_all_families() -> None:
+    """Bytes below the nodes of its trie, and the suffixes of its tokens: for Llama 3 some milliseconds and 8 MB for each family."""
+    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b'"a', None], eos=[257])
+    one, other = VocabularyData(vocabulary), VocabularyData(vocabulary)
+    assert one.plans is not other.plans
+    assert all(mine is theirs for mine, theirs in zip(one.below, other.below, strict=True))
+    assert one.suffixes(ord('"'), True) is other.suffixes(ord('"'), True)
+    assert one.beginning(b'"a') is other.beginning(b'"a')
