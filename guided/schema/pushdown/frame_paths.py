@@ -323,9 +323,15 @@ class FramePaths:
         if automaton is None:
             if label == 0:
                 return self.nearest(control, keys.done(label))
-            return self._spellings(keys.start(table, state.others, at), table, label, at).get(control)
+            start = keys.start(table, state.others, at)
+            return self._rests(start, label, keys.spellings(table, at)[label - 1]).get(control)
         if keys.is_without(control):
             return self.nearest(control, keys.done(label))
+        if first == keys.start(table, at=at):
+            only = keys.only_spelling(table, label, at)
+            if only is not None:
+                self._spend(len(only) // _BYTES)
+                return self._rests(first, label, (only,)).get(control)
         paths = self._label_paths.get((first, label))
         if paths is None:
             self._spend(automaton.table.size // _CELLS)
@@ -346,14 +352,14 @@ class FramePaths:
         assert found is not None, "members can be spelled"
         return found
 
-    def _spellings(self, start: int, table: int, label: int, at: int) -> dict[int, bytes]:
-        """Return the rest of a name for each control on its path from the start of a key."""
+    def _rests(self, start: int, label: int, spellings: tuple[bytes, ...]) -> dict[int, bytes]:
+        """Return the rest of a name with some spellings for each control on its path from the start of a key."""
         found = self._spelled.get((start, label))
         if found is None:
             found = self._spelled[start, label] = {}
             keys, rows = self._parts.keys, self._parts.starts.tables.rows
             end = bytes([keys.end_at(start)])
-            for spelling in keys.spellings(table, at)[label - 1]:
+            for spelling in spellings:
                 control = start
                 for count in range(len(spelling) + 1):
                     found.setdefault(control, spelling[count:] + end)

@@ -17,7 +17,7 @@ from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.caching import cached_property
-from guided.fixpoint.worklist import post_order, solve
+from guided.fixpoint.worklist import post_order
 from guided.kernels import names as kernel
 from guided.schema.formula.atoms import Arguments, QuoteMark
 from guided.schema.formula.formulas import FALSE
@@ -25,7 +25,7 @@ from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.structure import Structure
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["KeyFrames"]
+__all__ = ["KeyFrames", "edges", "labels_ahead"]
 
 _TOO_LARGE = "the names and patterns of an object have too large an automaton"
 
@@ -116,6 +116,10 @@ class KeyFrames:
         """Return `SchemaContext.spellings` between quotes of a number."""
         return self._context.spellings(table, self._quote(at))
 
+    def only_spelling(self, table: int, label: int, at: int) -> bytes | None:
+        """Return `SchemaContext.only_spelling` between quotes of a number."""
+        return self._context.only_spelling(table, label, self._quote(at))
+
     def quote_at(self, control: int) -> int:
         """Return the number of the quotes around a name."""
         # PERF: JSON has one kind, and each completion of a name asks (`python -m benchmarks.soak`).
@@ -193,13 +197,13 @@ class KeyFrames:
     def _of_automaton(self, automaton: Automaton, n_labels: int, end: int) -> int:
         """Add the frame of an automaton whose labels are those of the table; the byte ``end`` ends a key."""
         tables = self._tables
-        sources, targets = _edges(automaton.table)
+        sources, targets = edges(automaton.table)
         tables.steps.spend(len(sources), _TOO_LARGE)
         rows = automaton.by_byte()
         first = tables.n_controls
         alive = rows >= 0
         accepting = np.flatnonzero(automaton.accepting).tolist()
-        leads_to = self._labels_ahead(automaton, sources.tolist(), targets.tolist())
+        leads_to = labels_ahead(automaton, sources.tolist(), targets.tolist())
         rows[alive] += first
         for state in accepting:
             rows[state, end] = self.done(int(automaton.labels[state]))
@@ -209,38 +213,42 @@ class KeyFrames:
         tables.guard(first, _words(leads_to, n_labels))
         return first
 
-    def _labels_ahead(self, automaton: Automaton, sources: list[int], targets: list[int]) -> list[int]:
-        """Return, for each state, the set of the labels that it can still lead to, by edges between different states."""
-        reads: list[list[int]] = [[] for _ in automaton.table]
-        for source, target in zip(sources, targets, strict=True):
-            reads[source].append(target)
-        order = post_order(range(len(reads)), reads.__getitem__)
-        number = sorted(range(len(order)), key=order.__getitem__)
-        readers: list[list[int]] = [[] for _ in order]
-        for source, target in zip(sources, targets, strict=True):
-            readers[number[target]].append(number[source])
-        found = [0] * len(order)
-        for state in np.flatnonzero(automaton.accepting).tolist():
-            found[number[state]] = 1 << int(automaton.labels[state])
 
-        # Why: the caller has paid for one evaluation of each.
-        is_evaluated = bytearray(len(order))
+def labels_ahead(automaton: Automaton, sources: list[int], targets: list[int]) -> list[int]:
+    """Return, for each state, the set of the labels that it can still lead to, by edges between different states. O(edges).
 
-        def equation(variable: int) -> int:
-            near = reads[order[variable]]
-            if is_evaluated[variable]:
-                self._tables.steps.spend(len(near), _TOO_LARGE)
-            is_evaluated[variable] = 1
-            labels = found[variable]
-            for target in near:
-                labels |= found[number[target]]
-            return labels
+    States that lead to each other have the same set. They are found by Kosaraju's two searches, those that lead to others first.
+    """
+    n_states = len(automaton.table)
+    onward: list[list[int]] = [[] for _ in range(n_states)]
+    back: list[list[int]] = [[] for _ in range(n_states)]
+    for source, target in zip(sources, targets, strict=True):
+        onward[source].append(target)
+        back[target].append(source)
+    members: list[list[int]] = []
+    component_of = [-1] * n_states
+    for root in reversed(post_order(range(n_states), onward.__getitem__)):
+        if component_of[root] >= 0:
+            continue
+        found = [root]
+        component_of[root] = len(members)
+        for state in found:
+            new = {source for source in back[state] if component_of[source] < 0}
+            for source in new:
+                component_of[source] = len(members)
+            found += new
+        members.append(found)
+    labels = [0] * len(members)
+    for state in np.flatnonzero(automaton.accepting).tolist():
+        labels[component_of[state]] |= 1 << int(automaton.labels[state])
+    for component in reversed(range(len(members))):
+        ahead = {component_of[target] for state in members[component] for target in onward[state]}
+        for other in ahead:
+            labels[component] |= labels[other]
+    return [labels[component] for component in component_of]
 
-        solve(found, equation, readers)
-        return [found[at] for at in number]
 
-
-def _edges(table: Int32Array) -> tuple[Int64Array, Int32Array]:
+def edges(table: Int32Array) -> tuple[Int64Array, Int32Array]:
     """Return the different states with an edge, sources and targets, the last sources first."""
     targets = np.sort(table, axis=1)
     is_edge = (targets >= 0) & (targets != np.arange(len(table))[:, None])

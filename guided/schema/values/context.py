@@ -599,6 +599,15 @@ class SchemaContext:
             return spellings(name)
         return [name.encode()] if is_name(name) else []
 
+    def only_spelling(self, number: int, label: int, quote: QuoteMark = '"') -> bytes | None:
+        """Return the spelling between some quotes of the declared name that a label of a key table stands for, if it has one only."""
+        table = self._tables[number]
+        index = table.labels[label][0]
+        if index == OTHER or not self.has_one_body((table.names[index],)):
+            return None
+        found = self.body(table.names[index], quote)
+        return found if self.can_spell(found) else None
+
     def can_spell(self, data: bytes) -> bool:
         """Return whether the alphabet contains all these bytes."""
         return self.has_all_bytes or all(self.alphabet[byte] for byte in data)

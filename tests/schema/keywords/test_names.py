@@ -1,13 +1,23 @@
 """Names of members whose automaton counts characters: refused with their place when the schema is compiled, or read in any text."""
 
+import functools
+import itertools
+import random
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from guided.automata.automaton import Automaton
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError
+from guided.integrations.serving import FRONT_END_LIMITS
+from guided.limits import Limits
+from guided.schema.pushdown.key_frames import edges, labels_ahead
 from tests.schema.engine import BYTES
+from tests.test_counted_work import LETTERS, words
 
 SETS = {"[a-z]": "a", "[^/]": "\u00e9", r"\w": "_", r"[\p{L}\p{N}_]": "\u4e2d", ".": "\U00010000"}
 
@@ -44,3 +54,67 @@ def test_lengths_of_names_are_counted(most: int, is_fine: bool) -> None:
     with pytest.raises(LimitError, match="the names at /items/propertyNames need too large an automaton") as caught:
         compile_spec(JsonSchema(schema), BYTES)
     assert caught.value.what == "growth_bytes"
+
+
+def table(patterns: list[str], **more: Any) -> dict[str, Any]:
+    return {"type": "object", "patternProperties": {p: {"maxLength": i} for i, p in enumerate(patterns)}, **more}
+
+
+def leading_back(count: int) -> str:
+    begins = list(map("".join, itertools.product(LETTERS, repeat=3)))[:count]
+    return f"^{functools.reduce(lambda inner, begin: f'(?:{inner}|{begin})x', begins[::-1])}y$"
+
+
+NAMES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "counts beside each other": lambda n: table([f"^a.{{{n}}}b", f"^b.{{{n}}}a", f"c.{{{n}}}$"]),
+    "counts anywhere": lambda n: table([f"a.{{{n // 40 + 1}}}b", f"b.{{{n // 40 + 1}}}a"]),
+    "counts of one name": lambda n: {"propertyNames": {"allOf": [{"pattern": f"{x}.{{{n // 40 + 1}}}"} for x in "ab"]}},
+    "lengths": lambda n: table([f"^.{{{n}}}$", f"^[a-z]{{{n + 1}}}$"]),
+    "stars": lambda n: table([f"^a{{{i}}}.*b" for i in range(n // 4)]),
+    "words anywhere": lambda n: table(words(n // 8)),
+    "words, repeated": lambda n: table([f"^({'|'.join(words(10 * n))})+$"]),
+    "names beside a pattern": lambda n: table(["^x-"], properties=dict.fromkeys(words(10 * n), True)),
+    "each state leads back": lambda n: table([leading_back(15 * n)]),
+    "names lead back": lambda n: {"propertyNames": {"pattern": leading_back(15 * n)}},
+}
+
+
+@pytest.mark.parametrize("limits", [Limits(), FRONT_END_LIMITS], ids=["default", "front end"])
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("size", [3, 40, 100, 200, 400])
+def test_names_that_compile_are_read(kind: str, size: int, limits: Limits) -> None:
+    """Whatever the names of an object cost, it is known when the schema is compiled: no call in a text exceeds a limit."""
+    reason = ""
+    try:
+        index = compile_spec(JsonSchema(NAMES[kind](size), whitespace="compact"), BYTES, limits)
+    except LimitError as error:
+        reason = str(error)
+    if reason:
+        assert size > 3
+        assert "/patternProperties" in reason or "/propertyNames" in reason
+        return
+    guide = index.guide()
+    for piece in (b"{", b'"', b"a", b"b", b"x"):
+        guide.mask()
+        guide.mask_within(guide.remaining + 3)
+        if not guide.validate(piece):
+            break
+        guide.advance_many(piece)
+
+
+def test_labels_ahead_are_those_of_a_least_fixpoint() -> None:
+    for number in range(300):
+        draw = random.Random(number)
+        n, width = draw.randint(1, 9), draw.randint(1, 3)
+        targets = np.array([draw.choices(range(-1, n), k=width) for _ in range(n)], np.int32)
+        accepting = np.array(draw.choices([True, False], k=n))
+        labels = np.array(draw.choices(range(5), k=n), np.int32)
+        automaton = Automaton(
+            targets, np.arange(256, dtype=np.uint8) % width, accepting, np.where(accepting, labels, 0)
+        )
+        expected = [1 << label if is_end else 0 for is_end, label in zip(accepting, labels.tolist(), strict=True)]
+        for _ in range(n):
+            for state, row in enumerate(targets.tolist()):
+                for target in row:
+                    expected[state] |= expected[target] if target >= 0 else 0
+        assert labels_ahead(automaton, *(each.tolist() for each in edges(targets))) == expected

@@ -62,8 +62,7 @@ def properties(site: Site, _: Any) -> None:
         else TRUE
     )
     if {others, *(formula for _, formula in patterns)} != {TRUE}:
-        for source, _ in patterns:
-            check_names(site, site.atom("pattern", source), "patternProperties")
+        check_names(site, [site.atom("pattern", source) for source, _ in patterns], "patternProperties", [*declared])
     table(site, names, patterns, others)
     if site.context.dialect.year == 3:
         _required_within(site)
@@ -134,9 +133,8 @@ def property_names(site: Site, value: Any) -> None:
         site.objects.append(site.atom("maxProperties", 0))
     elif formula != TRUE:
         formulas = site.lowering.formulas
-        for kind, *content in map(formulas.nodes.__getitem__, formulas.members(formula)):
-            if kind == "string":
-                check_names(site, content[0], "propertyNames")
+        members = map(formulas.nodes.__getitem__, formulas.members(formula))
+        check_names(site, [content for kind, content, *_ in members if kind == "string"], "propertyNames")
         site.objects.append(site.atom("propertyNames", formula))
 
 
