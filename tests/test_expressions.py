@@ -36,6 +36,10 @@ EXCEPTIONS = {
         "guided/schema/pushdown/arguments.py",
         "self._arguments.names.removeprefix('^')",
     ): "the pattern of names of a call format, which a developer wrote",
+    (
+        "guided/schema/pushdown/arguments.py",
+        "f'(?:{first}(?P<name>[^{end}]*){end}|{item})?(?:{between})'",
+    ): "the texts around the values of a style, constants",
     ("guided/calls/rendering.py", "form.id"): "the pattern of ids of a call format, which a developer wrote",
     ("guided/calls/rendering.py", "f'\"{mark}([0-9]+)\"'"): "a random word begins each match",
     (

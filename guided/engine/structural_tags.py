@@ -47,6 +47,8 @@ class Style:
         What may stand around a value (`Notation`). Line feeds: around text too, as the parsers of the family remove them.
     no_name : str
         Further characters that no name contains, for a character class.
+    item : str
+        Before an item of an array, if members and items at any depth are written so; empty: arrays and objects are JSON.
     """
 
     before: str
@@ -54,6 +56,7 @@ class Style:
     after: str
     padding: Word["blanks", "line feeds"] = "blanks"
     no_name: str = ""
+    item: str = ""
 
     def arguments(self, most_blanks: int) -> Arguments:
         """Return the texts around arguments, with blanks before and after each."""
@@ -64,6 +67,7 @@ class Style:
         return Arguments(
             before, before, blanks, blanks, end, between, rf"^[^ \"<>\\{no_name}][^{no_name}]*$",
             Notation("", self.after, padding=self.padding, part="all" if len(between) == 1 else "strings"),
+            self.item and blanks + re.escape(self.item),
         )  # fmt: skip
 
 
@@ -98,6 +102,14 @@ STYLES = {
     "kimi_k3_xml": Style(
         '<|open|>argument key="', tuple((f'" type="{kind}"<|sep|>', (kind,)) for kind in JSON_TYPES),
         "<|close|>argument<|sep|>", no_name="&",
+    ),
+    "cohere_xml": Style(
+        '<cofl:value name="',
+        (
+            ('" type="raw">', ("string",)), ('" type="json">', ("null", "boolean", "number")), ('" type="dict">', ("object",)),
+            ('" type="list">', ("array",)),
+        ),
+        "</cofl:value>", no_name="&<>", item="<cofl:value",
     ),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import random
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.test_arguments import NAMES, SCHEMAS, VALUES
-from tests.calls.test_notations import check_walk, read_bytes, stacks_of
+from tests.calls.test_notations import INSTANCES, NESTED, check_walk, read_bytes, stacks_of
 from tests.executed import executed_calls
 from tests.profiles import examples
 
@@ -145,6 +146,23 @@ def _tag(content: Any, end: Any = "</a>") -> dict[str, Any]:
             ],
             ['<|open|>argument key="name" type="string"<|sep|>Bob<|close|>argument<|sep|>'],
         ),
+        (
+            {"type": "json_schema", "json_schema": {"properties": {"n": {"type": ["null", "array"]}, "o": _PERSON}}, "style": "cohere_xml"},
+            [
+                "",
+                '<cofl:value name="n" type="list"></cofl:value>',
+                '<cofl:value name="n" type="list"><cofl:value type="raw"><</cofl:value><cofl:value type="json">1</cofl:value></cofl:value>',
+                '<cofl:value name="n" type="json">null</cofl:value><cofl:value name="o" type="dict"><cofl:value name="name" type="raw">Bob'
+                '</cofl:value>\n<cofl:value name="age" type="json"> 1 </cofl:value></cofl:value>',
+            ],
+            [
+                '<cofl:value name="n" type="raw">null</cofl:value>',
+                '<cofl:value name="n" type="list"><cofl:value name="a" type="raw">b</cofl:value></cofl:value>',
+                '<cofl:value name="n" type="list"><cofl:value type="json">"a"</cofl:value></cofl:value>',
+                '<cofl:value name="o" type="dict"><cofl:value name="name" type="raw">Bob</cofl:value></cofl:value>',
+                '<cofl:value name="o" type="json">{"name": "Bob", "age": 1}</cofl:value>',
+            ],
+        ),
     ],
 )  # fmt: skip
 def test_formats_have_the_texts_of_xgrammar(form: Any, accepted: list[str], refused: list[str]) -> None:
@@ -188,7 +206,7 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
         ({"format": {"type": "const_string"}}, r"'value' is missing \(at /format, value\)"),
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
         ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
-        ({"format": {"type": "json_schema", "json_schema": {}, "style": "cohere_xml"}}, r"unknown or unsupported style"),
+        ({"format": {"type": "json_schema", "json_schema": {}, "style": "minimax_m3_xml"}}, r"unknown or unsupported style"),
         ({"format": {"type": "json_schema", "json_schema": {}, "excludes": [""]}}, r"at /format/excludes/0, excludes"),
         ({"format": _triggered(triggers=["<g"])}, r"0 triggers are prefixes of '<f>'; one must be \(at /format/tags/0/begin"),
         ({"format": {"type": "repeat", "min": 2, "max": 1, "content": _ANY}}, r"max 1 is below min 2"),
@@ -571,12 +589,17 @@ def test_schemas_in_a_style_are_read_within_the_limits_of_the_tag() -> None:
 
 
 def _written(style: str, name: str, value: Any, padding: str = "") -> str:
-    """An argument as the family's chat template writes it."""
+    """An argument, or an item without a name, as the family's chat template writes it."""
     form = STYLES[style]
     kinds = {str: "string", bool: "boolean", int: "number", float: "number", list: "array", dict: "object"}
     kind = kinds.get(type(value), "null")
     between = next(text for text, types in form.between if not types or kind in types).replace("\n", padding)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if form.item and kind in ("array", "object"):
+        parts = value.items() if kind == "object" else (("", item) for item in value)
+        text = padding.join(_written(style, one, part, padding) for one, part in parts)
+    if form.item and not name:
+        return f"{form.item}{between[1:]}{text}{form.after}"
     # Where nothing marks strings, blanks around another value may be those of a string.
     around = "\n" if form.padding == "line feeds" else padding if len(form.between) > 1 and kind != "string" else ""
     return f"{form.before}{name}{between}{around}{text}{around}{form.after}"
@@ -598,8 +621,9 @@ def _reads(stacks: Stacks, text: str) -> bool:
     return place is not None and stacks.is_end(place)
 
 
-# A name that no style can write.
+# A name that no style can write, and the beginning of texts that are other values than strings.
 _UNWRITTEN = " c"
+_LIKE_JSON = re.compile(r"[\[{]|\s*(-?[0-9]|true|false|null)")
 
 
 def _mentions(schema: Any, pointer: str) -> bool:
@@ -607,8 +631,12 @@ def _mentions(schema: Any, pointer: str) -> bool:
     for token in pointer.split("/")[1:]:
         schema = schema[int(token) if isinstance(schema, list) else token]
     return pointer.endswith(f"/properties/{_UNWRITTEN}") or any(
-        _UNWRITTEN in json.dumps(schema.get(keyword)) for keyword in ("required", "dependentRequired")
+        _UNWRITTEN in json.dumps(schema.get(keyword)) for keyword in ("required", "dependentRequired", "enum")
     )
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
 
 
 def _contains(value: Any, texts: tuple[str, ...]) -> bool:
@@ -621,18 +649,19 @@ def _contains(value: Any, texts: tuple[str, ...]) -> bool:
 
 @settings(max_examples=examples(40))
 @given(
-    schema=SCHEMAS,
+    schema=st.one_of(SCHEMAS, st.dictionaries(st.sampled_from(NAMES), NESTED, max_size=2).map(_object)),
+    values=st.lists(INSTANCES, max_size=5).map(lambda values: VALUES + values),
     style=st.sampled_from(list(STYLES)),
     is_written=st.booleans(),
     excludes=st.sampled_from([(), ("x",), ("5", "q", "z"), ("</", "{", "a")]),
     chance=st.randoms(use_true_random=False),
 )
 def test_objects_in_a_style_are_those_of_json(
-    schema: Any, style: str, is_written: bool, excludes: tuple[str, ...], chance: random.Random
+    schema: Any, values: list[Any], style: str, is_written: bool, excludes: tuple[str, ...], chance: random.Random
 ) -> None:
     """Whatever the keywords; where nothing marks strings, a text may be a string or another value."""
     if not is_written:
-        schema = json.loads(json.dumps(schema).replace('"c"', f'"{_UNWRITTEN}"'))
+        schema = json.loads(re.sub('"(c|ab)"', f'"{_UNWRITTEN}"', json.dumps(schema)))
     spec = JsonSchema(schema, additional_properties=False)
     in_style = spec.written_as(STYLES[style].arguments(2), excludes)
     try:
@@ -645,9 +674,9 @@ def test_objects_in_a_style_are_those_of_json(
     assert _UNWRITTEN not in schema["properties"]
     judge, good = jsonschema.Draft202012Validator(schema), list[bytes]()
     for _ in range(25):
-        arguments = {name: chance.choice(VALUES) for name in NAMES if chance.random() < 0.4}
+        arguments = {name: chance.choice(values) for name in NAMES if chance.random() < 0.4}
         is_marked = len(STYLES[style].between) > 1
-        if not is_marked and any(value in ("5", "[1]") for value in arguments.values()):
+        if not is_marked and any(isinstance(value, str) and _LIKE_JSON.match(value) for value in arguments.values()):
             continue
         written = json.dumps(arguments, ensure_ascii=False)
         is_allowed = _reads(in_json, written)
@@ -692,9 +721,10 @@ def test_one_line_feed_on_either_side_of_a_text_is_not_part_of_it(value: Any, te
         assert index.accepts(f"<parameter=v>{text}</parameter>") == is_valid, text
 
 
-def test_indices_of_styles_are_restored() -> None:
+@pytest.mark.parametrize("style", STYLES)
+def test_indices_of_styles_are_restored(style: str) -> None:
     plain = JsonSchema(_schema({"type": "integer"}))
-    styled = plain.written_as(STYLES["kimi_k3_xml"].arguments(3))
+    styled = plain.written_as(STYLES[style].arguments(3))
     specs = [plain, styled, styled.written_as(styled.options.arguments, ("a",)), plain.written_as(None, ("a",))]
     for spec in specs:
         again = JsonSchema.from_data(spec.data)

@@ -24,7 +24,9 @@ class OpenContainer(NamedTuple):
     is_named : bool
         Whether all past names that must not count again toward the number of members are known.
     is_outermost : bool
-        Whether its members are written as arguments (`guided.schema.formula.atoms.Arguments`).
+        Whether it is an outermost object whose members are written as arguments (`guided.schema.formula.atoms.Arguments`).
+    is_inner : bool
+        Whether it is within such an object, and its members or items are written so, too.
     """
 
     state: Container
@@ -33,3 +35,9 @@ class OpenContainer(NamedTuple):
     is_known: bool = True
     is_named: bool = True
     is_outermost: bool = False
+    is_inner: bool = False
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether its members or items are written one by one, not in JSON."""
+        return self.is_outermost or self.is_inner

@@ -154,6 +154,9 @@ class Arguments:
         The names that can be written, in the syntax of ECMA-262; they do not begin with a blank.
     notation : Notation or None
         How values are written, if not as at any depth.
+    item : str
+        Before the text ``between`` of an item of an array, if members and items at any depth are written one by one, each array or object
+        followed by the closing text of the notation; empty: arrays and objects are JSON.
     """
 
     first: str
@@ -164,6 +167,7 @@ class Arguments:
     between: tuple[tuple[str, tuple[str, ...]], ...]
     names: str
     notation: Notation | None
+    item: str = ""
 
 
 # Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.

@@ -7,26 +7,33 @@ follow optional blanks. Behind a name, the texts before values of different type
 
 If the end may be empty, the object ends before whatever follows it: the text may end at each prefix that is an end, if the cell allows it.
 
+Arrays and objects within are JSON, or written in the same way at any depth (`Arguments.item`). Then each is such a cell, too, and the
+closing text of a value is its end.
+
 Complexity: one row per byte of the texts, once for each machine and for each query of a value.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.automata.pushdown import PushdownTables, action_entry
+from guided.automata.pushdown import PushdownTables, Reaction, action_entry
+from guided.caching import cached_property
 from guided.errors import VocabularyError
 from guided.patterns.parse import parse
+from guided.schema.containers.general import ArrayState
+from guided.schema.containers.open_container import OpenContainer
 from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.pushdown.layout import dead_row
+from guided.schema.frontend.json_values import exact_decimal, parse_json
+from guided.schema.pushdown.layout import dead_row, direct
 from guided.schema.pushdown.nearest import path_down
 from guided.schema.pushdown.structure import Structure
 from guided.schema.pushdown.value_starts import ValueStarts
@@ -143,15 +150,19 @@ class ArgumentFrames:
     arguments : Arguments
     structure, tables, value_starts
         Those of the machine.
+    open_cell : callable
+        Maps an open object or array to its cell.
 
     Attributes
     ----------
     first, following : int
         Controls before the first argument and after a value.
+    inner, items : int
+        Controls before a member or the end of an object within, and before an item or the end of an array; -1 if these are JSON.
     may_be_empty : bool
         Whether an object without members may have no text.
-    key_start : int
-        Action at the byte that begins a name.
+    key_start, item_start : int
+        Actions at the byte that begins a name, and at the one behind the text before an item; -1 if arrays are JSON.
     choices : dict of int to (bool, int)
         Each action where texts part: whether a member comes next, instead of the end, and the control that follows.
     values : dict of int to (ValueQuery, str)
@@ -164,10 +175,15 @@ class ArgumentFrames:
     """
 
     def __init__(
-        self, arguments: Arguments, structure: Structure, tables: PushdownTables, value_starts: ValueStarts
+        self,
+        arguments: Arguments,
+        structure: Structure,
+        tables: PushdownTables,
+        value_starts: ValueStarts,
+        open_cell: Callable[[OpenContainer], int],
     ) -> None:
         self._arguments, self._structure, self._tables = arguments, structure, tables
-        self._value_starts = value_starts
+        self._value_starts, self._open_cell = value_starts, open_cell
         self.key_start = tables.action(again=True)
         self.choices: dict[int, tuple[bool, int]] = {}
         # The entries of the actions where texts part, by the control that follows.
@@ -183,6 +199,13 @@ class ArgumentFrames:
         self.may_be_empty = bool(_automaton(arguments.close_first).accepting[0])
         self.first = self._position(arguments.first, arguments.close_first)
         self.following = self._position(arguments.following, arguments.close)
+        self.item_start = self.inner = self.items = -1
+        if arguments.item:
+            assert arguments.notation is not None
+            self.item_start = tables.action(again=True)
+            close = arguments.close + re.escape(arguments.notation.closing)
+            self.inner = self._position(arguments.first, close)
+            self.items = self._position(arguments.item, close, of_items=True)
 
     def _spelled(self, source: str) -> Automaton:
         found = _automaton(source)
@@ -191,23 +214,27 @@ class ArgumentFrames:
             raise VocabularyError("the texts around arguments need a byte that the vocabulary cannot encode")
         return spelled
 
-    def _position(self, key: str, close: str) -> int:
-        """Add the controls before a name or the end; return the first."""
+    def _position(self, key: str, close: str, *, of_items: bool = False) -> int:
+        """Add the controls before a name or the end, or before an item or the end; return the first."""
         automata = self._spelled(key), self._spelled(close)
-        close_object, may_be_empty = action_entry(self._structure.close_object), bool(automata[1].accepting[0])
+        structure, may_be_empty = self._structure, bool(automata[1].accepting[0])
+        ended, start, begins = action_entry(structure.close_object), self.key_start, self._is_name
+        if of_items:
+            ended, start = action_entry(structure.close_array), self.item_start
+            begins = np.any([self._spelled(text).by_byte()[0] >= 0 for text, _ in self._arguments.between], axis=0)
         read = _together((key, close), self._structure.alphabet.tobytes(), (False, not may_be_empty))
         first = self._tables.n_controls
-        rows = read.entries(first, (DEAD, close_object))
+        rows = read.entries(first, (DEAD, ended))
         accepting = [
             [state >= 0 and bool(automaton.accepting[state]) for state in states]
             for automaton, states in zip(automata, zip(*read.states, strict=True), strict=True)
         ]
         for row, byte, is_member, after in read.partings:
             rows[row, byte] = self._choice(is_member, first + after)
-        for row, is_name in zip(rows, accepting[0], strict=True):
-            if is_name:
-                row[self._is_name & (row == DEAD)] = action_entry(self.key_start)
-        ends = [close_object if may_be_empty and is_end else 0 for is_end in accepting[1]]
+        for row, is_start in zip(rows, accepting[0], strict=True):
+            if is_start:
+                row[begins & (row == DEAD)] = action_entry(start)
+        ends = [ended if may_be_empty and is_end else 0 for is_end in accepting[1]]
         self._places.update((first + i, (automata, state)) for i, state in enumerate(read.states))
         return self._tables.controls(rows, end_actions=ends)
 
@@ -259,6 +286,8 @@ class ArgumentFrames:
             query = formulas.conjunction((query[0], is_one)), *query[1:]
             if query[0] == FALSE or not starts.containers.satisfiability.is_satisfiable(query[0]):
                 return None
+            if self._arguments.item and types[0] in ("array", "object"):
+                return self._enter(query, "array" if types[0] == "array" else "object"), query
         if notation is None:
             control = starts.beginning(query)
             kind = "json"
@@ -274,27 +303,80 @@ class ArgumentFrames:
         self.values[control] = query, kind
         return control, query
 
+    def _enter(self, query: ValueQuery, kind: Literal["array", "object"]) -> int:
+        """Return the entry of the text before an array or object that is written as arguments are."""
+        containers = self._value_starts.containers
+        state = containers.open(kind, tuple(containers.context.typed(formula, kind) for formula in query))
+        cell = self._open_cell(OpenContainer(state, is_inner=True))
+        return direct(self._tables, Reaction(0, cell, self.items if kind == "array" else self.inner))
+
+    def after_value(self, content: OpenContainer) -> int:
+        """Return the control after a value in an object or array that is written as arguments are."""
+        if content.is_outermost:
+            return self.following
+        return self.items if isinstance(content.state, ArrayState) else self.inner
+
     def name_at_end(self, data: bytes) -> str:
         """Return the name at the end of some bytes, an undeclared one."""
         found = re.search(self._arguments.names.removeprefix("^"), data.decode(errors="ignore"))
         assert found is not None, "the key is a name that can be written"
         return found[0]
 
+    def read(self, data: bytes) -> Any:
+        """Return the value of an item, given the bytes behind the text before it."""
+        assert self._arguments.notation is not None
+        text, closing = data.decode(), self._arguments.notation.closing
+        at, whole = 0, list[Any]()
+        # Open arrays and objects, outermost first, and the name of the member that each is.
+        opened: list[tuple[Any, str]] = [(whole, "")]
+        while not whole:
+            begin = self._begin.match(text, at)
+            end = text.index(closing, at if begin is None else begin.end())
+            if begin is None:
+                value, name = opened.pop()
+            else:
+                name = begin["name"] or ""
+                (kind, *_) = next(kinds for i, (_, kinds) in enumerate(self._arguments.between) if begin[f"at{i}"])
+                if kind in ("array", "object"):
+                    opened.append(([] if kind == "array" else {}, name))
+                    at = begin.end()
+                    continue
+                inner = text[begin.end() : end]
+                value = inner if kind == "string" else parse_json(inner, parse_float=exact_decimal)
+            at = end + len(closing)
+            holder = opened[-1][0]
+            if isinstance(holder, dict):
+                holder[name] = value
+            else:
+                holder.append(value)
+        return whole[0]
+
+    @cached_property
+    def _begin(self) -> re.Pattern[str]:
+        """What begins a value: the texts before a name or item, and between."""
+        first, end, item = self._arguments.first, self._arguments.end, self._arguments.item
+        between = "|".join(f"(?P<at{i}>{text})" for i, (text, _) in enumerate(self._arguments.between))
+        return re.compile(f"(?:{first}(?P<name>[^{end}]*){end}|{item})?(?:{between})")
+
     # Completions
 
     def is_before_name(self, control: int) -> bool:
-        """Return whether a control is before a name or the end."""
+        """Return whether a control is before a name or item, or the end."""
         return control in self._places
 
     def path(self, control: int, *, is_end: bool) -> bytes | None:
-        """Return the shortest bytes from a control before a name to the name, or to the end; None if there are none."""
+        """Return the shortest bytes from a control before a name or item to it, or to the end; None if there are none."""
         automata, states = self._places[control]
         automaton, state = automata[is_end], states[is_end]
         return None if state < 0 else path_down(automaton, automaton.distances(), state)[0]
 
+    def is_before_value(self, control: int) -> bool:
+        """Return whether a control is behind a name, before a value."""
+        return control in self._between
+
     def before_value(self, control: int) -> list[tuple[bytes, ValueQuery]]:
-        """Return the texts from a control behind a name to a value, each with the value's query; empty for other controls."""
+        """Return the texts from a control behind a name to a value, each with the value's query."""
         return [
             (path_down(automaton, automaton.distances(), state)[0], query)
-            for automaton, state, query in self._between.get(control, ())
+            for automaton, state, query in self._between[control]
         ]

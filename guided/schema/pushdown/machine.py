@@ -128,7 +128,8 @@ class SchemaMachine:
         self.formulas = formulas
         formulas.steps = self.tables.steps
         letters = self.structure.alphabet
-        self.context = SchemaContext(formulas, lowering, options, limits, letters)
+        elements = arguments if arguments is not None and arguments.item else None
+        self.context = SchemaContext(formulas, lowering, options, limits, letters, elements=elements)
         text, root = None, lowering.root
         if arguments is not None:
             _check_names(self.context, root, arguments)
@@ -184,7 +185,8 @@ class SchemaMachine:
     def _beginning_of_arguments(self, root: int, arguments: Arguments, any_order: bool) -> int:
         """Return the control at the start of an object whose members are written as arguments."""
         tables = self.tables
-        self.arguments = frames = ArgumentFrames(arguments, self.structure, tables, self.value_starts)
+        frames = ArgumentFrames(arguments, self.structure, tables, self.value_starts, self._open_cell)
+        self.arguments = frames
         state = self.containers.open_object((self.context.typed(root, "object"),), any_order=any_order)
         self._outermost = self._cell(OpenContainer(state, is_outermost=True))
         row = dead_row()
@@ -295,6 +297,7 @@ class SchemaMachine:
             state.table,
             state.others,
             content.is_outermost,
+            content.is_inner,
         )
         found = self._shared.get(position)
         if found is None:
@@ -304,7 +307,7 @@ class SchemaMachine:
 
     def _actions_of(self, content: OpenContainer) -> tuple[int, ...]:
         structure = self.structure
-        if not content.is_outermost:
+        if not content.is_apart:
             return structure.of_objects
         assert self.arguments is not None
         return structure.value_done, structure.close_object, self.arguments.key_start, *self.arguments.choices
@@ -332,9 +335,12 @@ class SchemaMachine:
         return content.state
 
     def _may_continue(self, cell: int) -> bool:
-        """Return whether another key may follow."""
+        """Return whether another key, or an item, may follow."""
         found = self._has_more.get(cell)
         if found is None:
+            content = self._cells[cell]
+            if content is not None and isinstance(content.state, ArrayState):
+                return content.state.after(ITEM) is not None
             state = self._object(cell)
             every_label = (1 << len(self.context.key_table(state.table).labels)) - 1
             found = self._has_more[cell] = state.may_come(every_label)
@@ -375,21 +381,22 @@ class SchemaMachine:
         if lines is not None and action == lines.end:
             end = lines.array_end if isinstance(state, ArrayState) else lines.object_end
             return None if state.at_close() is None else lines.last_line(end)
-        if isinstance(state, ArrayState):
-            if action == structure.close_empty:
-                return None if content.empty < 0 else Reaction(1, -1, self.value_starts.done(content.empty))
-            return self._next_item(content, state) if action == structure.comma else None
-        if content.is_outermost:
-            assert self.arguments is not None
-            is_member, control = self.arguments.choices.get(action, (False, -1))
-            if is_member and not content.is_named:
+        arguments = self.arguments if content.is_apart else None
+        if arguments is not None:
+            is_member, control = arguments.choices.get(action, (False, -1))
+            if is_member and not (content.is_named and content.is_known):
                 return DEFERRED
             if control >= 0:
                 holds = self._may_continue(cell) if is_member else state.at_close() is not None
                 return Reaction(0, -1, control) if holds else None
-            if action == self.arguments.key_start:
-                start = self.keys.start(state.table, state.others, is_outermost=True)
-                return Reaction(0, -1, start) if self._may_continue(cell) else None
+        if isinstance(state, ArrayState):
+            if action == structure.close_empty:
+                return None if content.empty < 0 else Reaction(1, -1, self.value_starts.done(content.empty))
+            begins = structure.comma if arguments is None else arguments.item_start
+            return self._next_item(content, state) if action == begins else None
+        if arguments is not None and action == arguments.key_start:
+            start = self.keys.start(state.table, state.others, is_outermost=True)
+            return Reaction(0, -1, start) if self._may_continue(cell) else None
         if action in structure.key_starts:
             at = structure.key_starts.index(action)
             may_continue = self._may_continue(cell)
@@ -414,8 +421,9 @@ class SchemaMachine:
             HAS_BEGUN,
             is_named=not (state.remembers() and self.context.key_table(before.table).labels[label][0] == OTHER),
             is_outermost=content.is_outermost,
+            is_inner=content.is_inner,
         )
-        if content.is_outermost:
+        if content.is_apart:
             assert self.arguments is not None
             return Reaction(1, self._cell(opened), self.arguments.after_name(query))
         return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
@@ -427,7 +435,10 @@ class SchemaMachine:
         query, state = after
         if not content.is_known and not self._has_enough(query):
             return DEFERRED
-        cell = self._cell(OpenContainer(state, query[1:], HAS_BEGUN, content.is_known))
+        cell = self._cell(OpenContainer(state, query[1:], HAS_BEGUN, content.is_known, is_inner=content.is_inner))
+        if content.is_inner:
+            assert self.arguments is not None
+            return Reaction(1, cell, self.arguments.after_name(query)) if content.is_known else DEFERRED
         return self.structure.entered(self.value_starts.value(query, content.is_known), 1, cell)
 
     def _has_enough(self, query: ValueQuery) -> bool:
@@ -441,9 +452,9 @@ class SchemaMachine:
         is_array = isinstance(content.state, ArrayState)
         goes_to = self.structure.array_done if is_array else self.structure.object_done
         entered = self.structure.entered
-        if content.is_outermost:
+        if content.is_apart:
             assert self.arguments is not None
-            goes_to, entered = self.arguments.following, _entered
+            goes_to, entered = self.arguments.after_value(content), _entered
         if not content.is_known:
             return DEFERRED
         if not content.observed and not (is_array and content.state.remembers()):
@@ -452,7 +463,8 @@ class SchemaMachine:
         if state is None:
             return None
         is_known = not (is_array and state.remembers())
-        cell = self._cell(OpenContainer(state, is_known=is_known, is_outermost=content.is_outermost))
+        opened = content._replace(state=state, observed=(), empty=HAS_BEGUN, is_known=is_known, is_named=True)
+        cell = self._cell(opened)
         return entered(goes_to, 1, cell)
 
     def _after_name(self, action: int, cell: int, data: bytes) -> Reaction | None:
@@ -492,15 +504,19 @@ class SchemaMachine:
         if valuation is None:
             return self._after_name(action, cell, data)
         self.formulas.spend(len(data))
-        item = parse_json(in_json(data.strip(b" \t\n\r,"), self.context.options), parse_float=exact_decimal)
         state = content.state.with_valuation(content.observed, valuation)
         if state is None:
             return None
+        if content.is_inner:
+            assert self.arguments is not None
+            named = OpenContainer(state.with_last(self.arguments.read(data)), is_inner=True)
+            return Reaction(1, self._cell(named), self.arguments.items)
+        item = parse_json(in_json(data.strip(b" \t\n\r,"), self.context.options), parse_float=exact_decimal)
         return self.structure.entered(self.structure.array_done, 1, self._cell(OpenContainer(state.with_last(item))))
 
     def _name(self, content: OpenContainer, data: bytes) -> str:
         """Return the name that a key of an object spells. ``data`` may begin with what precedes the key."""
-        if content.is_outermost:
+        if content.is_apart:
             assert self.arguments is not None
             return self.arguments.name_at_end(data[:-1])
         if not self.structure.has_quoted_names:
@@ -519,7 +535,8 @@ def _entered(control: int, pops: int = 0, pushes: int = -1) -> Reaction:
 def _check_names(context: SchemaContext, root: int, arguments: Arguments) -> None:
     """Refuse names of arguments that cannot be written, wherever a schema of the whole value mentions them."""
     formulas, origins = context.formulas, context.lowering.origins
-    for atom in formulas.atoms(context.typed(root, "object")):
+    # With items, names at any depth are written so, and all schemas have been lowered.
+    for atom in formulas.nodes if arguments.item else formulas.atoms(context.typed(root, "object")):
         names = [atom[1]] if atom[0] == "required" else [name for name, _ in atom[1]] if atom[0] == "properties" else []
         for name in names:
             if not re.search(arguments.names, name) or SURROGATE.search(name):
@@ -533,7 +550,7 @@ def _of_arguments(formulas: Formulas, root: int, arguments: Arguments) -> int:
     atom, notation = formulas.atom, arguments.notation
     names = atom(("string", atom(("pattern", arguments.names))))
     parts = [root, atom(("type", "object")), atom(("object", atom(("propertyNames", names))))]
-    if notation is not None:
+    if notation is not None and not arguments.item:
         texts = atom(("string", atom(("without", (notation.closing, *notation.reserved)))))
         parts.append(atom(("object", atom(("properties", (), (), texts)))))
     return formulas.conjunction(parts)

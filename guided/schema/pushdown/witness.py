@@ -24,7 +24,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import ACTION, GUARD, CountedMembers, action_entry
 from guided.errors import too_few_values
 from guided.schema.containers.conjunctive import ConjunctiveState, positions
-from guided.schema.containers.general import ArrayState, ObjectState
+from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
 from guided.schema.formula.atoms import BEGINS
@@ -130,10 +130,8 @@ class Witness:
                 return self._before_argument(parts.arguments.first, parts.outermost[1], own)
             if parts.arguments.is_before_name(control):
                 return self._before_argument(control, cell, own)
-            between = parts.arguments.before_value(control)
-            if between:
-                targets = self.targets(cell, own)
-                return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
+            if parts.arguments.is_before_value(control):
+                return self._before_value(control, self.targets(cell, own))
         fixed = parts.starts.closings.get(control) or parts.starts.openings.get(control)
         if fixed is not None:
             return fixed
@@ -151,18 +149,28 @@ class Witness:
         return self._at_punctuation(control, cell, own) or self._frame_paths.near_end(control, 0)
 
     def _before_argument(self, control: int, cell: int, own: TargetValuations) -> bytes:
-        """Return bytes before the name of an argument or the end of all, or of the name."""
+        """Return bytes before the name of an argument, an item or the end, or those of the name, or before an item's value."""
         arguments, content = self._parts.arguments, self._parts.contents[cell]
         assert arguments is not None
         assert content is not None
-        assert not isinstance(content.state, ArrayState)
         path, end = (arguments.path(control, is_end=is_end) for is_end in (False, True))
         if end is not None and (path is None or self._step(cell, own) == CLOSE):
             return end
         if path:
             return path
+        if isinstance(content.state, ArrayState):
+            after = content.state.after(ITEM)
+            assert after is not None
+            query, state = after
+            return self._before_value(arguments.after_name(query), self._targets_of(state, query[1:], own))
         start = self._parts.keys.start(content.state.table, content.state.others, is_outermost=True)
         return self._in_key(start, content, own)
+
+    def _before_value(self, control: int, targets: TargetValuations) -> bytes:
+        """Return the text from a control behind a name to the best value."""
+        assert self._parts.arguments is not None
+        between = self._parts.arguments.before_value(control)
+        return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
         row = self._parts.starts.tables.rows[control]
@@ -264,7 +272,7 @@ class Witness:
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
         content = self._parts.contents[cell]
-        if content is None or content.is_outermost or self._parts.starts.tables.rows.item(control, COMMA) > ACTION:
+        if content is None or content.is_apart or self._parts.starts.tables.rows.item(control, COMMA) > ACTION:
             return None
         state = content.state
         # Why not while the object counts undeclared names: then its stack cell records the current key.
@@ -408,7 +416,7 @@ class Witness:
         if step != CLOSE:
             rest = self._frame_paths.key_rest(control, state, step)
             if rest is not None:
-                return rest + self._after_name if self._is_tight and not content.is_outermost else rest
+                return rest + self._after_name if self._is_tight and not content.is_apart else rest
         found: list[tuple[int, int, bytes]] = []
         for label in self._frame_paths.open_labels(control, state):
             rest = self._frame_paths.key_rest(control, state, label)

@@ -54,6 +54,11 @@ _MANY_TEXTS = 1_000_000
 class SchemaContext:
     """The schema context: formulas, leaves and key tables of one schema, computed on demand and cached.
 
+    Parameters
+    ----------
+    elements : Arguments, optional
+        How members and items at any depth are written, if one by one.
+
     Attributes
     ----------
     formulas, lowering, options, limits
@@ -76,6 +81,7 @@ class SchemaContext:
         limits: Limits,
         alphabet: BoolArray,
         notation: Notation | None = None,
+        elements: Arguments | None = None,
     ) -> None:
         self.formulas = formulas
         self.lowering = lowering
@@ -89,11 +95,13 @@ class SchemaContext:
         # By type: a formula that holds for every value the alphabet can spell.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
         ended = () if notation is None else (notation.closing, *notation.reserved)
-        if options.excludes:
-            names = formulas.atom(
-                ("propertyNames", formulas.atom(("string", formulas.atom(("without", options.excludes)))))
-            )
-            self._spelled["object"] = formulas.conjunction((self._spelled.get("object", TRUE), names))
+        if elements is not None and elements.notation is not None:
+            ended = elements.notation.closing, *elements.notation.reserved
+        names = [formulas.atom(("without", options.excludes))] if options.excludes else []
+        names += [formulas.atom(("pattern", elements.names))] if elements is not None else []
+        if names:
+            named = formulas.atom(("propertyNames", formulas.atom(("string", formulas.conjunction(names)))))
+            self._spelled["object"] = formulas.conjunction((self._spelled.get("object", TRUE), named))
         if ended or options.excludes:
             self._spelled["string"] = formulas.atom(("without", (*ended, *options.excludes)))
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
