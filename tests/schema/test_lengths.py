@@ -38,7 +38,7 @@ LARGE = Vocabulary(
 WORDS = ["".join(letters) for n in range(10) for letters in product("ab", repeat=n)]
 LENGTH = st.integers(0, 6)
 # Prefixes of texts whose strings are so short that the words tell how they may continue.
-TOLD = re.compile(r'\{?|\{"s?|\{"s":?|\{"s":"[ab]{0,6}(".*)?')
+TOLD = re.compile(r'\{?|\{"s?|\{"s":?|\{"s":"[ab]{0,4}(".*)?')
 CONDITIONS = [
     *(st.fixed_dictionaries({name: LENGTH}) for name in ("minLength", "maxLength")),
     st.fixed_dictionaries({"minLength": LENGTH, "maxLength": LENGTH}),
