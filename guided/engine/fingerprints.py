@@ -7,9 +7,5 @@ __all__ = ["fingerprint_of"]
 
 def fingerprint_of(kind: str, *parts: str | bytes) -> str:
     """Return the SHA-256 in hex of a kind and its parts, each prefixed with its length."""
-    digest = hashlib.sha256()
-    for part in (kind, *parts):
-        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        digest.update(b"%d:" % len(data))
-        digest.update(data)
-    return digest.hexdigest()
+    encoded = [part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part for part in (kind, *parts)]
+    return hashlib.sha256(b"".join([b"%d:%b" % (len(data), data) for data in encoded])).hexdigest()

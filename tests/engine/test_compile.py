@@ -216,3 +216,29 @@ def test_equal_languages_compile_to_equal_tables() -> None:
     assert first.tables.automaton == second.tables.automaton
     assert first.tables.row_targets.tolist() == second.tables.row_targets.tolist()
     assert first.spec_fingerprint != second.spec_fingerprint
+
+
+class Counted:
+    """A spec that counts how often its fingerprint is computed."""
+
+    computed = 0
+
+    @property
+    def fingerprint(self) -> str:
+        self.computed += 1
+        return Regex("a").fingerprint
+
+    def lower(self, limits: Limits) -> Automaton:
+        return Regex("a").lower(limits)
+
+
+def test_a_compile_computes_the_fingerprint_once() -> None:
+    """Of tools it is a digest of the tree of their calls, a fifth of the compile of one function."""
+    spec = Counted()
+    assert compile_index(spec, BYTES).accepts(b"a")
+    assert spec.computed == 1
+
+
+def test_an_object_that_lowers_itself_without_a_fingerprint_is_no_spec() -> None:
+    with pytest.raises(TypeError, match=r"expected a spec .*, not SimpleNamespace"):
+        compile_index(SimpleNamespace(lower=Regex("a").lower), BYTES)  # type: ignore[call-overload]
