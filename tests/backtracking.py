@@ -6,6 +6,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, TypeAlias
@@ -67,6 +68,8 @@ class Matcher:
 
     def _sequence(self, items: Any) -> _Part:
         parts = [self._part(code, value) for code, value in items]
+        if len(parts) == 1:
+            return parts[0]
 
         def matched(at: int, rest: _Rest, place: int = 0) -> bool:
             if place == len(parts):
@@ -77,9 +80,8 @@ class Matcher:
 
     def _part(self, code: Any, value: Any) -> _Part:
         if code in _CHARACTERS:
-            return lambda at, rest: (
-                self._step() and at < len(self._text) and self.holds(code, value, self._text[at]) and rest(at + 1)
-            )
+            holds = cache(partial(self.holds, code, value))
+            return lambda at, rest: self._step() and at < len(self._text) and holds(self._text[at]) and rest(at + 1)
         if code in _REPEATS:
             least, most, body = value
             repeat = self._repeat(self._sequence(body), least, most, is_lazy=code is codes.MIN_REPEAT)
@@ -162,7 +164,7 @@ def hostile_texts(matcher: Matcher, size: int) -> Iterator[str]:
     wrong = [one for one in letters if one not in pumped][:3]
     for head in dict.fromkeys(_heads(matcher, letters, matcher.tree, "")):
         for first in pumped:
-            for second in ("", *pumped):
+            for second in ("", *(one for one in pumped if one != first)):
                 body = (first + second) * (size // len(first + second))
                 yield from (head + body + end for end in ("", *wrong))
 

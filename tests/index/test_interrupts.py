@@ -91,29 +91,55 @@ def begins_block(file: str, line: int) -> bool:
     return linecache.getline(file, line).lstrip().startswith(("with ", "try:"))
 
 
-def interrupted(run: Callable[[], Any], is_chosen: Callable[[str, int], bool]) -> bool:
-    """Run, and interrupt it at the first line of the package that is chosen, by file and number; whether there was one."""
+class Interrupts:
+    """Interrupts runs at chosen lines of the package, each once.
 
-    def trace_line(frame: FrameType, event: str, _argument: object) -> Any:
-        place = frame.f_code.co_filename, frame.f_lineno
-        if event == "line" and not begins_block(*place) and is_chosen(*place):
-            raise _Injected
-        return trace_line
+    Parameters
+    ----------
+    is_chosen : callable
+        Whether a line is chosen, by file and number.
+    """
 
-    def trace(frame: FrameType, _event: str, _argument: object) -> Any:
+    def __init__(self, is_chosen: Callable[[str, int], bool]) -> None:
+        self._is_chosen = is_chosen
+        # By the number of a code object: its chosen lines where no run was interrupted yet. Frames of others are not traced.
+        self._left: dict[int, set[int]] = {}
+        self.done: set[tuple[str, int]] = set()
+
+    def interrupted(self, run: Callable[[], Any]) -> bool:
+        """Run, and interrupt it at the first line that is left; whether there was one."""
+        before = sys.gettrace()
+        sys.settrace(self._trace)
+        try:
+            run()
+        except _Injected:
+            return True
+        finally:
+            sys.settrace(before)
+        return False
+
+    def _trace(self, frame: FrameType, _event: str, _argument: object) -> Any:
+        code = frame.f_code
+        left = self._left.get(id(code))
+        if left is None:
+            left = self._left[id(code)] = set()
+            if code.co_filename.startswith(SOURCES):
+                lines = {line for _, _, line in code.co_lines() if line is not None}
+                left |= {line for line in lines if self._is_chosen(code.co_filename, line)}
+                left -= {line for line in lines if begins_block(code.co_filename, line)}
         # Python ignores what a finalizer raises, and goes on.
-        is_finalizer = frame.f_back is not None and frame.f_back.f_code.co_filename == weakref.__file__
-        return trace_line if frame.f_code.co_filename.startswith(SOURCES) and not is_finalizer else None
+        is_finalizer = left and frame.f_back is not None and frame.f_back.f_code.co_filename == weakref.__file__
+        return self._trace_line if left and not is_finalizer else None
 
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        run()
-    except _Injected:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
+    def _trace_line(self, frame: FrameType, event: str, _argument: object) -> Any:
+        left, line = self._left[id(frame.f_code)], frame.f_lineno
+        if event == "line" and line in left:
+            left.remove(line)
+            # Several code objects may have parts of a line.
+            if (place := (frame.f_code.co_filename, line)) not in self.done:
+                self.done.add(place)
+                raise _Injected
+        return self._trace_line
 
 
 def tokens_of(text: bytes) -> list[int]:
@@ -158,21 +184,14 @@ def check_lines(name: str, is_chosen: Callable[[str, int], bool]) -> int:
     tokens = tokens_of(text)
     guide = compile_spec(make(), VOCABULARY, limits).guide()
     expected = [answers(guide, token) for token in tokens]
-    done: set[tuple[str, int]] = set()
-
-    def is_next(file: str, line: int) -> bool:
-        if (file, line) in done or not is_chosen(file, line):
-            return False
-        done.add((file, line))
-        return True
-
+    interrupts = Interrupts(is_chosen)
     while True:
         # An index that has answered everything computes no more.
         index = compile_spec(make(), VOCABULARY, limits)
         for _ in range(CHAINED):
             # What is asserted after an interrupt is interrupted next, at lines that only an interrupted index runs, too.
-            if not interrupted(partial(walk, guide := index.guide(), index, text, tokens, expected), is_next):
-                return len(done)
+            if not interrupts.interrupted(partial(walk, guide := index.guide(), index, text, tokens, expected)):
+                return len(interrupts.done)
         # The interrupted guide is before or after the token that it was to read, and goes on.
         follow(guide, tokens, expected)
         walk(index.guide(), index, text, tokens, expected)
@@ -180,11 +199,12 @@ def check_lines(name: str, is_chosen: Callable[[str, int], bool]) -> int:
 
 def shares(of_index: float, of_others: float) -> Callable[[str, int], bool]:
     """Choose shares of the lines: of the package that publishes states, and of others, which only compute."""
-    draw, chosen = random.Random(1), dict[tuple[str, int], bool]()
 
     def is_chosen(file: str, line: int) -> bool:
-        share = of_index if Path(file).parent.name == "index" else of_others
-        return chosen.setdefault((file, line), draw.random() < share)
+        path = Path(file).relative_to(SOURCES)
+        return random.Random(f"{path.as_posix()}:{line}").random() < (
+            of_index if path.parent.name == "index" else of_others
+        )
 
     return is_chosen
 
