@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from guided.errors import LimitError, SchemaError
 from guided.limits import Limits
-from guided.schema.containers.general import ObjectState, object_state
+from guided.schema.containers.general import ObjectState
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
@@ -70,7 +70,7 @@ def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data
     """What is known of labels together is what each label's own derivative says, from state to state; conjunctive states agree."""
     try:
         machine = machine_of(schema, order)
-        context, shared = machine.context, machine.containers.shared
+        context, shared, satisfiability = machine.context, machine.containers.shared, machine.containers.satisfiability
         wanted = (context.typed(context.lowering.root, "object"),)
         state = ObjectState(shared, context.table_of(wanted), 0, wanted)
         for _ in range(4):
@@ -85,7 +85,7 @@ def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data
             assert fresh(state).may_come(asked) == bool(labels & asked)
             found = [state.after(label) for label in range(n)]
             assert [one and (one[0], one[1].seen, one[1].formulas) for one in found] == alone
-            chosen = object_state(shared, state.table, state.seen, state.formulas)
+            chosen = satisfiability.conjunctive_state(state.table, state.seen, state.formulas) or state
             assert chosen.labels() == labels
             assert chosen.at_close() == state.at_close()
             successors = [one for one in found if one is not None]

@@ -16,7 +16,7 @@ In: formulas of a container (`opening.Containers.open`). Out: a state. All state
 
 General states also have ``formulas`` (first the one that must hold, then the observed ones), ``derivative``, ``narrowed(formula)`` (the
 state in which one formula must hold) and ``live_terms()``. An object's state is conjunctive if it has one formula and `conjunctive` can
-represent it. `general.object_state` makes that choice when an object is opened or narrowed; no other code does.
+represent it. `Satisfiability.conjunctive_state` makes that choice; no other code does.
 
 Invariants: states are immutable, hashable and small; every state that ``after`` returns is live; states of different schemas are unequal.
 

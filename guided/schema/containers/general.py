@@ -19,7 +19,7 @@ from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.keywords import enumerations
 from guided.schema.values.key_table import KeyTable
 
-__all__ = ["ITEM", "ArrayState", "ObjectState", "SharedContext", "object_state"]
+__all__ = ["ITEM", "ArrayState", "ObjectState", "SharedContext"]
 
 # The one label of an array.
 ITEM = 0
@@ -151,7 +151,8 @@ class ObjectState(NamedTuple):
 
     def narrowed(self, formula: int) -> "ObjectState | ConjunctiveState":
         """Return the state in which this formula must hold and nothing is observed."""
-        return object_state(self.shared, self.table, self.seen, (formula,))
+        found = self.shared.satisfiability.conjunctive_state(self.table, self.seen, (formula,))
+        return found or ObjectState(self.shared, self.table, self.seen, (formula,))
 
     def at_close(self) -> tuple[int, ...] | None:
         """Return the truths of the observed formulas if the object ends here; None if it cannot."""
@@ -255,14 +256,6 @@ class ObjectState(NamedTuple):
         if self.seen & relevant == self.seen and not self.others:
             return self
         return self._replace(seen=self.seen & relevant, others=FALSE)
-
-
-def object_state(
-    shared: SharedContext, table: int, seen: int, formulas: tuple[int, ...]
-) -> ObjectState | ConjunctiveState:
-    """Return the state of an object: conjunctive if the required formula is and nothing is observed, general otherwise."""
-    rules = shared.satisfiability.conjunctive(table, formulas[0]) if len(formulas) == 1 else None
-    return ObjectState(shared, table, seen, formulas) if rules is None else ConjunctiveState(rules, seen)
 
 
 class ArrayState(NamedTuple):

@@ -2,9 +2,10 @@
 
 from typing import Literal, TypeAlias
 
+from guided.caching import cached_property
 from guided.schema.cardinality.values import ValueEnumerator
 from guided.schema.containers.conjunctive import ConjunctiveState
-from guided.schema.containers.general import ArrayState, ObjectState, SharedContext, object_state
+from guided.schema.containers.general import ArrayState, ObjectState, SharedContext
 from guided.schema.containers.pending import PendingValues
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.values.context import SchemaContext
@@ -27,23 +28,28 @@ class Containers:
     context : SchemaContext
     formulas : Formulas
     satisfiability : Satisfiability
-    shared : SharedContext
-        Context and caches of the general states.
-    values : ValueEnumerator
     """
 
     def __init__(self, context: SchemaContext) -> None:
         self.context = context
         self.formulas = context.formulas
         self.satisfiability = Satisfiability(context, lambda formula, most: self.values.constants_up_to(formula, most))
-        self.shared = SharedContext(PendingValues(self.satisfiability))
-        self.values = ValueEnumerator(self.satisfiability, self._open_listed, self.open_array)
+
+    @cached_property
+    def shared(self) -> SharedContext:
+        """Context and caches of the general states."""
+        return SharedContext(PendingValues(self.satisfiability))
+
+    @cached_property
+    def values(self) -> ValueEnumerator:
+        """The values of formulas, where there are few."""
+        return ValueEnumerator(self.satisfiability, self._open_listed, self.open_array)
 
     def release(self) -> None:
         """Break the reference cycles, so that reference counts free all states. Nothing may use the containers afterwards."""
-        vars(self.satisfiability).clear()
-        vars(self.values).clear()
-        vars(self.shared).clear()
+        made = vars(self)
+        for part in (made[name] for name in ("satisfiability", "shared", "values") if name in made):
+            vars(part).clear()
 
     def open(self, kind: Literal["object", "array"], wanted: tuple[int, ...]) -> Container:
         """Return the state before the first member or item; ``wanted``: over the type's atoms, the required formula, then the observed."""
@@ -52,12 +58,14 @@ class Containers:
     def open_object(self, wanted: tuple[int, ...], *, any_order: bool = False) -> ConjunctiveState | ObjectState:
         """Return the state before the first member. ``any_order``: declared members need not be in the order of the schema."""
         table = self.context.table_of(wanted)
-        return object_state(self.shared, self.context.unordered(table) if any_order else table, 0, wanted)
+        return self._object(self.context.unordered(table) if any_order else table, wanted)
 
     def _open_listed(self, formula: int, most: int) -> ConjunctiveState | ObjectState:
         """Return the state of an object whose names all come in one order, also those of patterns with at most ``most`` names."""
-        table = self.context.listing(self.context.table_of((formula,)), most)
-        return object_state(self.shared, table, 0, (formula,))
+        return self._object(self.context.listing(self.context.table_of((formula,)), most), (formula,))
+
+    def _object(self, table: int, wanted: tuple[int, ...]) -> ConjunctiveState | ObjectState:
+        return self.satisfiability.conjunctive_state(table, 0, wanted) or ObjectState(self.shared, table, 0, wanted)
 
     def open_array(self, wanted: tuple[int, ...]) -> ArrayState:
         """Return the state before the first item."""

@@ -177,16 +177,16 @@ class Satisfiability:
                 return True
         else:
             table, seen = progress
-            rules = self.conjunctive(table, formula)
-            if rules is not None:
-                return ConjunctiveState(rules, seen).is_live()
+            state = self.conjunctive_state(table, seen, (formula,))
+            if state is not None:
+                return state.is_live()
             names = self.positive_names(formula)
             if names is not None:
                 # Why: other names cannot help to satisfy the formula, so states that differ only in these share one answer.
                 seen &= self.context.key_table(table).bits_of(names)
             progress = (table, seen)
-        state = progress
-        return self.goals.ask((state, formula), lambda: any(True for _ in self.live_terms(state, formula)))
+        place = progress
+        return self.goals.ask((place, formula), lambda: any(True for _ in self.live_terms(place, formula)))
 
     def live_terms(self, progress: Progress, formula: int) -> Iterator[tuple[int, ...]]:
         """Yield the terms of the formula of an object or array that its members or items can satisfy.
@@ -260,6 +260,11 @@ class Satisfiability:
         if key not in self._conjunctive:
             self._conjunctive[key] = conjunctive_object(self.context, self.is_satisfiable, self.goals, *key)
         return self._conjunctive[key]
+
+    def conjunctive_state(self, table: int, seen: int, wanted: tuple[int, ...]) -> ConjunctiveState | None:
+        """Return the state of an object if its required formula is conjunctive and nothing is observed; None for a general one."""
+        rules = self.conjunctive(table, wanted[0]) if len(wanted) == 1 else None
+        return None if rules is None else ConjunctiveState(rules, seen)
 
     def positive_names(self, formula: int) -> frozenset[str] | None:
         """Return the names whose members can help to make a formula of an object true; None if any member can."""
