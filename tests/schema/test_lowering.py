@@ -122,6 +122,24 @@ def test_references_to_one_schema_have_one_key():
     assert lowering.pointer(key) == "/$defs/n"
 
 
+class CountedReads(dict):
+    """An object of a schema that counts how often its members are listed."""
+
+    reads = 0
+
+    def items(self):
+        self.reads += 1
+        return super().items()
+
+
+@pytest.mark.parametrize("n", [2, 200])
+def test_a_schema_is_read_as_often_however_many_references_lead_to_it(n):
+    target = CountedReads({"type": "object", "properties": {"a": {"type": "string"}}})
+    places = {f"p{i}": {"$ref": "#/definitions/one"} for i in range(n)}
+    lowered({"definitions": {"one": target}, "properties": places})
+    assert 0 < target.reads <= 4
+
+
 def test_a_large_schema_is_lowered_as_it_is_asked_for():
     part = {"type": "object", "properties": {"x": {"type": "array", "items": {"minimum": 1, "maximum": 3}}}}
     schema = {"properties": {f"p{i}": {**part, "minProperties": i} for i in range(5000)}}

@@ -126,6 +126,7 @@ class Lowering:
         "_misspellings",
         "_parts",
         "_places",
+        "_referred",
         "_room",
         "_unenforced",
         "constants",
@@ -186,6 +187,7 @@ class Lowering:
         self._parts = 0
         self._flat: dict[tuple[Any, ...], int] = {}
         self._inside: dict[tuple[int, int], int] = {}
+        self._referred: dict[tuple[int, int], int] = {}
         self.constants: dict[int, tuple[Any, int]] = {}
         self.types: dict[tuple[str, int], tuple[int, frozenset[str]]] = {}
         self.nested = 0
@@ -317,7 +319,7 @@ class Lowering:
         # PERF: first, since it is so for nearly all schemas.
         if is_known and self.options.numbers != "any":
             return
-        if dialect.reference_stands_alone and "$ref" in schema:
+        if "$ref" in schema and dialect.reference_stands_alone:
             return
         if self.options.numbers == "any" and _compares_numbers(schema, dialect):
             self.narrowed[id(schema)] = location
@@ -362,10 +364,15 @@ class Lowering:
 
     def _later(self, schema: Any, context: Context, location: Location) -> int:
         """Return an atom for a schema, or its formula if that is quick to compute."""
-        quick = self._quick(schema, context, location)
-        if quick is not None:
-            return quick
-        return self.formulas.atom(("schema", self._key(schema, context, location, 0, context.narrows)))
+        # PERF: many references lead to the same schema (`python -m benchmarks.first_mask`).
+        place = (id(schema), id(context))
+        found = self._referred.get(place)
+        if found is None:
+            found = self._quick(schema, context, location)
+            if found is None:
+                found = self.formulas.atom(("schema", self._key(schema, context, location, 0, context.narrows)))
+            self._referred[place] = found
+        return found
 
     def inside(self, schema: Any, context: Context, location: Location, depth: int) -> int:
         """Return the formula of a subschema about the same value as its parent, ``depth`` such levels down."""
@@ -421,9 +428,8 @@ class Lowering:
             reference, dialect = schema["$ref"], context.dialect
             if not isinstance(reference, str) or "$ref" not in dialect.handlers:
                 break
-            if not dialect.reference_stands_alone and any(
-                keyword in dialect.handlers for keyword in schema if keyword != "$ref"
-            ):
+            has_more = len(schema) > 1 and not dialect.reference_stands_alone
+            if has_more and any(keyword in dialect.handlers for keyword in schema if keyword != "$ref"):
                 break
             place = (id(schema), id(context))
             if place in seen:
@@ -486,7 +492,7 @@ class Lowering:
         site = Site(self, schema, context, location, depth)
         dialect = context.dialect
         handlers = dialect.handlers
-        if dialect.reference_stands_alone and "$ref" in schema:
+        if "$ref" in schema and dialect.reference_stands_alone:
             schema = {"$ref": schema["$ref"]}
         self.nested += 1
         try:

@@ -1,5 +1,6 @@
 """Keywords about objects: tables of properties, required names, counts, names, and dependencies on a name."""
 
+from collections.abc import Collection
 from typing import Any
 
 from guided.errors import LimitError
@@ -24,20 +25,28 @@ __all__ = [
     "table",
 ]
 
+_STRING = frozenset({str})
+
+
+def _are_names(values: Collection[object]) -> bool:
+    """Return whether all values are strings."""
+    # PERF: strings of a subclass are rare, and a generator takes longer than the rest (`python -m benchmarks.first_mask`).
+    return _STRING.issuperset(map(type, values)) or all(isinstance(value, str) for value in values)
+
 
 def table_of(site: Site, keyword: str) -> dict[str, Any]:
     """Return the object that the schema has under this keyword; empty without one."""
     value = site.schema.get(keyword)
     if value is None and keyword not in site.schema:
         return {}
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, dict) or not _are_names(value):
         raise site.wrong(keyword, f"{keyword} must be an object of schemas")
     return value
 
 
 def names_of(site: Site, keyword: str, value: Any) -> list[str]:
     """Return the names that a keyword lists."""
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, list) or not _are_names(value):
         raise site.wrong(keyword, f"{keyword} must be a list of names")
     return value
 
@@ -72,7 +81,7 @@ def _required_within(site: Site) -> None:
     """``required`` of draft-03, which is inside the property's own schema."""
     for name, schema in table_of(site, "properties").items():
         if isinstance(schema, dict) and schema.get("required") is True:
-            _require(site, name)
+            site.objects.append(_required(site, name))
 
 
 def table(site: Site, names: tuple[tuple[str, int], ...], patterns: tuple[tuple[str, int], ...], others: int) -> None:
@@ -100,20 +109,16 @@ def additional_properties(site: Site, value: Any) -> None:
 
 
 def _required(site: Site, name: str) -> int:
-    atom = site.atom("required", name)
-    site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
-    site.lowering.origins.setdefault(atom, (site.location, "required"))
+    lowering = site.lowering
+    atom = lowering.formulas.atom(("required", name))
+    lowering.sequence.setdefault(atom, len(lowering.sequence))
+    lowering.origins.setdefault(atom, (site.location, "required"))
     return atom
-
-
-def _require(site: Site, name: str) -> None:
-    site.objects.append(_required(site, name))
 
 
 def required(site: Site, value: Any) -> None:
     """``required``."""
-    for name in names_of(site, "required", value):
-        _require(site, name)
+    site.objects += [_required(site, name) for name in names_of(site, "required", value)]
 
 
 def least_properties(site: Site, value: Any) -> None:
