@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 import guided
+from guided.automata.build import over_characters
+from guided.automata.product import PER_CELL, char_intersection
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
@@ -28,6 +30,7 @@ from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError
 from guided.guide.guide import Guide
 from guided.limits import Limits
+from guided.patterns.parse import parse
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.hostile.random_specs import a_schema
 from tests.schema.engine import BYTES
@@ -286,6 +289,22 @@ def test_letters_without_case_are_parts_of_a_pattern() -> None:
     for flag, is_fine in (("", True), ("(?i)", False)):
         with nullcontext() if is_fine else pytest.raises(LimitError, match="too many parts"):
             Regex(flag + "ab" * 1_000).lower(limits)
+
+
+def test_states_that_python_emits_are_work() -> None:
+    """A list of names beside anything else: each letter is a state, and the subsets are small."""
+    names = "|".join(words(2_000))
+    for most, is_fine in ((1_500_000, True), (1_100_000, False)):
+        with nullcontext() if is_fine else pytest.raises(LimitError, match=r"^steps: "):
+            Regex(f"(?:{names})*").lower(Limits(steps=most))
+
+
+def test_the_minimization_of_a_product_is_work() -> None:
+    one, other = (over_characters(parse(f"(?:a{{{count}}})*")) for count in (97, 101))
+    steps = Steps(10**9)
+    found = char_intersection(one, other, Limits(), steps)
+    assert len(found.table) == 97 * 101
+    assert steps.spent >= 2 * PER_CELL * found.table.size
 
 
 def test_cells_of_a_determinized_table_are_work() -> None:

@@ -30,6 +30,8 @@ from guided.patterns.tree import Alternate, Chars, Intersect, Literal, Node
 __all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters", "spend_together"]
 
 _LIMITS = Limits()
+# Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
+_PER_STATE = 60
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
 # Up to this size a set of characters is treated as a list of texts.
@@ -115,6 +117,7 @@ def one_budget(limits: Limits | None = None) -> Iterator[None]:
 
 def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
+    steps.spend(_PER_STATE * nfa.n_states, "the pattern has too many letters and counts")
     parts = partition(nfa.charsets, limits, nfa.symbols)
     if not nfa.assertions:
         found = determinize(nfa, parts, limits, steps)

@@ -95,8 +95,9 @@ def _complement(dfa: CharDFA) -> CharDFA:
 def _operand(dfa: CharDFA, steps: Steps) -> Operand:
     if dfa.partition.symbols:
         raise TypeError("an intersection or a complement must not contain calls")
+    steps.spend(_CELL * dfa.table.size, _TOO_MANY)
     table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
-    steps.spend(_CELL * table.size + _EDGE * len(table), _TOO_MANY)
+    steps.spend(_EDGE * len(table), _TOO_MANY)
     sources, classes = np.nonzero(table >= 0)
     targets = table[sources, classes]
     order = np.lexsort((classes, targets, sources))

@@ -108,6 +108,8 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits, steps: Step
     table, accepting = product(
         (left.table, left.accepting), (right.table, right.accepting), classes, "and", limits, spend
     )
+    # Its minimization takes as long as the product.
+    spend(table.size)
     table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
     return CharDFA(table, accepting, parts)
 
