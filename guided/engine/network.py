@@ -53,7 +53,7 @@ from guided.patterns.parse import parse
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
 
 # States that a node of an `Nfa` counts as, since it takes as much time and memory.
-_PER_NODE = 2
+_PER_NODE = 3
 # States of the automata of leaves that become part of the frame, at 0.1 ms each; further leaves are parts of their own.
 _STATES_CONVERTED = 8_000
 # Steps that the pattern trees of all leaves may take at least: each takes some ten thousand, however small it is.

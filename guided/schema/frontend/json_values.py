@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from math import log10
 from typing import Any, NoReturn
 
@@ -35,6 +36,19 @@ _CONTAINERS = (dict, list, tuple)
 _PLAIN = frozenset((str, bool, int, float, type(None)))
 _LIMITS = Limits()
 _SPACES = re.compile(r"[ \t\n\r]*")
+
+
+def _decoder(parse_float: Callable[[str], Any], limits: Limits) -> json.JSONDecoder:
+    def integer(digits: str) -> int:
+        _check_digits(len(digits), limits)
+        return int(digits) if len(digits) <= _INT_DIGITS else int(Decimal(digits))
+
+    return json.JSONDecoder(parse_int=integer, parse_float=parse_float, parse_constant=_no_number)
+
+
+@cache
+def _usual() -> json.JSONDecoder:
+    return _decoder(float, _LIMITS)
 
 
 def parse_json(
@@ -60,12 +74,8 @@ def parse_json(
         ``file_bytes``, ``digits`` or ``levels`` is exceeded.
     """
     _check_size(text, limits)
-
-    def integer(digits: str) -> int:
-        _check_digits(len(digits), limits)
-        return int(digits) if len(digits) <= _INT_DIGITS else int(Decimal(digits))
-
-    decoder = json.JSONDecoder(parse_int=integer, parse_float=parse_float, parse_constant=_no_number)
+    # PERF: a reader of partial texts parses each number by itself; to make a decoder takes longer than that.
+    decoder = _usual() if parse_float is float and limits is _LIMITS else _decoder(parse_float, limits)
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
