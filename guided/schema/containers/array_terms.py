@@ -14,19 +14,36 @@ for each way to end.
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
-from typing import TypeAlias
 
 from guided.schema.cardinality.items import EnumerateConstants, critical_items
 from guided.schema.containers.members import Member, MemberPositions, solutions
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
 
-__all__ = ["can_end", "critical_values", "later_values"]
-
-_CanBe: TypeAlias = Callable[[int], bool]
-_Spend: TypeAlias = Callable[..., None]
+__all__ = ["ItemGoals", "can_end", "critical_values", "later_values"]
 
 # At most this many numbers above the minimum are tried for a ``contains`` with a maximum, besides the maximum.
 _NUMBERS_TRIED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGoals:
+    """Goals about the values of items, and what else the search needs.
+
+    Attributes
+    ----------
+    formulas : Formulas
+    can_be : callable
+        Whether some value satisfies a formula.
+    enumerate_up_to : callable
+        Enumerates the values of a formula up to a limit.
+    spend : callable
+        Called for each further satisfiability goal.
+    """
+
+    formulas: Formulas
+    can_be: Callable[[int], bool]
+    enumerate_up_to: EnumerateConstants
+    spend: Callable[..., None]
 
 
 @dataclass(slots=True)
@@ -126,77 +143,57 @@ class _End:
         if term.least - n_prefix > later:
             yield term.value(Member(n_prefix)), term.least - n_prefix - later
 
-    def values(self, can_be: _CanBe) -> list[int]:
+    def values(self, goals: ItemGoals) -> list[int]:
         """Return the formulas of its items, and of further items that may come."""
         own = [member for member, times in self.own for _ in range(min(times, 2))]
-        return _values(self.term, [*self.items, *own], can_be)
+        return _values(self.term, [*self.items, *own], goals)
+
+    def critical(self, goals: ItemGoals) -> frozenset[int] | None:
+        """Return the values that its items need, if they must differ; None if they cannot."""
+        return critical_items(self.needed(), self.term.past_values or (), goals.enumerate_up_to, goals.spend)
 
 
-def can_end(
-    formulas: Formulas, term: Iterable[int], can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend
-) -> bool:
-    """Return whether an array can end such that these literals hold.
-
-    Parameters
-    ----------
-    formulas : Formulas
-    term : iterable of int
-        Literals over the atoms of arrays.
-    can_be : callable
-        Whether some value satisfies a formula.
-    enumerate_up_to : callable
-        Enumerates the values of a formula up to a limit.
-    spend : callable
-        Called for each further satisfiability goal.
+def can_end(goals: ItemGoals, term: Iterable[int]) -> bool:
+    """Return whether an array can end such that these literals over the atoms of arrays hold.
 
     Raises
     ------
     LimitError
         The array must contain too much at once, or too many values that must differ would have to be listed.
     """
-    for read in _read(formulas, term):
-        for end in _ends(read, can_be, enumerate_up_to, spend):
-            if read.past_values is not None and _critical(end, enumerate_up_to, spend) is None:
-                continue
-            if not read.repeats or _repeats(read, end.values(can_be), can_be, spend):
-                return True
+    for end in _ends(goals, term):
+        if end.term.past_values is not None and end.critical(goals) is None:
+            continue
+        if not end.term.repeats or _repeats(end.term, end.values(goals), goals):
+            return True
     return False
 
 
-def critical_values(
-    formulas: Formulas, term: Iterable[int], can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend
-) -> frozenset[int] | None:
-    """Return the values that every array with these literals needs, if items must differ; None if no array can end."""
+def critical_values(goals: ItemGoals, term: Iterable[int]) -> frozenset[int]:
+    """Return the values that every array with these literals, whose items must differ, needs; none if no array can end."""
     found: frozenset[int] | None = None
-    for read in _read(formulas, term):
-        if read.past_values is None:
-            return frozenset()
-        for end in _ends(read, can_be, enumerate_up_to, spend):
-            values = _critical(end, enumerate_up_to, spend)
-            if values is not None:
-                found = values if found is None else found & values
-                if not found:
-                    return found
-    return found
+    for end in _ends(goals, term):
+        values = end.critical(goals)
+        if values is not None:
+            found = values if found is None else found & values
+            if not found:
+                break
+    return found or frozenset()
 
 
-def _critical(end: _End, enumerate_up_to: EnumerateConstants, spend: _Spend) -> frozenset[int] | None:
-    return critical_items(end.needed(), end.term.past_values or (), enumerate_up_to, spend)
-
-
-def later_values(
-    formulas: Formulas, term: Iterable[int], can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend
-) -> list[int]:
+def later_values(goals: ItemGoals, term: Iterable[int]) -> list[int]:
     """Return the formulas of items that may still come, over all arrays that can end such that these literals hold."""
-    found: dict[int, None] = {}
-    for read in _read(formulas, term):
-        for end in _ends(read, can_be, enumerate_up_to, spend):
-            found.update(dict.fromkeys(end.values(can_be)))
-    return list(found)
+    return list(dict.fromkeys(value for end in _ends(goals, term) for value in end.values(goals)))
 
 
-def _ends(term: _Term, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spend: _Spend) -> Iterator[_End]:
+def _ends(goals: ItemGoals, literals: Iterable[int]) -> Iterator[_End]:
     """Yield the ways to end an array, ignoring ``uniqueItems``."""
+    for term in _read(goals.formulas, literals):
+        yield from _ends_of(term, goals)
+
+
+def _ends_of(term: _Term, goals: ItemGoals) -> Iterator[_End]:
+    can_be, spend = goals.can_be, goals.spend
     n_prefix = term.n_prefix
     needed = min(term.least, n_prefix)
     spend(needed)
@@ -223,7 +220,7 @@ def _ends(term: _Term, can_be: _CanBe, enumerate_up_to: EnumerateConstants, spen
         existentials = dict.fromkeys(term.against, 1) | {
             wanted: number for wanted, number in zip(term.counts, numbers, strict=True) if number
         }
-        yield from _met(term, end, existentials, can_be, enumerate_up_to, spend)
+        yield from _met(term, end, existentials, goals)
 
 
 def _numbers(least: int, most: int, spare: int) -> Sequence[int]:
@@ -233,15 +230,9 @@ def _numbers(least: int, most: int, spare: int) -> Sequence[int]:
     return range(least, most + 1) if most <= least + spare else [*range(least, least + spare + 1), most]
 
 
-def _met(
-    term: _Term,
-    end: int,
-    existentials: dict[int, int],
-    can_be: _CanBe,
-    enumerate_up_to: EnumerateConstants,
-    spend: _Spend,
-) -> Iterator[_End]:
+def _met(term: _Term, end: int, existentials: dict[int, int], goals: ItemGoals) -> Iterator[_End]:
     """Yield the endings of the array that satisfy each existential the given number of times. ``end``: reachable prefix positions."""
+    can_be, spend = goals.can_be, goals.spend
     n_prefix = term.n_prefix
     many = [n_prefix] if end == n_prefix and term.most < 0 else []
     positions = MemberPositions(term.value, term.near, many, range(end), slots=-1, room=-1, can_be=can_be, spend=spend)
@@ -250,7 +241,9 @@ def _met(
     for existential in existentials:
         member = positions.own(existential)
         # Why not for few values: then an item may have to meet several existentials.
-        if member is not None and (term.past_values is None or enumerate_up_to(term.value(member), n_items) is None):
+        if member is not None and (
+            term.past_values is None or goals.enumerate_up_to(term.value(member), n_items) is None
+        ):
             alone_of[existential] = member
     n_sharing = sum(times for existential, times in existentials.items() if existential not in alone_of)
     own: list[tuple[Member, int]] = []
@@ -281,7 +274,7 @@ def _met(
             yield _End(term, items, tuple(own))
 
 
-def _is_filled(term: _Term, items: Sequence[Member], n_own: int, can_be: _CanBe) -> bool:
+def _is_filled(term: _Term, items: Sequence[Member], n_own: int, can_be: Callable[[int], bool]) -> bool:
     """Return whether these items can avoid every other ``contains`` with a maximum, and other required positions can be filled too."""
     n_prefix = term.n_prefix
     taken = {item.position for item in items}
@@ -293,7 +286,7 @@ def _is_filled(term: _Term, items: Sequence[Member], n_own: int, can_be: _CanBe)
     return term.least - n_prefix <= later or can_be(term.value(Member(n_prefix)))
 
 
-def _values(term: _Term, items: Sequence[Member], can_be: _CanBe) -> list[int]:
+def _values(term: _Term, items: Sequence[Member], goals: ItemGoals) -> list[int]:
     """Return the formulas of these items, and of further items that may come; of the later positions, at most two."""
     n_prefix = term.n_prefix
     found = [term.value(item) for item in items]
@@ -302,22 +295,22 @@ def _values(term: _Term, items: Sequence[Member], can_be: _CanBe) -> list[int]:
     for position in range(n_prefix if term.most < 0 else min(n_prefix, term.most)):
         if position not in positions:
             free = term.value(Member(position))
-            if not can_be(free):
+            if not goals.can_be(free):
                 return found
             found.append(free)
     room = 2 if term.most < 0 else min(2, term.most - n_prefix - later)
     return found + [term.value(Member(n_prefix))] * room
 
 
-def _repeats(term: _Term, values: Sequence[int], can_be: _CanBe, spend: _Spend) -> bool:
+def _repeats(term: _Term, values: Sequence[int], goals: ItemGoals) -> bool:
     """Return whether an item can repeat another item or a past value, as each of the term's literals requires."""
     conjunction = term.formulas.conjunction
     others = len(values) if term.past_values is None else 0
-    spend(3 * len(values) * (others + sum(map(len, term.repeats))))
-    if term.past_values is None and any(can_be(conjunction(two)) for two in combinations(values, 2)):
+    goals.spend(3 * len(values) * (others + sum(map(len, term.repeats))))
+    if term.past_values is None and any(goals.can_be(conjunction(two)) for two in combinations(values, 2)):
         return True
     return all(
-        any(can_be(conjunction((one, value))) for one in values for value in past_values)
+        any(goals.can_be(conjunction((one, value))) for one in values for value in past_values)
         for past_values in term.repeats
     )
 

@@ -109,13 +109,7 @@ class PendingValues:
         """Return the values that the remaining items need, for an array whose items must differ; empty for other containers."""
         if not any(self.formulas.nodes[one][0] == "uniqueItems" for one in term):
             return []
-        spend = self._spend
-        return sorted(
-            array_terms.critical_values(
-                self.formulas, term, self.satisfiability.is_satisfiable, self.satisfiability.enumerate_up_to, spend
-            )
-            or ()
-        )
+        return sorted(array_terms.critical_values(self.satisfiability.item_goals, term))
 
     def _repeated(self, term: list[int], value: int) -> list[int] | None:
         """Return the values of a pending item that a later item can repeat, if not all items may differ; None for other terms."""
@@ -124,9 +118,7 @@ class PendingValues:
         if not differ:
             return None
         others = [one for one in term if one not in differ]
-        later = array_terms.later_values(
-            formulas, others, self.satisfiability.is_satisfiable, self.satisfiability.enumerate_up_to, self._spend
-        )
+        later = array_terms.later_values(self.satisfiability.item_goals, others)
         return [formulas.conjunction((value, one)) for one in later]
 
     def _type_decides(self, kind: str, must: int, observed: list[int]) -> bool:

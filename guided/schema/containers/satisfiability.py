@@ -56,7 +56,7 @@ class Satisfiability:
     ----------
     context : SchemaContext
     formulas : Formulas
-    enumerate_up_to : callable
+    item_goals : ItemGoals
     goals : TabledFixpoint
         The table of goals: formulas of values, and formulas of open objects and arrays.
     """
@@ -64,7 +64,7 @@ class Satisfiability:
     def __init__(self, context: SchemaContext, enumerate_up_to: EnumerateConstants) -> None:
         self.context = context
         self.formulas = context.formulas
-        self.enumerate_up_to = enumerate_up_to
+        self.item_goals = array_terms.ItemGoals(self.formulas, self.is_satisfiable, enumerate_up_to, self.spend)
         self._can_spell = {
             kind: context.has_ascii or all(context.alphabet[byte] for byte in text)
             for kind, text in (_NEEDED | WORDS[context.options.words]).items()
@@ -215,10 +215,9 @@ class Satisfiability:
 
     def _can_hold(self, progress: Progress, term: Iterable[int]) -> bool:
         """Return whether an object or array can end such that all of these literals hold."""
-        spend = self.spend
         if progress is None:
-            spend(1)
-            return array_terms.can_end(self.formulas, term, self.is_satisfiable, self.enumerate_up_to, spend)
+            self.spend(1)
+            return array_terms.can_end(self.item_goals, term)
         table, seen = progress
         nodes = self.formulas.nodes
         must: list[int] = []
@@ -229,9 +228,9 @@ class Satisfiability:
                 existentials.append(node[1])
             else:
                 must.append(literal)
-        spend(1 + len(must))
+        self.spend(1 + len(must))
         rules = self.conjunctive(table, self.formulas.conjunction(must))
-        return rules is not None and object_terms.can_end(rules, seen, existentials, spend)
+        return rules is not None and object_terms.can_end(rules, seen, existentials, self.spend)
 
     def implicants(self, formula: int) -> Iterator[tuple[int, ...]]:
         """Yield the terms of a formula.
