@@ -7,7 +7,6 @@ Complexity: one breadth-first search per automaton and target; then O(bytes) of 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
@@ -18,15 +17,13 @@ from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH
 from guided.errors import no_completion_found
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
-from guided.schema.containers.open_container import OpenContainer
-from guided.schema.pushdown.arguments import ArgumentFrames
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to
 from guided.schema.pushdown.value_starts import ValueStarts
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.strings.leaf import Leaf
 
-__all__ = ["FramePaths", "LeafFrame", "MachineParts", "TargetValuation", "TargetValuations"]
+__all__ = ["FramePaths", "LeafFrame", "TargetValuation", "TargetValuations"]
 
 _SPACE = 0x20
 # Steps that one visited control costs a call.
@@ -64,31 +61,6 @@ TargetValuations: TypeAlias = tuple[TargetValuation, ...]
 _ANY: TargetValuations = (TargetValuation(0, 0, 0),)
 
 
-class MachineParts(NamedTuple):
-    """The parts of a machine that completions need.
-
-    Attributes
-    ----------
-    starts : ValueStarts
-    keys : KeyFrames
-    contents : mapping of int to (OpenContainer or None)
-        Content of each cell.
-    cell : callable
-        The cell of an open object or array.
-    arguments : ArgumentFrames or None
-        The texts around arguments, if members of the outermost object are written so.
-    outermost : (int, int)
-        The control at the start of such an object, and its cell.
-    """
-
-    starts: ValueStarts
-    keys: KeyFrames
-    contents: Mapping[int, OpenContainer | None]
-    cell: Callable[[OpenContainer], int]
-    arguments: ArgumentFrames | None
-    outermost: tuple[int, int]
-
-
 class LeafFrame(NamedTuple):
     """The controls of a string, number or text, from ``first`` on; ``end``: the byte that ends it, if it is not the one after it."""
 
@@ -102,10 +74,10 @@ class LeafFrame(NamedTuple):
 class FramePaths:
     """The frames of one schema and the paths through them."""
 
-    def __init__(self, parts: MachineParts) -> None:
-        self._parts = parts
-        self._context = parts.starts.containers.context
-        self._after_name = parts.starts.structure.after_name
+    def __init__(self, starts: ValueStarts, keys: KeyFrames) -> None:
+        self._starts, self._keys = starts, keys
+        self._context = starts.containers.context
+        self._after_name = starts.structure.after_name
         self._frames: list[LeafFrame] = []
         self._firsts: list[int] = []
         self._near: dict[tuple[int, int], bytes | None] = {}
@@ -220,11 +192,11 @@ class FramePaths:
 
     def frame_at(self, control: int) -> LeafFrame | None:
         """Return the frame of a string or number that a control is in; None if it is in none."""
-        frames = self._parts.starts.frames
+        frames = self._starts.frames
         for (kind, wanted, counts), first in islice(frames.items(), len(self._frames), None):
             at = bisect_right(self._firsts, first)
-            leaf = self._parts.starts.leaf(kind, wanted)
-            self._frames.insert(at, LeafFrame(first, kind, leaf, counts, self._parts.starts.end_of(kind)))
+            leaf = self._starts.leaf(kind, wanted)
+            self._frames.insert(at, LeafFrame(first, kind, leaf, counts, self._starts.end_of(kind)))
             self._firsts.insert(at, first)
         at = bisect_right(self._firsts, control) - 1
         if at < 0:
@@ -239,7 +211,7 @@ class FramePaths:
         if not needed:
             return found
         path, last = found[:-1], found[-1:]
-        tables, reached = self._parts.starts.tables, control
+        tables, reached = self._starts.tables, control
         rows = tables.rows
         for byte in path:
             needed = max(needed - (tables.info.item(reached, COUNTS) == 1), 0)
@@ -263,10 +235,10 @@ class FramePaths:
         """Return how many code points a string still needs where its completion ends, if it needs ``needed`` now."""
         found: list[tuple[bool, int, int]] = []
         least = 0
-        for action, most in self._parts.starts.tables.alternatives(ACTION - entry):
+        for action, most in self._starts.tables.alternatives(ACTION - entry):
             if least > needed:
                 break
-            bits = self._parts.starts.valuation_of.get(action)
+            bits = self._starts.valuation_of.get(action)
             if bits is not None:
                 left = min(needed, most)
                 costs = [target.cost for target in targets if target.suits(bits)]
@@ -282,7 +254,7 @@ class FramePaths:
         return self._near[key]
 
     def _search(self, control: int, entry: int) -> bytes | None:
-        rows, end = self._parts.starts.tables.rows, self._parts.keys.end_at(control)
+        rows, end = self._starts.tables.rows, self._keys.end_at(control)
         # Predecessor and byte of each visited control.
         came = {control: (control, -1)}
         for reached in (queue := [control]):
@@ -301,18 +273,18 @@ class FramePaths:
         return None
 
     def _spend(self, count: int) -> None:
-        self._parts.starts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
+        self._starts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
 
     def open_labels(self, control: int, state: ConjunctiveState | ObjectState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""
-        tables = self._parts.starts.tables
+        tables = self._starts.tables
         guard, width = tables.info.item(control, GUARD), tables.info.item(control, WIDTH)
         bits = int.from_bytes(tables.guards[guard : guard + width].astype("<u8").tobytes(), "little")
         return ones(bits & state.labels())
 
     def key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with the byte that ends it, that produces a label; None if the label is out of reach."""
-        keys, table = self._parts.keys, state.table
+        keys, table = self._keys, state.table
         at, first = 0, -1
         automaton: Automaton | None
         if keys.is_outermost(control):
@@ -348,7 +320,7 @@ class FramePaths:
         table = self._context.key_table(state.table)
         if table.automaton is None:
             return table.spellings[label - 1][0] + bytes([self._after_name])
-        found = self.key_rest(self._parts.keys.start(state.table), state, label)
+        found = self.key_rest(self._keys.start(state.table), state, label)
         assert found is not None, "members can be spelled"
         return found
 
@@ -357,7 +329,7 @@ class FramePaths:
         found = self._spelled.get((start, label))
         if found is None:
             found = self._spelled[start, label] = {}
-            keys, rows = self._parts.keys, self._parts.starts.tables.rows
+            keys, rows = self._keys, self._starts.tables.rows
             end = bytes([keys.end_at(start)])
             for spelling in spellings:
                 control = start

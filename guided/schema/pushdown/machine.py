@@ -49,7 +49,7 @@ from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import dead_row
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.pushdown.value_starts import ValueStarts, bits_of
-from guided.schema.pushdown.witness import MachineParts, TargetValuations, Witness
+from guided.schema.pushdown.witness import TargetValuations, Witness
 from guided.schema.strings.notation import in_json
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import OTHER
@@ -235,16 +235,8 @@ class SchemaMachine:
 
     @cached_property
     def _witness(self) -> Witness:
-        return Witness(
-            MachineParts(
-                self.value_starts,
-                self.keys,
-                self._cells,
-                self._open_cell,
-                self.arguments,
-                (self.start, self._outermost),
-            )
-        )
+        outermost = self.start, self._outermost
+        return Witness(self.value_starts, self.keys, self._cells, self._open_cell, self.arguments, outermost)
 
     # Cells
 

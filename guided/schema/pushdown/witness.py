@@ -16,6 +16,7 @@ completion is the shortest path to a live end state that satisfies a target.
 Complexity: O(1) for repeated queries; otherwise a few cost look-ups and O(bytes) of the completion.
 """
 
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 import numpy as np
@@ -30,19 +31,15 @@ from guided.schema.containers.opening import Container, GeneralState
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.pushdown.frame_paths import (
-    FramePaths,
-    LeafFrame,
-    MachineParts,
-    TargetValuation,
-    TargetValuations,
-)
+from guided.schema.pushdown.arguments import ArgumentFrames
+from guided.schema.pushdown.frame_paths import FramePaths, LeafFrame, TargetValuation, TargetValuations
+from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import BLANK, NEWLINE
 from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
 from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
-from guided.schema.pushdown.value_starts import TextStart
+from guided.schema.pushdown.value_starts import TextStart, ValueStarts
 
-__all__ = ["MachineParts", "TargetValuations", "Witness"]
+__all__ = ["TargetValuations", "Witness"]
 
 _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
@@ -58,16 +55,40 @@ _ANY: TargetValuations = (TargetValuation(0, 0, 0),)
 
 
 class Witness:
-    """Short completions for one schema."""
+    """Short completions for one schema.
 
-    def __init__(self, parts: MachineParts) -> None:
-        self._parts, self._context = parts, parts.starts.containers.context
-        self._frame_paths = FramePaths(parts)
-        self._formulas = parts.starts.containers.formulas
-        self._shortest = Shortest(parts.starts.containers)
-        structure = parts.starts.structure
+    Parameters
+    ----------
+    starts : ValueStarts
+    keys : KeyFrames
+    contents : mapping of int to (OpenContainer or None)
+        Content of each cell.
+    cell_of : callable
+        The cell of an open object or array.
+    arguments : ArgumentFrames or None
+        The texts around arguments, if members of the outermost object are written so.
+    outermost : (int, int)
+        The control at the start of such an object, and its cell.
+    """
+
+    def __init__(
+        self,
+        starts: ValueStarts,
+        keys: KeyFrames,
+        contents: Mapping[int, OpenContainer | None],
+        cell_of: Callable[[OpenContainer], int],
+        arguments: ArgumentFrames | None,
+        outermost: tuple[int, int],
+    ) -> None:
+        self._starts, self._keys, self._contents, self._cell_of = starts, keys, contents, cell_of
+        self._arguments, self._outermost = arguments, outermost
+        self._context = starts.containers.context
+        self._frame_paths = FramePaths(starts, keys)
+        self._formulas = starts.containers.formulas
+        self._shortest = Shortest(starts.containers)
+        structure = starts.structure
         # A byte that begins a name without quotes.
-        begins = np.flatnonzero(parts.starts.tables.rows[structure.object_next] <= ACTION)
+        begins = np.flatnonzero(starts.tables.rows[structure.object_next] <= ACTION)
         self._names_at = -1 if structure.has_quoted_names or not len(begins) else int(begins[0])
         self._before_name, self._after_name = (b'"', b":") if structure.has_quoted_names else (b"", b"")
         # Whether no whitespace is needed between two tokens.
@@ -84,8 +105,8 @@ class Witness:
 
     def targets(self, cell: int, own: TargetValuations) -> TargetValuations:
         """Return the targets for the pending value of a cell, given the targets for the cell itself."""
-        content = self._parts.contents[cell]
-        if cell == self._parts.starts.passing():
+        content = self._contents[cell]
+        if cell == self._starts.passing():
             return own
         if content is None or not content.observed:
             return _ANY
@@ -110,9 +131,9 @@ class Witness:
         return found
 
     def _next_bytes(self, control: int, cell: int, own: TargetValuations, needed: int) -> bytes:
-        parts, content = self._parts, self._parts.contents[cell]
-        structure = parts.starts.structure
-        if parts.starts.tables.info.item(control, GUARD) >= 0:
+        content = self._contents[cell]
+        structure = self._starts.structure
+        if self._starts.tables.info.item(control, GUARD) >= 0:
             assert content is not None
             return self._in_key(control, content, own)
         if structure.string <= control < structure.other_key:
@@ -120,37 +141,37 @@ class Witness:
         frame = self._frame_paths.frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own, needed)
-        text = parts.starts.text_starts.get(control)
+        text = self._starts.text_starts.get(control)
         if text is not None:
             begin = self._of_text(control, text, cell, own)
             # An optional line feed would take the place of the text's own.
-            return begin[:1] if control in parts.starts.before_feeds and begin[:1] == b"\n" else begin
-        if parts.arguments is not None:
-            if control == parts.outermost[0]:
-                return self._before_argument(parts.arguments.first, parts.outermost[1], own)
-            if parts.arguments.is_before_name(control):
+            return begin[:1] if control in self._starts.before_feeds and begin[:1] == b"\n" else begin
+        if self._arguments is not None:
+            if control == self._outermost[0]:
+                return self._before_argument(self._arguments.first, self._outermost[1], own)
+            if self._arguments.is_before_name(control):
                 return self._before_argument(control, cell, own)
-            if parts.arguments.is_before_value(control):
+            if self._arguments.is_before_value(control):
                 return self._before_value(control, self.targets(cell, own))
-        fixed = parts.starts.closings.get(control) or parts.starts.openings.get(control)
+        fixed = self._starts.closings.get(control) or self._starts.openings.get(control)
         if fixed is not None:
             return fixed
-        if parts.starts.is_in_string(control):
+        if self._starts.is_in_string(control):
             return self._frame_paths.near_end(control, needed, self.targets(cell, own))
-        if control in parts.starts.without_numbers:
+        if control in self._starts.without_numbers:
             found = self._frame_paths.nearest(control, 0)
             assert found is not None, "every control is live"
             return found[:-1] or self._after_valuation(cell, 0, own)
         if needed:
             return bytes([BLANK]) * needed
-        query = parts.starts.query_at(control)
+        query = self._starts.query_at(control)
         if query is not None:
             return self._of_value(control, query, cell, own)
         return self._at_punctuation(control, cell, own) or self._frame_paths.near_end(control, 0)
 
     def _before_argument(self, control: int, cell: int, own: TargetValuations) -> bytes:
         """Return bytes before the name of an argument, an item or the end, or those of the name, or before an item's value."""
-        arguments, content = self._parts.arguments, self._parts.contents[cell]
+        arguments, content = self._arguments, self._contents[cell]
         assert arguments is not None
         assert content is not None
         path, end = (arguments.path(control, is_end=is_end) for is_end in (False, True))
@@ -163,28 +184,28 @@ class Witness:
             assert after is not None
             query, state = after
             return self._before_value(arguments.after_name(query), self._targets_of(state, query[1:], own))
-        start = self._parts.keys.start(content.state.table, content.state.others, is_outermost=True)
+        start = self._keys.start(content.state.table, content.state.others, is_outermost=True)
         return self._in_key(start, content, own)
 
     def _before_value(self, control: int, targets: TargetValuations) -> bytes:
         """Return the text from a control behind a name to the best value."""
-        assert self._parts.arguments is not None
-        between = self._parts.arguments.before_value(control)
+        assert self._arguments is not None
+        between = self._arguments.before_value(control)
         return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
-        row = self._parts.starts.tables.rows[control]
+        row = self._starts.tables.rows[control]
         if row[COLON] != DEAD:
             return b":"
         if row[COMMA] <= ACTION:
             return self._after_value(cell, own)
         if self._names_at >= 0 and row[self._names_at] <= ACTION:
-            content = self._parts.contents[cell]
+            content = self._contents[cell]
             assert content is not None
             assert not isinstance(content.state, ArrayState)
             if row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE:
                 return bytes([CLOSING["object"]])
-            return self._in_key(self._parts.keys.start(content.state.table, content.state.others), content, own)
+            return self._in_key(self._keys.start(content.state.table, content.state.others), content, own)
         for begin in (QUOTE, NEWLINE):
             if row[begin] <= ACTION:
                 is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
@@ -196,7 +217,7 @@ class Witness:
 
     def _through_spaces(self, control: int) -> bytes:
         """Return the shortest whitespace that is still required."""
-        rows, queries = self._parts.starts.tables.rows, self._parts.starts.query_at
+        rows, queries = self._starts.tables.rows, self._starts.query_at
         text: dict[int, bytes] = {control: b""}
         for reached in (queue := [control]):
             row = rows[reached]
@@ -237,7 +258,7 @@ class Witness:
         """Return the step of a cell's object or array when no value is pending: a label or CLOSE."""
         found = self._steps.get((cell, own))
         if found is None:
-            content = self._parts.contents[cell]
+            content = self._contents[cell]
             assert content is not None
             found = self._steps[cell, own] = self._step_of(content.state, own)
         return found
@@ -255,7 +276,7 @@ class Witness:
         return self._shortest.step(goal)
 
     def _after_value(self, cell: int, own: TargetValuations) -> bytes:
-        content = self._parts.contents[cell]
+        content = self._contents[cell]
         assert content is not None
         return self._onward(content.state, self._step(cell, own))
 
@@ -266,13 +287,13 @@ class Witness:
         # PERF: objects with thousands of members have two steps for each, not five (`make hostile`).
         if not self._is_tight or isinstance(state, ArrayState) or state.remembers():
             return b","
-        rest = self._frame_paths.key_rest(self._parts.keys.start(state.table, state.others), state, step)
+        rest = self._frame_paths.key_rest(self._keys.start(state.table, state.others), state, step)
         return b"," if rest is None else b"," + self._before_name + rest + self._after_name
 
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
-        content = self._parts.contents[cell]
-        if content is None or content.is_apart or self._parts.starts.tables.rows.item(control, COMMA) > ACTION:
+        content = self._contents[cell]
+        if content is None or content.is_apart or self._starts.tables.rows.item(control, COMMA) > ACTION:
             return None
         state = content.state
         # Why not while the object counts undeclared names: then its stack cell records the current key.
@@ -286,16 +307,16 @@ class Witness:
 
         def begin(label: int) -> tuple[bytes, int]:
             key = self._before_name + self._frame_paths.key(state, label) + self._after_name
-            return b"," + key, self._parts.starts.value((rules.value(label),), is_member=True)
+            return b"," + key, self._starts.value((rules.value(label),), is_member=True)
 
         def after(count: int) -> int:
             past = needed & (2 << labels.item(count - 1)) - 1
-            return self._parts.cell(content._replace(state=state.after_all(past)))
+            return self._cell_of(content._replace(state=state.after_all(past)))
 
         return CountedMembers(rules, len(rules.values), labels, b",", begin, after)
 
     def _closing(self, state: Container) -> bytes:
-        if self._parts.starts.structure.lines is not None:
+        if self._starts.structure.lines is not None:
             return bytes([NEWLINE])
         return bytes([CLOSING["array" if isinstance(state, ArrayState) else "object"]])
 
@@ -343,42 +364,39 @@ class Witness:
         return min(found, key=lambda one: one[:2])[1:]
 
     def _of_value(self, control: int, query: ValueQuery, cell: int, own: TargetValuations) -> bytes:
-        content = self._parts.contents[cell]
+        content = self._contents[cell]
         cost, formula, target = self._cost_of_value(query, self.targets(cell, own))
         bracket = CLOSING["array"]
-        if self._parts.starts.tables.rows.item(control, bracket) == action_entry(
-            self._parts.starts.structure.close_empty
-        ):
+        if self._starts.tables.rows.item(control, bracket) == action_entry(self._starts.structure.close_empty):
             assert content is not None
             valuation = content.empty
             if valuation >= 0 and min((one.cost for one in own if one.suits(valuation)), default=INFINITE) < cost:
                 return bytes([bracket])
-        if self._parts.starts.tables.rows.item(control, NEWLINE) <= ACTION:
+        if self._starts.tables.rows.item(control, NEWLINE) <= ACTION:
             return bytes([NEWLINE])
         kind = self._shortest.kind(formula)
         if kind in LITERALS:
-            return self._parts.starts.structure.words[kind]
+            return self._starts.structure.words[kind]
         if kind != "number":
-            return {"string": self._parts.starts.structure.opening, "array": b"[", "object": b"{"}[kind]
+            return {"string": self._starts.structure.opening, "array": b"[", "object": b"{"}[kind]
         leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
         return self._frame_paths.down(leaf, 0, (target,))[0]
 
     def _of_text(self, control: int, text: TextStart, cell: int, own: TargetValuations) -> bytes:
         """Return the beginning of a value in a notation: a text, if there is any that satisfies the targets."""
-        parts = self._parts
         if not text.wanted:
             return self._of_value(text.nested, text.query, cell, own)
-        leaf, targets, kind, target = parts.starts.leaf("text", text.wanted), self.targets(cell, own), "string", _ANY[0]
+        leaf, targets, kind, target = self._starts.leaf("text", text.wanted), self.targets(cell, own), "string", _ANY[0]
         if len(text.query) > 1:
             _, formula, target = self._cost_of_value(text.query, targets)
             kind = self._shortest.kind(formula)
-        row = parts.starts.tables.rows[control]
+        row = self._starts.tables.rows[control]
         if leaf.automaton.is_empty() or (kind in CLOSING and row[BEGINS[kind][0]] != DEAD):
             kinds = (kind, "array", "object")
             return next(BEGINS[one] for one in kinds if one in CLOSING and row[BEGINS[one][0]] != DEAD)
         if text.counts is not None:
-            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, parts.starts.end_of("text"))
-        return self._frame_paths.down(leaf, 0, (target,))[0] + parts.starts.end_of("text")
+            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, self._starts.end_of("text"))
+        return self._frame_paths.down(leaf, 0, (target,))[0] + self._starts.end_of("text")
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first
@@ -391,10 +409,10 @@ class Witness:
 
     def _after_valuation(self, cell: int, valuation: int, own: TargetValuations) -> bytes:
         """Return the byte that ends a number: the next byte of the surrounding object or array."""
-        content = self._parts.contents[cell]
+        content = self._contents[cell]
         if content is None:
-            passing = cell == self._parts.starts.passing()
-            return self._parts.starts.closings[self._parts.starts.closing_text(valuation).goes_to] if passing else b""
+            passing = cell == self._starts.passing()
+            return self._starts.closings[self._starts.closing_text(valuation).goes_to] if passing else b""
         state = content.state
         if content.observed:
             reported = state.with_valuation(content.observed, valuation)
@@ -402,7 +420,7 @@ class Witness:
                 raise too_few_values()
             state = reported
         if content.is_outermost:
-            arguments = self._parts.arguments
+            arguments = self._arguments
             assert arguments is not None
             found = arguments.path(arguments.following, is_end=self._step_of(state, own) == CLOSE)
             assert found, "a text follows a value"
