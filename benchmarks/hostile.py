@@ -43,7 +43,7 @@ __all__ = ["DOCUMENT", "RECORD", "limits_table", "main"]
 DOCUMENT = Path(__file__).parent.parent / "docs" / "limits.md"
 RECORD = Path(__file__).parent / "record" / "hostile.md"
 # Bounds: CPU seconds of one call with the default limits and of one check of a server, and megabytes of an input.
-CALL_SECONDS, CHECK_SECONDS, MEGABYTES = 3.0, 0.7, 850
+CALL_SECONDS, CHECK_SECONDS, MEGABYTES = 2.0, 0.7, 850
 # Caps of an input: CPU seconds, and megabytes by which the address space of its process grows.
 _CPU_CAP, _MEMORY_CAP = 120, 8 << 10
 

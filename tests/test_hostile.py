@@ -107,7 +107,7 @@ def test_an_outcome_beyond_its_bounds_is_told() -> None:
     # Why fixed costs: those of this machine do not matter here.
     fine = replace(found, compile=0.1, call=0.1, slowest="mask", server=0.1, megabytes=10)
     assert excess(fine) == ""
-    assert excess(replace(fine, compile=6.0, call=6.0)) == "compile: 6.0 of 3.0; mask: 6.0 of 3.0"
+    assert excess(replace(fine, compile=6.0, call=6.0)) == "compile: 6.0 of 2.0; mask: 6.0 of 2.0"
     assert excess(replace(fine, server=2.0, megabytes=1_001)) == "server: 2.0 of 0.7; megabytes: 1001.0 of 850"
     broken = Run.of(sized, lambda: Attack("spec", lambda: {}["a"]), vocabulary()).outcome()
     assert excess(broken).startswith("KeyError: 'a'")

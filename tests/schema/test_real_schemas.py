@@ -64,10 +64,33 @@ def test_walks_over_real_schemas_end_in_valid_documents(order: str) -> None:
         schema = json.loads(path.read_bytes())["schema"]
         try:
             index = compiled(schema, vocabulary, property_order=order, whitespace="compact", format="annotate")
-            text = steered_text(index, vocabulary, chance)
         except (SchemaError, LimitError):
             continue
+        # Why outside: what compiles can be walked.
+        text = steered_text(index, vocabulary, chance)
         if text is not None:
             assert is_valid(schema, json.loads(text)), (path.name, text)
             judged += 1
     assert judged > 30
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_real_schemas_that_compile_are_walked(part: int) -> None:
+    """A limit is met by the compile, or never: with any order of properties, and with closed objects, too."""
+    vocabulary, chance, walked = real_vocabulary("gpt2"), random.Random(part), 0
+    for path in files(part):
+        order, is_open = chance.choice(["any", "schema"]), chance.random() < 0.5
+        options = {
+            "property_order": order,
+            "additional_properties": is_open,
+            "format": "annotate",
+            "unsupported": "record",
+        }
+        schema = json.loads(path.read_bytes())["schema"]
+        try:
+            index = compiled(schema, vocabulary, whitespace="compact", **options)
+        except (SchemaError, LimitError):
+            continue
+        steered_text(index, vocabulary, chance)
+        walked += 1
+    assert walked > 50
