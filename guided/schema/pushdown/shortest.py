@@ -100,9 +100,6 @@ class Shortest:
         self._lengths: dict[int, list[int]] = {}
         self._needs: dict[int, int] = {}
         self._required: dict[ConjunctiveObject, _Required] = {}
-        # By key table: labels of each length of a shortest key, and the labels among these.
-        self._by_length: dict[int, dict[int, int]] = {}
-        self._measured: dict[int, int] = {}
 
     def cost(self, node: Node) -> int:
         """Return the bytes of a short text for a value's formula or for the rest of a state; INFINITE if there is none.
@@ -284,22 +281,13 @@ class Shortest:
         short = rules.least - state.members - _FEW
         # Why a single label: choosing some of many in any order would make a new state for each choice.
         if short > 0 and most is not None:
-            label = self._shortest_key(rules.table, labels)
+            label = min(ones(labels), key=self._key_lengths(rules.table).__getitem__)
             if not rules.keys.other_labels >> label & 1:
                 return [self._one_member(state, label)]
             cost = self.key_length(rules.table, label) + _AROUND
             needs = (rules.value(label), state._replace(members=state.members + short))
             return [_Choice(short * cost, needs, label, (short, 1))]
         return [self._one_member(state, label) for label in ones(labels)[:most]]
-
-    def _shortest_key(self, table: int, labels: int) -> int:
-        """Return the first of some labels with the shortest keys."""
-        by_length = self._by_length.setdefault(table, {})
-        for label in ones(labels & ~self._measured.get(table, 0)):
-            length = self.key_length(table, label)
-            by_length[length] = by_length.get(length, 0) | 1 << label
-        self._measured[table] = self._measured.get(table, 0) | labels
-        return next(lowest(found) for length in sorted(by_length) if (found := by_length[length] & labels))
 
     def _one_member(self, state: ConjunctiveState, label: int) -> _Choice:
         return _Choice(
@@ -489,6 +477,10 @@ class Shortest:
 
         Exact for names, and for other labels where patterns distinguish them.
         """
+        return self._key_lengths(table)[label]
+
+    def _key_lengths(self, table: int) -> list[int]:
+        """Return `key_length` of every label."""
         found = self._lengths.get(table)
         if found is None:
             keys = self._context.key_table(table)
@@ -498,7 +490,7 @@ class Shortest:
             else:
                 found = shortest_by_label(keys.automaton, len(keys.labels)).tolist()
             self._lengths[table] = found
-        return found[label]
+        return found
 
 
 def _without_others(state: Container) -> Container:
