@@ -22,6 +22,7 @@ from guided.integrations import vllm as plugin
 pytest.importorskip("vllm")
 
 from vllm.config import StructuredOutputsConfig, VllmConfig
+from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import SamplingParams, StructuredOutputsParams
 from vllm.v1.structured_output import StructuredOutputManager
@@ -105,6 +106,44 @@ def test_the_configuration_takes_the_name_and_options() -> None:
         StructuredOutputsConfig(backend="guide")
     with pytest.raises(ValueError, match="only supported for"):
         StructuredOutputsConfig(backend="outlines", disable_any_whitespace=True)
+
+
+def test_the_name_is_known_once_it_is_registered() -> None:
+    """`vllm.LLM` checks it before it loads plugins, so a process without a server registers first."""
+    script = """if True:
+        from vllm.config import StructuredOutputsConfig
+        from guided.integrations import vllm as plugin
+        try:
+            StructuredOutputsConfig(backend="guided")
+        except ValueError as error:
+            assert "Input should be" in str(error)
+        else:
+            raise AssertionError("known before")
+        plugin.register()
+        assert StructuredOutputsConfig(backend="guided").backend == "guided"
+    """
+    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "VLLM_PLUGINS": ""})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"use_beam_search": True, "structured_outputs": {"json": {"type": "integer"}}},
+        {"guided_json": {"type": "integer"}},
+        {"guided_regex": "a"},
+        {"structured_outputs": {"json": {"type": "integer"}}},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_vllm_itself_drops_the_constraints_that_the_documents_list(more: dict[str, Any]) -> None:
+    """If a version enforces one, docs/serving.md is wrong."""
+    given = {"model": "model", "messages": [{"role": "user", "content": "x"}], **more}
+    request = ChatCompletionRequest.model_validate(given)
+    make = request.to_beam_search_params if request.use_beam_search else request.to_sampling_params
+    is_dropped = [*more] != ["structured_outputs"]
+    assert (make(16, {}).structured_outputs is None) == is_dropped
+    text = (Path(__file__).parents[2] / "docs" / "serving.md").read_text(encoding="utf-8")
+    assert f"`{next(iter(more))}`" in text
 
 
 def test_other_backends_are_as_before(tokenizer: Any) -> None:
