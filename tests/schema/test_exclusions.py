@@ -234,3 +234,19 @@ def test_a_second_spelling_is_not_another_value(items: dict[str, Any]) -> None:
     assert not index.accepts(b'["a","b","\\u0061"]')
     assert guide.explain(ord(",")).allowed is False
     assert guide.explain(ord("]")).allowed
+
+
+@settings(max_examples=examples(100))
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=2),
+    st.sets(st.sampled_from(["", "a", "!", "ab", "abc", "é"]), min_size=1),
+)
+def test_the_shortest_of_all_strings_but_some(lengths: list[tuple[int, int]], but: set[str]) -> None:
+    either = [{"minLength": least, "maxLength": most} for least, most in lengths]
+    schema = {"type": "string", "anyOf": either, "not": {"enum": sorted(but)}}
+    found = [max(least, "" in but) for least, most in lengths if max(least, "" in but) <= most]
+    if not found:
+        with pytest.raises(SchemaError, match="no value satisfies"):
+            compile_spec(JsonSchema(schema), BYTES)
+        return
+    assert compile_spec(JsonSchema(schema), BYTES).guide().remaining == 2 + min(found)

@@ -264,6 +264,8 @@ class Shortest:
             ]
             if spelled:
                 return min(map(len, spelled))
+        if kind == "string" and (found := self._context.shortest_unlike(formula)) >= 0:
+            return found
         counted = self._context.counted((formula,)) if kind == "string" else None
         if counted is None:
             automaton = self._context.leaf(kind, (formula,)).automaton

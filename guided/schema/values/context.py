@@ -459,6 +459,23 @@ class SchemaContext:
         has_many = self._has_many_lengths(self.formulas.conjunction(members))
         return has_many and self.has_all_bytes and sum(len(nodes[one][1]) for one in excluded) < _MANY_TEXTS
 
+    def shortest_unlike(self, formula: int) -> int:
+        """Return the least length of strings of some lengths, apart from a few; -1 where a formula says more, or all bytes are not there.
+
+        PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
+        """
+        members, excluded = self._split_exclusions("string", formula)
+        by_length = self.lengths((self.formulas.conjunction(members),)) if self.has_all_bytes and excluded else None
+        texts = {text for one in excluded for text in self.formulas.nodes[one][1]}
+        if by_length is None or len(texts) >= _MANY_TEXTS:
+            return -1
+        ends = [start for start, _ in by_length[1:]]
+        for (start, bits), end in zip(by_length, [*ends, None], strict=True):
+            least = max(start, 1) if "" in texts else start
+            if bits >= 0 and (end is None or least < end):
+                return least
+        return -1
+
     def _has_length(self, length: int) -> bool:
         """Return whether the alphabet can spell a string of a length. One spellable character is enough, since it can be repeated."""
         return length == 0 or bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
