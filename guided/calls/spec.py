@@ -69,8 +69,8 @@ class Tools(Composable):
     engine : {"nested", "lalr"}
         What recognizes the texts: automata with nested schema values, or the Lark grammar that `lark` returns, which is less expressive
         (docs/tools.md).
-    max_length, max_digits, max_items : int, optional
-        Bounds for strings, numbers and arrays that have a ``type`` but none of their own, as for `JsonSchema`. Unbounded by default: the
+    max_length, max_digits, max_items, max_properties : int, optional
+        Bounds for values that have a ``type`` but none of their own, as for `JsonSchema`. Unbounded by default: the
         token budget ends them.
     duplicates : {"error", "rename"}
         Whether two tools with the same name are an error or are renamed (`guided.calls.naming.distinct`).
@@ -125,6 +125,7 @@ class Tools(Composable):
         max_length: int | None = None,
         max_digits: int | None = None,
         max_items: int | None = None,
+        max_properties: int | None = None,
         duplicates: Literal["error", "rename"] = "error",
         reasoning: bool | Sequence[str] = False,
         chat_template: Any = None,
@@ -141,7 +142,7 @@ class Tools(Composable):
         count = Count.of(parallel_tool_calls, form)
         if unsupported not in ("error", "skip"):
             raise ArgumentError("unsupported", f"must be 'error' or 'skip', not {shown(unsupported)}")
-        caps = Caps(max_length, max_digits, max_items)
+        caps = Caps(max_length, max_digits, max_items, max_properties)
         choice = choice_of(tool_choice)
         names = () if choice == "none" else None if isinstance(choice, str) else frozenset(choice)
         writable = WritableTypes(form, caps, bool(strict))
@@ -188,6 +189,7 @@ class Tools(Composable):
                 max_length,
                 max_digits,
                 max_items,
+                max_properties,
                 duplicates,
                 reasoning,
                 None,
@@ -435,6 +437,7 @@ _ARGUMENTS = (
         "max_length",
         "max_digits",
         "max_items",
+        "max_properties",
         "duplicates",
         "reasoning",
         "chat_template",

@@ -22,6 +22,7 @@ from guided.cli.specs import (
     JsonSchemaOption,
     KindOptions,
     MaxIgnoredOption,
+    OptionOption,
     RegexOption,
     SpecOption,
     StartOption,
@@ -55,6 +56,7 @@ def check(
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
     strict_keywords: StrictKeywordsOption = False,
+    option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -97,7 +99,7 @@ def check(
         json_schema,
         grammar,
         spec,
-        KindOptions(start, max_ignored, ascii_only, strict_keywords),
+        KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ()),
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     rejection = first_rejection(what.language(), data)

@@ -18,6 +18,7 @@ from guided.cli.specs import (
     JsonOption,
     KindOptions,
     MaxIgnoredOption,
+    OptionOption,
     StrictKeywordsOption,
     ToolChoiceOption,
     VocabularyOption,
@@ -43,6 +44,7 @@ def compile_specs(
     ] = None,
     ascii_only: AsciiOption = False,
     strict_keywords: StrictKeywordsOption = False,
+    option: OptionOption = None,
     choice: Annotated[
         list[str] | None,
         typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
@@ -127,7 +129,7 @@ def compile_specs(
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
     sources += given_sources(regex, choice, tools, json_schema, grammar, spec, options)
-    sources = with_options(sources, KindOptions(None, max_ignored, ascii_only, strict_keywords))
+    sources = with_options(sources, KindOptions(None, max_ignored, ascii_only, strict_keywords, option or ()))
     if not sources:
         raise UsageError(
             "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema, --grammar or --spec"

@@ -20,6 +20,7 @@ from guided.cli.specs import (
     JsonSchemaOption,
     KindOptions,
     MaxIgnoredOption,
+    OptionOption,
     RegexOption,
     SpecOption,
     StartOption,
@@ -55,6 +56,7 @@ def explain(
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
     strict_keywords: StrictKeywordsOption = False,
+    option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -99,7 +101,7 @@ def explain(
         json_schema,
         grammar,
         spec,
-        KindOptions(start, max_ignored, ascii_only, strict_keywords),
+        KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ()),
         optional=True,
     )
     words = read_vocabulary(vocabulary, eos)

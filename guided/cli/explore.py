@@ -17,6 +17,7 @@ from guided.cli.specs import (
     JsonSchemaOption,
     KindOptions,
     MaxIgnoredOption,
+    OptionOption,
     RegexOption,
     SpecOption,
     StartOption,
@@ -48,6 +49,7 @@ def explore(
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
     strict_keywords: StrictKeywordsOption = False,
+    option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: FormatOption = "json",
@@ -78,7 +80,7 @@ def explore(
       guided explore --json-schema schema.json --vocabulary tokenizer.json
       guided explore indices/date.index
     """
-    kinds = KindOptions(start, max_ignored, ascii_only, strict_keywords)
+    kinds = KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ())
     given = None if index is None else [index]
     what = constraint_of(
         given, "INDEX", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, spec, kinds, optional=True

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guided.cli.boundary import UsageError
+from guided.schema.formula.atoms import CAPS
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
@@ -154,9 +155,7 @@ KINDS = {
             "parallel_tool_calls": (bool, list),
             "reasoning": (bool, list),
             "strict": (bool,),
-            "max_length": (int,),
-            "max_digits": (int,),
-            "max_items": (int,),
+            **dict.fromkeys(CAPS, (int,)),
         },
     ),
     "json_schema": Kind(
@@ -165,13 +164,14 @@ KINDS = {
         lambda value: isinstance(value, str | dict),
         {
             "whitespace": (str, int, list),
+            "escapes": (str, list),
             **dict.fromkeys(
-                ("property_order", "numbers", "escapes", "format", "unsupported", "operation", "source"),
+                ("property_order", "numbers", "format", "unsupported", "operation", "source"),
                 (str,),
             ),
             "strict_keywords": (bool,),
             "additional_properties": (bool,),
-            **dict.fromkeys(("max_length", "max_digits", "max_items"), (int,)),
+            **dict.fromkeys(CAPS, (int,)),
             "eager": (bool, str),
         },
     ),

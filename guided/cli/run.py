@@ -22,6 +22,7 @@ from guided.cli.specs import (
     KindOptions,
     MaxIgnoredOption,
     ModelOption,
+    OptionOption,
     RegexOption,
     SpecOption,
     StartOption,
@@ -54,6 +55,7 @@ def run(
     regex: RegexOption = None,
     ascii_only: AsciiOption = False,
     strict_keywords: StrictKeywordsOption = False,
+    option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
     tool_format: AutoFormatOption = "auto",
@@ -181,7 +183,7 @@ def run(
         json_schema,
         grammar,
         spec,
-        KindOptions(start, max_ignored, ascii_only, strict_keywords),
+        KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ()),
         optional=source is not None,
     )
     if source is not None and what.text is not None:

@@ -4,6 +4,7 @@ A command has exactly one source of a spec: an option, or an index file as the f
 and one more entry of `guided.cli.kinds.KINDS`.
 """
 
+import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import UsageError
-from guided.cli.kinds import build_spec
+from guided.cli.kinds import KINDS, build_spec
 from guided.cli.output import COMPILING
+from guided.keywords import closest
 from guided.progress import progress
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ __all__ = [
     "KindOptions",
     "MaxIgnoredOption",
     "ModelOption",
+    "OptionOption",
     "RegexOption",
     "SpecOption",
     "StartOption",
@@ -91,6 +94,16 @@ StrictKeywordsOption = Annotated[
     typer.Option(
         "--strict-keywords",
         help="With --json-schema: refuse keywords that the draft does not know, such as misspelled ones; annotations and x-... may stay.",
+    ),
+]
+OptionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        "-O",
+        metavar="NAME=VALUE",
+        help="Any option of the constraint that files of specs have, such as max_length=80, whitespace=compact or "
+        "'escapes=[\"n\"]' of a schema; VALUE is JSON or a text. May be repeated.",
     ),
 ]
 GrammarOption = Annotated[
@@ -264,12 +277,15 @@ class KindOptions:
         With --regex and --grammar.
     strict_keywords : bool
         With --json-schema.
+    others : sequence of str
+        Options of any kind, as ``NAME=VALUE``.
     """
 
     start: str | None = None
     max_ignored: int | None = None
     ascii_only: bool = False
     strict_keywords: bool = False
+    others: Sequence[str] = ()
 
     def by_kind(self, kinds: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return the options of the specs of each kind, by the names that `build_spec` takes.
@@ -284,12 +300,13 @@ class KindOptions:
         UsageError
             An option is given without a constraint of its kind.
         """
-        found: dict[str, dict[str, Any]] = {"regex": {}, "json_schema": {}, "grammar": {}}
+        found: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
         for option, of, name, value in (
             ("--start", ("grammar",), "start", self.start),
             ("--max-ignored", ("grammar",), "max_ignored", self.max_ignored),
             ("--ascii", ("regex", "grammar"), "ascii", self.ascii_only or None),
             ("--strict-keywords", ("json_schema",), "strict_keywords", self.strict_keywords or None),
+            *map(_any_option, self.others),
         ):
             if value is None:
                 continue
@@ -298,6 +315,26 @@ class KindOptions:
             for kind in of:
                 found[kind][name] = value
         return found
+
+
+def _any_option(given: str) -> tuple[str, tuple[str, ...], str, Any]:
+    """Return what is given, the kinds of constraints with this option, its name, and its value."""
+    name, sign, text = given.partition("=")
+    if not sign:
+        raise UsageError(f"--option {given!r}: an option is written NAME=VALUE, such as max_length=80")
+    of_flags = ("format", "tool_choice")
+    kinds = tuple(
+        kind for kind, entry in KINDS.items() if name in entry.options and (kind != "tools" or name not in of_flags)
+    )
+    if not kinds:
+        known = sorted({option for entry in KINDS.values() for option in entry.options})
+        raise UsageError(f"--option {name}: unknown option{closest(name, known)}; known options are {', '.join(known)}")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    types = {one for kind in kinds for one in KINDS[kind].options[name]}
+    return f"--option {name}", kinds, name, text if type(value) not in types and str in types else value
 
 
 def constraint_of(
@@ -324,7 +361,12 @@ def constraint_of(
     SchemaError
         The list of choices is empty or has duplicates, a tool cannot be lowered, or a type has no schema.
     """
-    given = {"regex": regex is not None, "json_schema": bool(json_schema), "grammar": bool(grammar)}
+    given = {
+        "regex": regex is not None,
+        "tools": bool(tools),
+        "json_schema": bool(json_schema),
+        "grammar": bool(grammar),
+    }
     options = kind_options.by_kind([kind for kind, is_given in given.items() if is_given])
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar or spec_source)
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
@@ -347,7 +389,7 @@ def constraint_of(
     elif json_schema:
         spec = build_spec("json_schema", json_schema, options["json_schema"], here)
     elif tools:
-        spec = build_spec("tools", tools, tool_options(tool_format, tool_choice), here)
+        spec = build_spec("tools", tools, {**tool_options(tool_format, tool_choice), **options["tools"]}, here)
     elif regex is not None:
         spec = build_spec("regex", regex, options["regex"], here)
     else:

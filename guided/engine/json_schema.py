@@ -1,6 +1,6 @@
 """`JsonSchema`: the spec of JSON texts that are valid against a schema."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from decimal import InvalidOperation
@@ -31,7 +31,7 @@ from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.schema.formula.atoms import NO_CAPS, Arguments, Caps, JsonOptions
+from guided.schema.formula.atoms import CAPS, NO_CAPS, Arguments, Caps, JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
@@ -73,7 +73,6 @@ _NO_KEYWORD = (
     "with unsupported='record', values are generated without it, and the type checks them when they are read"
 )
 _NO_OBJECT = "no object satisfies the schema and can be written in this style"
-_CAPS = ("max_length", "max_digits", "max_items")
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
 
 # Options that only values in calls have.
@@ -88,7 +87,7 @@ class SchemaOptions(TypedDict, total=False):
     whitespace: "Whitespace"
     property_order: Literal["schema", "any"]
     numbers: Literal["plain", "any", "dumps"]
-    escapes: Literal["canonical", "any", "dumps"]
+    escapes: Literal["canonical", "any", "dumps"] | Iterable[str]
     format: Literal["assert", "annotate", "strict"]
     unsupported: Literal["refuse", "record"]
     registry: Mapping[str, Any] | None
@@ -102,11 +101,12 @@ class SchemaOptions(TypedDict, total=False):
     max_length: int | None
     max_digits: int | None
     max_items: int | None
+    max_properties: int | None
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class JsonSchema(Composable, Generic[T_co]):
-    """JSON texts (RFC 8259) that are valid against a schema; every keyword is enforced or refused. See docs/json-schema.md.
+    r"""JSON texts (RFC 8259) that are valid against a schema; every keyword is enforced or refused. See docs/json-schema.md.
 
     ``JsonSchema[T]``: `read` returns a T; Any if the schema is a JSON Schema.
 
@@ -123,8 +123,10 @@ class JsonSchema(Composable, Generic[T_co]):
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any", "dumps"}
         ``"plain"``: no exponents, and integers without a fraction; ``"any"``: all of RFC 8259; ``"dumps"``: the same, but integers plain.
-    escapes : {"canonical", "any", "dumps"}
-        Each character in its shortest spelling; in any spelling; or as ``json.dumps`` writes it, with ``ensure_ascii`` or without.
+    escapes : {"canonical", "any", "dumps"} or iterable of str
+        Each character in its shortest spelling; in any spelling; or as ``json.dumps`` writes it, with ``ensure_ascii`` or without. Or the
+        escapes that may be written, by what follows the backslash, some of ``" \ / b f n r t u``: then no string contains a character
+        that needs another one.
     format : {"assert", "annotate", "strict"}
         Enforce known formats; enforce none; or enforce known and refuse unknown ones.
     formats : mapping of str to Regex, Choice or Substring, optional
@@ -146,9 +148,10 @@ class JsonSchema(Composable, Generic[T_co]):
     additional_properties : bool
         If False, an object schema that declares property names and does not mention others allows no others. docs/json-schema.md
         describes the effect under ``allOf``, ``anyOf`` and references.
-    max_length, max_digits, max_items : int, optional
+    max_length, max_digits, max_items, max_properties : int, optional
         Bounds for values that have a ``type`` but no bound of their own: characters of strings, digits of numbers before and after the
-        point (at most 4,000), items of arrays. ``index.notes`` says where they apply. Unbounded by default: the token budget ends them.
+        point (at most 4,000), items of arrays, members of open objects. ``index.notes`` says where they apply. Unbounded by default: the
+        token budget ends them.
     eager : bool or "auto"
         If True, compile to a finite automaton, all of whose states are known before the first text; a schema that needs more than
         `Limits.configurations` states is refused. ``"auto"``: only if the schema needs no more.
@@ -207,7 +210,7 @@ class JsonSchema(Composable, Generic[T_co]):
         whitespace: "Whitespace" = "flexible",
         property_order: Literal["schema", "any"] = "schema",
         numbers: Literal["plain", "any", "dumps"] = "plain",
-        escapes: Literal["canonical", "any", "dumps"] = "canonical",
+        escapes: Literal["canonical", "any", "dumps"] | Iterable[str] = "canonical",
         format: Literal["assert", "annotate", "strict"] = "assert",  # noqa: A002 - the contract's name
         unsupported: Literal["refuse", "record"] = "refuse",
         registry: Mapping[str, Any] | None = None,
@@ -221,6 +224,7 @@ class JsonSchema(Composable, Generic[T_co]):
         max_length: int | None = None,
         max_digits: int | None = None,
         max_items: int | None = None,
+        max_properties: int | None = None,
     ) -> None:
         if not isinstance(eager, bool) and eager != "auto":
             raise ArgumentError("eager", f"must be True, False or 'auto', not {shown(eager)}")
@@ -235,13 +239,13 @@ class JsonSchema(Composable, Generic[T_co]):
             _whitespace(whitespace),
             property_order,
             numbers,
-            escapes,
+            _escapes(escapes),
             format,
             unsupported,
             strict_keywords,
             additional_properties,
             _own_formats(formats or {}),
-            Caps(max_length, max_digits, max_items),
+            Caps(max_length, max_digits, max_items, max_properties),
         )
         if (
             isinstance(options.whitespace, str)
@@ -269,7 +273,7 @@ class JsonSchema(Composable, Generic[T_co]):
     def __repr__(self) -> str:
         given = self.schema if self._reader is None else self._reader.given
         name = given.__name__ if isinstance(given, type) else brief(given, 80)
-        return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}{options_of(self.options.caps, *_CAPS)}>"
+        return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}{options_of(self.options.caps, *CAPS)}>"
 
     def __hash__(self) -> int:
         return hash((self._text, self.options, self.engine, self.eager))
@@ -501,6 +505,16 @@ def _whitespace(given: Any) -> Any:
     if given < 0:
         raise ArgumentError("whitespace", f"must be at least 0 characters, not {shown(given)}")
     return "compact" if not given else f"[ \\t\\n\\r]{{0,{given}}}"
+
+
+def _escapes(given: Any) -> Any:
+    """Return `JsonOptions.escapes` of an option."""
+    if isinstance(given, str):
+        return given
+    try:
+        return tuple(sorted(set(given)))
+    except TypeError:
+        raise TypeError(f"escapes must be a str or a list of str, not {shown(given)}") from None
 
 
 def _own_formats(given: Mapping[str, Any]) -> tuple[tuple[str, Texts], ...]:

@@ -31,6 +31,7 @@ from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.layout import FLEXIBLE, gaps_of
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
+from guided.schema.strings.spelling import unwritable
 from guided.schema.values.context import SchemaContext
 
 __all__ = ["DEFAULT_RULES", "LarkGrammar", "lark_grammar"]
@@ -122,6 +123,9 @@ def value_rules(
     """Return the productions of the values of the schema at a JSON Pointer in a document. Raises as `lark_grammar`."""
     if options.indent is not None:
         raise SchemaError("a context-free grammar cannot indent by the depth of a value", "", "whitespace")
+    if unwritable(options.escapes):
+        reason = "a grammar of a schema needs strings of all characters: use a list with \", \\ and u, or 'canonical', 'any' or 'dumps'"
+        raise SchemaError(reason, "", "escapes")
     formulas = Formulas()
     lowering = Lowering(schema, options, formulas, limits, registry, pointer=pointer, lists_items=True)
     lowering.check()

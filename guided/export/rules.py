@@ -32,7 +32,7 @@ from guided.patterns.render import render
 from guided.patterns.tree import Chars
 from guided.schema.formula.formulas import Formulas
 from guided.schema.pushdown.structure import LITERALS
-from guided.schema.strings.spelling import SPELLINGS
+from guided.schema.strings.spelling import spelling_of
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import OTHER
 
@@ -73,7 +73,7 @@ class _Writer:
         self._signs = signs
         self._most = most
         self._formulas: Formulas = context.formulas
-        self._strings = Strings(context.formulas, SPELLINGS[context.options.escapes], context.limits)
+        self._strings = Strings(context.formulas, spelling_of(context.options.escapes), context.limits)
         self._arrays: dict[int, dict[int, list[tuple[int, Edge]]]] = {}
         self._keys: dict[tuple[int, int], Terminal] = {}
         self._leaves: dict[Leaf, Symbol] = {}

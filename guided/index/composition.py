@@ -521,6 +521,7 @@ class CompositionIndex:
 
     def next(self, state: int, token: int) -> int:
         """Return the state after a token; -1 if it is not allowed."""
+        token = int(token)  # one of NumPy has too few bits for the key
         key = state << 24 | token if 0 <= token < self.size else -1
         found = self._next.get(key)
         if found is None:

@@ -73,6 +73,63 @@ def test_strict_keywords_refuse_misspelled_ones(tmp_path: Path) -> None:
     assert call("check", "--strict-keywords", "--choice", "a", "a").exit_code == 2
 
 
+# An option of each kind of constraint by the command line, a text that it refuses, and one that it allows.
+BY_OPTION: list[tuple[list[str], str, str, str]] = [
+    (["--json-schema"], "max_length=2", '{"a": "xyz"}', '{"a": "xy"}'),
+    (["--json-schema"], "max_digits=1", '{"a": 12}', '{"a": 1}'),
+    (["--json-schema"], "max_items=1", '{"a": [1, 2]}', '{"a": [1]}'),
+    (["--json-schema"], "max_properties=1", '{"a": 1, "b": 2}', '{"b": 2}'),
+    (["--json-schema"], "whitespace=compact", '{"a": 1}', '{"a":1}'),
+    (["--json-schema"], 'whitespace=[", ", ": "]', '{"a":1}', '{"a": 1}'),
+    (["--json-schema"], "whitespace=0", '{"a": 1}', '{"a":1}'),
+    (["--json-schema"], 'escapes=["n"]', '{"a": "\\t"}', '{"a": "\\n"}'),
+    (["--json-schema"], "escapes=canonical", '{"a": "\\u0061"}', '{"a": "a"}'),
+    (["--regex", r"\d"], "ascii=true", "\u0661", "1"),
+    (["--grammar", 'start: "a" "b"\n%ignore " "'], "max_ignored=1", "a  b", "a b"),
+    (["--tools"], "max_digits=1", '{"name": "f", "arguments": {"x": 12}}', '{"name": "f", "arguments": {"x": 1}}'),
+]
+
+
+@pytest.mark.parametrize(("kind", "option", "refused", "allowed"), BY_OPTION)
+def test_any_option_of_a_constraint_is_given_by_its_name(
+    kind: list[str], option: str, refused: str, allowed: str, tmp_path: Path
+) -> None:
+    (tmp_path / "schema.json").write_text(
+        '{"type": "object", "properties": {"a": {"type": ["string", "number", "array"]}}}'
+    )
+    (tmp_path / "tools.json").write_text(
+        '[{"name": "f", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}]'
+    )
+    files = {
+        "--json-schema": [str(tmp_path / "schema.json")],
+        "--tools": [str(tmp_path / "tools.json"), "--tool-choice", "required"],
+    }
+    given = [*kind, *files.get(kind[0], [])]
+    assert call("check", *given, "--option", option, refused).exit_code == 1
+    assert call("check", *given, "-O", option, allowed).exit_code == 0
+    if option != "escapes=canonical":
+        assert call("check", *given, refused).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("max_lenght=2", "did you mean 'max_length'"),
+        ("max_length", "NAME=VALUE"),
+        ("max_length=two", "max_length must be a number"),
+        ("max_length=0", "max_length must be an integer >= 1"),
+        ("start=a", "--option start needs --grammar"),
+        ("tool_choice=none", "unknown option"),
+        ('escapes=["x"]', "must list what may follow a backslash"),
+    ],
+)
+def test_other_options_are_refused(option: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text("{}")
+    run = call("check", "--json-schema", str(tmp_path / "schema.json"), "--option", option, "{}")
+    assert run.exit_code == 2
+    assert message in run.stderr
+
+
 def test_the_empty_pattern_is_a_pattern() -> None:
     assert call("check", "--regex", "", "").exit_code == 0
     assert call("check", "--regex", "", "a").exit_code == 1

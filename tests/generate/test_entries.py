@@ -200,7 +200,7 @@ OF_SCHEMAS: dict[str, Any] = {
     "whitespace": [", ", ": "],
     "property_order": "any",
     "numbers": "any",
-    "escapes": "any",
+    "escapes": ["n", '"', "u"],
     "format": "annotate",
     "unsupported": "record",
     "registry": {"https://example.com/a": {"type": "string"}},
@@ -214,6 +214,7 @@ OF_SCHEMAS: dict[str, Any] = {
     "max_length": 3,
     "max_digits": 2,
     "max_items": 1,
+    "max_properties": 4,
 }
 NOT_IN_FILES = {"registry", "engine", "formats"}
 
@@ -268,7 +269,16 @@ SPECS: list[tuple[str, Any, Any, set[str], set[str]]] = [
         guided.Tools,
         guided.tools,
         {
-            *("engine", "max_length", "max_digits", "max_items", "duplicates", "chat_template", "unsupported"),
+            *(
+                "engine",
+                "max_length",
+                "max_digits",
+                "max_items",
+                "max_properties",
+                "duplicates",
+                "chat_template",
+                "unsupported",
+            ),
             "argument_order",
         },
         {"engine", "duplicates", "chat_template", "unsupported", "argument_order"},

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from guided.automata.build import from_tree
 from guided.engine.compile import compile as compile_index
 from guided.engine.index import Index
+from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.errors import LimitError, TokenRejected
 from guided.guide.guide import Guide
@@ -21,6 +22,16 @@ from tests.profiles import examples
 from tests.strategies import trees, vocabularies
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
+
+
+@pytest.mark.parametrize("is_composition", [False, True])
+def test_tokens_may_be_numbers_of_numpy(is_composition: bool) -> None:
+    """In any state: a state and a token are one key, which has more bits than such a number."""
+    spec = JsonSchema({"type": "array"})
+    guide = compile_index("x" + spec if is_composition else spec, BYTES).guide()
+    for token in np.frombuffer(b"x" * is_composition + b"[" * 300, np.uint8).astype(np.int32):
+        guide.advance(token)
+    assert guide.state >= 128
 
 
 class Replay:

@@ -1,4 +1,7 @@
-"""``max_length``, ``max_digits``, ``max_items``: bounds for values without any. Oracle: a transformed schema and a published validator."""
+"""``max_length``, ``max_digits``, ``max_items``, ``max_properties``: bounds for values without any.
+
+Oracle: a transformed schema and a published validator.
+"""
 
 import json
 from dataclasses import asdict
@@ -18,7 +21,7 @@ from tests.schema.lowered import holds, lowered
 from tests.schema.test_closed_objects import LISTS, MAPS, ONE
 
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)
-CAPS = Caps(max_length=2, max_digits=1, max_items=2)
+CAPS = Caps(max_length=2, max_digits=1, max_items=2, max_properties=1)
 
 
 def bounded(schema: dict[str, Any]) -> dict[str, Any]:
@@ -33,6 +36,9 @@ def bounded(schema: dict[str, Any]) -> dict[str, Any]:
     if "array" in kinds and "maxItems" not in schema:
         least = schema.get("minItems", 0), len(schema.get("prefixItems", [])), "contains" in schema
         found["maxItems"] = max(2, *least)
+    if "object" in kinds and "maxProperties" not in schema and schema.get("additionalProperties") is not False:
+        names = {name for name, one in schema.get("properties", {}).items() if one is not False}
+        found["maxProperties"] = max(1, len(names | {*schema.get("required", [])}), schema.get("minProperties", 0))
     if {"integer", "number"} & {*kinds}:
         found |= {"minimum": -9} if "minimum" not in schema else {}
         found |= {"maximum": 9} if "maximum" not in schema and schema.get("minimum", 0) <= 9 else {}
@@ -73,7 +79,8 @@ LEAVES = st.sampled_from([
     {"type": "string", "pattern": "c"}, {"minLength": 3}, {"type": ["string", "integer"]}, {"type": "integer"}, {"type": "number"},
     {"type": "number", "minimum": 50}, {"type": "integer", "maximum": 200}, {"type": "number", "multipleOf": 0.25}, {"type": "array"},
     {"type": "array", "minItems": 3}, {"type": "string", "enum": ["abcd"]}, {"const": "abcd"},
-    {"type": "array", "contains": {"type": "string"}, "maxItems": 3},
+    {"type": "array", "contains": {"type": "string"}, "maxItems": 3}, {"type": "object"}, {"type": "object", "required": ["a", "b"]},
+    {"type": "object", "minProperties": 2}, {"type": ["object", "array"], "maxProperties": 3}, {"type": "object", "minProperties": 1},
 ])  # fmt: skip
 
 
@@ -83,7 +90,7 @@ def extended(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     references = st.sampled_from(["#/$defs/p", "#/$defs/q"])
     return st.one_of(
         st.fixed_dictionaries(
-            {"properties": table}, optional={"additionalProperties": inner, "type": st.just("object")}
+            {"properties": table}, optional={"additionalProperties": inner | st.just(False), "type": st.just("object")}
         ),
         st.fixed_dictionaries(
             {}, optional={"allOf": some, "anyOf": some, "oneOf": some, "not": inner, "$ref": references}
@@ -105,7 +112,7 @@ WHOLE = st.builds(
 )
 VALUES = st.recursive(
     st.sampled_from([1, 9, 10, -10, 0.5, 0.25, 60, 150, "", "ab", "abc", "abcd", None]),
-    lambda inner: st.one_of(st.dictionaries(st.sampled_from("ab"), inner, max_size=2), st.lists(inner, max_size=4)),
+    lambda inner: st.one_of(st.dictionaries(st.sampled_from("abc"), inner, max_size=3), st.lists(inner, max_size=4)),
     max_leaves=5,
 )
 
@@ -157,6 +164,18 @@ def test_no_digits_come_without_end(numbers: Any) -> None:
     assert [own.accepts(text) for text in ("1.125", "1.1250", "1.12")] == [True, False, False]
 
 
+def test_members_of_open_objects_are_capped_and_no_others() -> None:
+    """Those of closed objects have a bound already, by their names."""
+    schema = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["c"]}
+    index = guided.compile(guided.JsonSchema(schema, max_properties=2), BYTES)
+    assert [index.accepts(text) for text in ('{"a":1,"b":2,"c":3}', '{"c":3,"d":4,"e":5,"f":6}')] == [True, False]
+    assert index.notes == ("max_properties=2 bounds the values at '/'",)
+    closed = {**schema, "required": [], "additionalProperties": False}
+    assert guided.compile(guided.JsonSchema(closed, max_properties=1), BYTES).notes == ()
+    narrowed = guided.JsonSchema({**schema, "required": []}, max_properties=1, additional_properties=False)
+    assert guided.compile(narrowed, BYTES).notes == ()
+
+
 def test_notes_say_where_caps_apply() -> None:
     schema = {
         "type": "object",
@@ -183,6 +202,10 @@ def test_notes_say_where_caps_apply() -> None:
         ('{"a": 1}', "/a: 1 is a number, not of type string (at /properties/a, type)"),
         ('{"b": [1, 2]}', "/b: 2 items are more than the option max_items=1 allows (at /properties/b, type)"),
         (
+            '{"c": {"x": 1, "y": 2}}',
+            "/c: 2 members are more than the option max_properties=1 allows (at /properties/c, type)",
+        ),
+        (
             '{"b": [1.234]}',
             "/b/0: 1.234 has more digits than the option max_digits=2 allows (at /properties/b/items, type)",
         ),
@@ -191,7 +214,11 @@ def test_notes_say_where_caps_apply() -> None:
 def test_a_rejected_value_has_the_option_that_refuses_it(text: str, reason: str) -> None:
     items = {"type": "array", "items": {"type": "number"}}
     spec = guided.JsonSchema(
-        {"properties": {"a": {"type": "string"}, "b": items}}, max_length=3, max_digits=2, max_items=1
+        {"properties": {"a": {"type": "string"}, "b": items, "c": {"type": "object"}}},
+        max_length=3,
+        max_digits=2,
+        max_items=1,
+        max_properties=1,
     )
     assert spec.diagnosis(text.encode(), guided.Limits()) == reason
 
@@ -201,6 +228,7 @@ def test_a_rejected_value_has_the_option_that_refuses_it(text: str, reason: str)
     [
         ("max_length", 0, "max_length must be an integer >= 1, not 0"),
         ("max_items", True, "max_items must be an integer >= 1, not True"),
+        ("max_properties", 0, "max_properties must be an integer >= 1, not 0"),
         ("max_digits", 4_001, "max_digits must be an integer from 1 to 4,000, not 4001"),
     ],
 )

@@ -53,6 +53,8 @@ from guided.errors import ArgumentError, shown
 __all__ = [
     "AFTER_NAME",
     "BEGINS",
+    "CAPS",
+    "ESCAPES",
     "JSON_TYPES",
     "LARGEST_INDENT",
     "LONGEST_NUMBER",
@@ -91,6 +93,9 @@ LARGEST_INDENT = 16
 # Names of members where they have no quotes, as atoms of strings, and the character after a name there.
 NAMES: tuple[tuple[Any, ...], ...] = (("without", (*map(chr, range(0x21)), *':,{}[]"<>\\', "\x7f")), ("length", 1, -1))
 AFTER_NAME = ":"
+
+# The escapes of JSON, by what follows the backslash.
+ESCAPES = ('"', "\\", "/", "b", "f", "n", "r", "t", "u")
 
 _PRETTY = re.compile(r"pretty\((0|[1-9][0-9]{0,8})\)")
 
@@ -170,6 +175,8 @@ class Arguments:
     item: str = ""
 
 
+# The names of the bounds of `Caps`, as options.
+CAPS = ("max_length", "max_digits", "max_items", "max_properties")
 # Python writes no integers of more than 4,300 digits, and no schema needs a number of more than 4,000 digits or as many zeros.
 LONGEST_NUMBER = 4_000
 
@@ -186,6 +193,8 @@ class Caps:
         Digits of an integer, and of another number before and after its point; at most `LONGEST_NUMBER`.
     max_items : int or None
         Items of an array.
+    max_properties : int or None
+        Members of an object that may have undeclared ones; all declared ones may still come.
 
     Raises
     ------
@@ -196,9 +205,10 @@ class Caps:
     max_length: int | None = None
     max_digits: int | None = None
     max_items: int | None = None
+    max_properties: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("max_length", "max_digits", "max_items"):
+        for name in CAPS:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
                 raise ArgumentError(name, f"must be an integer >= 1, not {shown(value)}")
@@ -229,9 +239,10 @@ class JsonOptions:
         Declared names in the order of the schema, or in any order.
     numbers : {"plain", "any", "dumps"}
         Plain: no exponents, and no ``1.0`` for an integer. Any: all of RFC 8259, integers by value. Dumps: the same, but integers plain.
-    escapes : {"canonical", "any", "dumps"}
+    escapes : {"canonical", "any", "dumps"} or tuple of str
         Canonical: each character in its shortest form. Any: all spellings, compared by value. Dumps: the two spellings that Python's
-        ``json.dumps`` writes, with and without ``ensure_ascii``.
+        ``json.dumps`` writes, with and without ``ensure_ascii``. Some of `ESCAPES`: exactly these escapes, each wherever JSON has it,
+        beside unescaped characters; no string or name contains a character that can be written in neither way.
     format : {"assert", "annotate", "strict"}
         Assert: known formats are enforced. Annotate: no format is. Strict: known formats are enforced, unknown ones are refused.
     unsupported : {"refuse", "record"}
@@ -266,7 +277,7 @@ class JsonOptions:
     whitespace: str | tuple[str, str] = "flexible"
     property_order: Literal["schema", "any"] = "schema"
     numbers: Literal["plain", "any", "dumps"] = "plain"
-    escapes: Literal["canonical", "any", "dumps"] = "canonical"
+    escapes: Literal["canonical", "any", "dumps"] | tuple[str, ...] = "canonical"
     format: Literal["assert", "annotate", "strict"] = "assert"
     unsupported: Literal["refuse", "record"] = "refuse"
     strict_keywords: bool = False
@@ -293,10 +304,13 @@ class JsonOptions:
             raise ArgumentError(
                 "whitespace", f"must be 'pretty(0)' to 'pretty({LARGEST_INDENT})', not {shown(self.whitespace)}"
             )
+        if isinstance(self.escapes, tuple) and not set(self.escapes) <= set(ESCAPES):
+            must = f"list what may follow a backslash, among {' '.join(ESCAPES)}"
+            raise ArgumentError("escapes", f"must {must}, not {shown(self.escapes)}")
         for name, allowed in (
             ("property_order", ("schema", "any")),
             ("numbers", ("plain", "any", "dumps")),
-            ("escapes", ("canonical", "any", "dumps")),
+            ("escapes", ("canonical", "any", "dumps") if isinstance(self.escapes, str) else (self.escapes,)),
             ("format", ("assert", "annotate", "strict")),
             ("unsupported", ("refuse", "record")),
         ):
@@ -311,8 +325,8 @@ class JsonOptions:
                 raise TypeError(f"{name} must be True or False, not {shown(value)}")
 
     @property
-    def spelling(self) -> str:
-        """The name of the spelling of strings and names (`guided.schema.strings.spelling.SPELLINGS`)."""
+    def spelling(self) -> str | tuple[str, ...]:
+        """The spelling of strings and names, for `guided.schema.strings.spelling.spelling_of`."""
         return self.escapes if self.quote == '"' else "single"
 
     @property

@@ -23,7 +23,7 @@ from guided.automata.pushdown import PER_CONTROL
 from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
-from guided.schema.formula.atoms import NO_CAPS, JsonOptions
+from guided.schema.formula.atoms import CAPS, NO_CAPS, JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.json_values import check_levels
@@ -225,7 +225,7 @@ class Lowering:
         ]
         if len(misspelled) > _NAMED_IN_NOTES:
             found.append(f"{len(misspelled) - _NAMED_IN_NOTES:,} more unknown keywords look misspelled")
-        for name, most in zip(("max_length", "max_digits", "max_items"), astuple(self.options.caps), strict=True):
+        for name, most in zip(CAPS, astuple(self.options.caps), strict=True):
             if name in self._capped:
                 found.append(f"{name}={most:,} bounds the values at {_places(self._capped[name])}")
         if self.narrowed:

@@ -597,6 +597,8 @@ def _over_cap(value: Any, names: list[Any], caps: Caps) -> str:
         return f"{len(value):,} characters are more than the option max_length={caps.max_length} allows"
     if isinstance(value, list) and "array" in names:
         return f"{len(value):,} items are more than the option max_items={caps.max_items} allows"
+    if isinstance(value, dict) and "object" in names:
+        return f"{len(value):,} members are more than the option max_properties={caps.max_properties} allows"
     if is_number(value) and ("number" in names or ("integer" in names and value == int(value))):
         return f"{_shown(value)} has more digits than the option max_digits={caps.max_digits} allows"
     return ""

@@ -31,7 +31,7 @@ from guided.schema.strings.languages import ANY_LENGTH, known, steps_of, truth
 from guided.schema.strings.leaf import DIRECT, Leaf
 from guided.schema.strings.notation import spelled_raw
 from guided.schema.strings.overlay import canonical_body, has_one_body, overlay
-from guided.schema.strings.spelling import SPELLINGS
+from guided.schema.strings.spelling import spelling_of, unwritable
 
 __all__ = [
     "judged_texts",
@@ -222,7 +222,10 @@ def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Lim
 
 def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
     """Overlay texts on an automaton of other texts."""
-    laid = overlay(base.automaton, texts, SPELLINGS[options.spelling], limits)
+    if lost := set(unwritable(options.spelling)):
+        written = [i for i, text in enumerate(texts) if lost.isdisjoint(text)]
+        texts, must, bits = [texts[i] for i in written], must[written], bits[written]
+    laid = overlay(base.automaton, texts, spelling_of(options.spelling), limits)
     vectors, labels = _numbered(bits, base.vectors)
     laid.accepting[laid.ends] = must
     laid.labels[laid.ends] = np.where(must, labels, 0)
@@ -232,7 +235,7 @@ def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, option
 def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
     found = language(formulas, wanted, limits)
     vectors, marks = _labels_of(found)
-    spelling = SPELLINGS[options.spelling]
+    spelling = spelling_of(options.spelling)
     automaton = spelled(found.table, found.accepting, marks, found.parts, spelling, limits)
     return Leaf(automaton, vectors), found.steps, found.cost
 

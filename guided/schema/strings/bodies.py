@@ -114,16 +114,16 @@ def _decide(parts: Partition, spelling: Spelling) -> _Paths:
     root, utf8 = decision_tree(points, np.where(is_raw, classes, DEAD).astype(np.int32), parts.n_classes)
     tree = HexTree(points, classes, len(utf8))
     inside = np.full(len(_COLUMN) + _N_CONTINUATION, DEAD, np.int32)
-    escapes = [(_COLUMN[ord(escape[1])], ord(character)) for character, escape in spelling.short]
-    columns, characters = zip(*escapes, strict=True)
-    inside[list(columns)] = tree.classes_of(characters)
+    inside[[_COLUMN[ord(escape[1])] for _, escape in spelling.short]] = tree.classes_of(
+        [ord(character) for character, _ in spelling.short]
+    )
     inside[_COLUMN[ord("u")]] = tree.root(spelling.escaped)
     n_hex = len(tree.rows)
     inner = np.full((len(utf8) + n_hex + 1, len(inside)), DEAD, np.int32)
     inner[: len(utf8), :_N_CONTINUATION] = utf8
     _place(inner[len(utf8) : -1], tree.rows)
     inner[-1] = inside
-    root[_BACKSLASH] = -2 - (len(inner) - 1)
+    root[_BACKSLASH] = -2 - (len(inner) - 1) if inside.max() >= 0 or inside.min() < DEAD else DEAD
     return _narrowed(root, inner)
 
 

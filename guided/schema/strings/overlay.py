@@ -13,7 +13,7 @@ Complexity: O(bytes of all spellings) and one row per node.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from json.encoder import encode_basestring
 
@@ -25,9 +25,9 @@ from guided.errors import LimitError
 from guided.kernels.overlay import follow
 from guided.kernels.trie import build_trie
 from guided.limits import Limits
-from guided.schema.strings.spelling import SPELLINGS, Spelling
+from guided.schema.strings.spelling import Spelling, spelling_of, unwritable
 
-__all__ = ["EXCHANGED", "Overlay", "canonical_body", "has_one_body", "overlay"]
+__all__ = ["EXCHANGED", "Overlay", "canonical_body", "has_one_body", "overlay", "shortest_body"]
 
 _SEVERAL = re.compile("[\x0b\x0e\x0f\x1a-\x1f]")
 EXCHANGED = {ord("'"): '"', ord('"'): "'"}
@@ -76,14 +76,31 @@ def canonical_body(text: str, quote: str = '"') -> bytes:
     return encode_basestring(text.translate(EXCHANGED))[1:-1].translate(EXCHANGED).encode()
 
 
-def has_one_body(texts: Sequence[str], escapes: str) -> bool:
+def shortest_body(text: str, escapes: str | tuple[str, ...], quote: str = '"') -> bytes:
+    """Return the shortest spelling of a text under an option, which writes each of its characters."""
+    if isinstance(escapes, str):
+        return canonical_body(text, quote)
+    spelling = spelling_of(escapes)
+    return b"".join(bytes(byte for byte, _ in _spellings(character, spelling)[0]) for character in text)
+
+
+def has_one_body(texts: Sequence[str], escapes: str | tuple[str, ...]) -> bool:
     """Return whether each text has only its canonical spelling under an option."""
-    several = _SEVERAL_OF.get(escapes)
+    several = _several_of(escapes)
     return several is not None and several.search("".join(texts)) is None
 
 
+@cache
+def _several_of(escapes: str | tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return a pattern of the characters that have several spellings, or none; None if every character has several."""
+    if isinstance(escapes, str):
+        return _SEVERAL_OF.get(escapes)
+    others = "".join(unwritable(escapes)) + "/" * ("/" in escapes)
+    return None if "u" in escapes else re.compile(f"[{re.escape(others)}]" if others else r"(?!)")
+
+
 def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Limits) -> Overlay:
-    """Overlay texts (distinct, without surrogates) on an automaton of JSON strings in the same spelling.
+    """Overlay texts (distinct, without surrogates, and each with a spelling) on an automaton of JSON strings in the same spelling.
 
     Raises
     ------
@@ -93,7 +110,7 @@ def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: L
     total = sum(map(len, texts))
     if total > limits.nfa_states:
         raise LimitError("nfa_states", total, limits.nfa_states, "use fewer or shorter texts")
-    is_simple = any(spelling is SPELLINGS[name] and has_one_body(texts, name) for name in _SEVERAL_OF)
+    is_simple = any(spelling is spelling_of(name) and has_one_body(texts, name) for name in _SEVERAL_OF)
     trie = _bytes_trie(base, texts, spelling.quote) if is_simple else _graph(base, texts, spelling, limits)
     n, n_nodes = base.n_states, len(trie.shadow)
     used = np.unique(trie.byte)

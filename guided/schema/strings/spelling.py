@@ -13,7 +13,7 @@ become an automaton over values first, and its edges are lifted.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from guided.automata.build import as_operand
 from guided.automata.nfa import Operand
@@ -32,6 +32,8 @@ __all__ = [
     "lifted",
     "lifted_tree",
     "spell_text",
+    "spelling_of",
+    "unwritable",
 ]
 
 _RAW = {
@@ -77,6 +79,27 @@ SINGLE = Spelling((("'", "\\'"), *_SHORT[1:]), CANONICAL.escaped, "'")
 SPELLINGS = {"canonical": CANONICAL, "any": ANY, "dumps": DUMPS, "single": SINGLE}
 _nodes: Memo[Node] = Memo(4096, 1 << 24)
 _operands: Memo[Operand] = Memo(4096, 1 << 24)
+
+
+@cache
+def spelling_of(escapes: str | tuple[str, ...]) -> Spelling:
+    """Return the spelling of `JsonOptions.spelling`; equal options have the same one."""
+    if isinstance(escapes, str):
+        return SPELLINGS[escapes]
+    short = tuple((character, escape) for character, escape in ANY.short if escape[1] in escapes)
+    return Spelling(short, Charset.UNIVERSE if "u" in escapes else Charset.of([]))
+
+
+@cache
+def unwritable(escapes: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the characters that a spelling cannot write."""
+    spelling = spelling_of(escapes)
+    written = {character for character, _ in spelling.short}
+    return tuple(
+        character
+        for character in map(chr, range(0x80))
+        if not (character in spelling.raw or character in spelling.escaped or character in written)
+    )
 
 
 def lifted(value: Node, spelling: Spelling) -> Node:

@@ -32,7 +32,8 @@ from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import by_length
 from guided.schema.strings.measure import measure_of
 from guided.schema.strings.notation import is_name, texts_of
-from guided.schema.strings.overlay import EXCHANGED, canonical_body, has_one_body
+from guided.schema.strings.overlay import EXCHANGED, canonical_body, has_one_body, shortest_body
+from guided.schema.strings.spelling import unwritable
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import KeyLabel, KeyLeaf, key_automaton, unquoted
 from guided.schema.values.quick_satisfiable import (
@@ -67,10 +68,10 @@ class SchemaContext:
     notation : Notation or None
         How strings are written, if not as in JSON.
     has_all_bytes : bool
-        Whether the alphabet contains every byte.
+        Whether the alphabet contains every byte, and strings can contain every character.
     has_ascii : bool
-        Whether the alphabet contains all printable ASCII characters. If so, the usual formulas of strings and numbers are satisfiable
-        whatever else the vocabulary lacks.
+        Whether the alphabet contains all printable ASCII characters, and strings can contain every character. If so, the usual formulas of
+        strings and numbers are satisfiable whatever else the vocabulary lacks.
     """
 
     def __init__(
@@ -90,11 +91,12 @@ class SchemaContext:
         self.alphabet = alphabet
         self.notation = notation = notation or options.notation
         flags = alphabet.tobytes()
-        self.has_all_bytes = 0 not in flags
-        self.has_ascii = 0 not in flags[0x20:0x7F]
+        lost = () if notation is not None else unwritable(options.spelling)
+        self.has_all_bytes = 0 not in flags and not lost
+        self.has_ascii = 0 not in flags[0x20:0x7F] and not lost
         # By type: a formula that holds for every value the alphabet can spell.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
-        ended = () if notation is None else (notation.closing, *notation.reserved)
+        ended = lost if notation is None else (notation.closing, *notation.reserved)
         if elements is not None and elements.notation is not None:
             ended = elements.notation.closing, *elements.notation.reserved
         names = [formulas.atom(("without", options.excludes))] if options.excludes else []
@@ -580,7 +582,7 @@ class SchemaContext:
 
     def body(self, text: str, quote: QuoteMark = '"') -> bytes:
         """Return the shortest spelling of a string or name between some quotes."""
-        return canonical_body(text, quote) if self.options.notation is None else text.encode()
+        return shortest_body(text, self.options.escapes, quote) if self.options.notation is None else text.encode()
 
     def has_one_body(self, texts: Sequence[str]) -> bool:
         """Return whether each string or name has a single spelling."""

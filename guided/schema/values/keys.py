@@ -25,7 +25,7 @@ from guided.schema.formula.memo import Memo
 from guided.schema.strings.automaton import string_automaton, structure
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.overlay import Overlay, has_one_body, overlay
-from guided.schema.strings.spelling import SPELLINGS
+from guided.schema.strings.spelling import spelling_of, unwritable
 from guided.schema.values.key_table import OTHER
 
 __all__ = ["KeyLabel", "KeyLeaf", "key_automaton", "unquoted"]
@@ -102,11 +102,15 @@ def _made(
     if options.notation is not None:
         written = formulas.conjunction(map(formulas.atom, NAMES))
         return unquoted(names, patterns, written, AFTER_NAME, formulas, options, limits)
-    base = string_automaton(formulas, (TRUE, *patterns), options, limits)
+    lost = unwritable(options.spelling)
+    written = formulas.atom(("without", lost)) if lost else TRUE
+    base = string_automaton(formulas, (written, *patterns), options, limits)
     start, vectors = (base.automaton, [_PLAIN]) if not patterns else _relabelled(base)
     numbers: Sequence[int] = range(len(names))
     if SURROGATE.search("".join(names)):
         numbers = [i for i in numbers if not SURROGATE.search(names[i])]
+    if lost:
+        numbers = [i for i in numbers if set(lost).isdisjoint(names[i])]
     return _overlaid(start, vectors, names, numbers, options.spelling, limits, is_minimal=not patterns)
 
 
@@ -134,7 +138,7 @@ def _overlaid(
     vectors: list[KeyLabel],
     names: Sequence[str],
     numbers: Sequence[int],
-    escapes: str,
+    escapes: str | tuple[str, ...],
     limits: Limits,
     *,
     is_minimal: bool,
@@ -143,13 +147,15 @@ def _overlaid(
 
     ``is_minimal``: the automaton is minimal without the labels, and so is the result.
     """
+    # Names that cannot be written have labels that no state has.
+    left_out = [KeyLabel(i, 0) for i in sorted({*range(len(names))}.difference(numbers))]
     if not numbers:
-        return KeyLeaf(start, tuple(vectors))
+        return KeyLeaf(start, (*vectors, *left_out))
     kept = [names[i] for i in numbers]
-    laid = overlay(start, kept, SPELLINGS[escapes], limits)
+    laid = overlay(start, kept, spelling_of(escapes), limits)
     under = [vectors[label].patterns for label in laid.labels[laid.ends].tolist()]
     laid.labels[laid.ends] = np.arange(len(vectors), len(vectors) + len(numbers))
-    vectors = [*vectors, *map(KeyLabel, numbers, under)]
+    vectors = [*vectors, *map(KeyLabel, numbers, under), *left_out]
     if is_minimal and has_one_body(kept, escapes):
         return KeyLeaf(_numbered(laid), tuple(vectors))
     arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start

@@ -1,4 +1,4 @@
-"""Bounds for strings, numbers and arrays whose schema names their type but does not bound them (`Caps`).
+"""Bounds for strings, numbers, arrays and open objects whose schema names their type but does not bound them (`Caps`).
 
 They restrict only schemas that describe a value: where a schema only tests one (``not``, ``if``, ``contains``), fewer values there would be
 more values elsewhere. So every value of a capped schema is one of the schema (`guided.schema.frontend.resources.Context.narrows`).
@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import gcd
 
 from guided.schema.formula.exact import Number
+from guided.schema.formula.formulas import FALSE
 from guided.schema.frontend.site import Site
 
 __all__ = ["cap"]
@@ -39,6 +40,27 @@ def cap(site: Site) -> None:
             ]
             site.arrays.append(site.atom("maxItems", max(caps.max_items, prefix, *least)))
             site.lowering.note_cap("max_items", site.location)
+    if caps.max_properties is not None and "object" in types:
+        _cap_members(site, caps.max_properties)
+
+
+def _cap_members(site: Site, most: int) -> None:
+    found = [site.formulas.nodes[formula] for formula in site.objects]
+    if any(node[0] in ("maxProperties", "F") for node in found):
+        return
+    names = {node[1] for node in found if node[0] == "required"}
+    for node in found:
+        if node[0] == "properties":
+            # A closed object has no more members than names.
+            if node[3] == FALSE and not node[2]:
+                return
+            names |= {name for name, formula in node[1] if formula != FALSE}
+    is_closed_by_option = not site.lowering.options.additional_properties and "properties" in site.schema
+    if is_closed_by_option and site.schema.keys().isdisjoint(("additionalProperties", "unevaluatedProperties")):
+        return
+    least = [node[1] for node in found if node[0] == "minProperties"]
+    site.objects.append(site.atom("maxProperties", max(most, len(names), *least)))
+    site.lowering.note_cap("max_properties", site.location)
 
 
 def _cap_number(site: Site, digits: int) -> None:
