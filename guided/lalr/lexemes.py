@@ -105,6 +105,8 @@ class Lexemes:
         self._within: dict[tuple[int, bytes, frozenset[int]], Outcomes] = {}
         self._fresh: dict[tuple[int, frozenset[int]], Outcomes] = {}
         self._watched: dict[frozenset[int], list[frozenset[int] | None]] = {}
+        # Each outcome once. PERF: sets of them hold few different ones, and the garbage collector visits each (`python -m benchmarks.grammars`).
+        self._outcomes: dict[tuple[int, Control], tuple[int, Control]] = {}
 
     def letter(self, character: str) -> int:
         """Return the letter of a character; -1 if no state continues with it."""
@@ -218,7 +220,7 @@ class Lexemes:
                 own = self._advanced(state, rest[i + 1 :]) if self.may_continue[state] else _NONE
                 if own is not None:
                     behind = text[len(text) - back :] + rest[i + 1 :]
-                    found.add((label, Control(after, watchers | own, behind, is_end)))
+                    found.add(self._outcome(label, Control(after, watchers | own, behind, is_end)))
         if not is_end:
             self._onward(state, text, watchers, found)
         elif rest and self._may_end(watchers):
@@ -304,13 +306,18 @@ class Lexemes:
         label, back, left = self.events[state]
         if label != NOTHING:
             own = watchers | {state} if self.may_continue[state] else watchers
-            found.add((label, Control(left, own, text[len(text) - back :], False)))
+            found.add(self._outcome(label, Control(left, own, text[len(text) - back :], False)))
 
     def _ended(self, state: int, text: tuple[int, ...], found: set[tuple[int, Control]]) -> None:
         """Add the match that counts if the text ends here."""
         label, back, left = self.ends[state]
         if label != NOTHING:
-            found.add((label, Control(left, _NONE, text[len(text) - back :], True)))
+            found.add(self._outcome(label, Control(left, _NONE, text[len(text) - back :], True)))
+
+    def _outcome(self, label: int, control: Control) -> tuple[int, Control]:
+        """Return the one outcome that equals this."""
+        outcome = label, control
+        return self._outcomes.setdefault(outcome, outcome)
 
     def _moves(self, watchers: frozenset[int]) -> list[frozenset[int] | None]:
         """Return the watchers after each letter; None for a letter on which one matches."""
