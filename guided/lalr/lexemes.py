@@ -105,7 +105,7 @@ class Lexemes:
         self._within: dict[tuple[int, bytes, frozenset[int]], Outcomes] = {}
         self._fresh: dict[tuple[int, frozenset[int]], Outcomes] = {}
         self._watched: dict[frozenset[int], list[frozenset[int] | None]] = {}
-        # Each outcome once. PERF: sets of them hold few different ones, and the garbage collector visits each (`python -m benchmarks.grammars`).
+        # Each outcome once. PERF: the collector of cycles visits each (`python -m benchmarks.grammars`).
         self._outcomes: dict[tuple[int, Control], tuple[int, Control]] = {}
 
     def letter(self, character: str) -> int:
