@@ -144,6 +144,7 @@ def test_objects_print_in_short(name: str) -> None:
 def test_errors_print_in_short(name: str) -> None:
     kind = getattr(guided, name)
     arguments: dict[str, tuple[Any, ...]] = {
+        "ArgumentError": ("name", LONG),
         "CallError": (LONG, "name", 3),
         "LimitError": (LONG, 10, 5),
         "PatternError": (LONG, LONG, 3),

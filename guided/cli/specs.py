@@ -4,7 +4,6 @@ A command has exactly one source of a spec: an option, or an index file as the f
 and one more entry of `guided.cli.kinds.KINDS`.
 """
 
-import json
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -329,9 +328,12 @@ def _any_option(given: str) -> tuple[str, tuple[str, ...], str, Any]:
     if not kinds:
         known = sorted({option for entry in KINDS.values() for option in entry.options})
         raise UsageError(f"--option {name}: unknown option{closest(name, known)}; known options are {', '.join(known)}")
+    from guided.errors import GuidedError
+    from guided.schema.frontend.json_values import parse_json
+
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except (ValueError, GuidedError):
         value = text
     types = {one for kind in kinds for one in KINDS[kind].options[name]}
     return f"--option {name}", kinds, name, text if type(value) not in types and str in types else value

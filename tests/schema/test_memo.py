@@ -30,6 +30,8 @@ SMALL = {
     "_nearest",  # of words of at most 40 characters
     "_spell_character",
     "_spellings",
+    "spelling_of",  # of at most 512 lists of escapes
+    "unwritable",
     "known_keywords",  # of dialects: each has the keywords of its specification
 }
 

@@ -13,7 +13,7 @@ Complexity: O(bytes of all spellings) and one row per node.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from json.encoder import encode_basestring
 
@@ -86,17 +86,12 @@ def shortest_body(text: str, escapes: str | tuple[str, ...], quote: str = '"') -
 
 def has_one_body(texts: Sequence[str], escapes: str | tuple[str, ...]) -> bool:
     """Return whether each text has only its canonical spelling under an option."""
-    several = _several_of(escapes)
-    return several is not None and several.search("".join(texts)) is None
-
-
-@cache
-def _several_of(escapes: str | tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return a pattern of the characters that have several spellings, or none; None if every character has several."""
+    text = "".join(texts)
     if isinstance(escapes, str):
-        return _SEVERAL_OF.get(escapes)
-    others = "".join(unwritable(escapes)) + "/" * ("/" in escapes)
-    return None if "u" in escapes else re.compile(f"[{re.escape(others)}]" if others else r"(?!)")
+        several = _SEVERAL_OF.get(escapes)
+        return several is not None and several.search(text) is None
+    others = {*unwritable(escapes), *(("/",) if "/" in escapes else ())}
+    return "u" not in escapes and others.isdisjoint(text)
 
 
 def overlay(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Limits) -> Overlay:
