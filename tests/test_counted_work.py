@@ -183,6 +183,14 @@ def test_completions_are_searched_within_the_steps_of_a_call(
     work.check(0)
 
 
+def test_the_search_for_a_shortest_object_counts_the_names_that_it_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [{"patternProperties": {"^x-": False}}, {"properties": dict.fromkeys(words(600), True)}]
+    guide = compile_spec(JsonSchema({"type": "object", "not": {"allOf": parts}}, whitespace="compact"), BYTES).guide()
+    work = Work(monkeypatch)
+    work.trace(lambda: guide.remaining)
+    work.check(0)
+
+
 @pytest.mark.parametrize("name", PATTERNS)
 def test_steps_of_a_pattern_follow_its_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)

@@ -46,7 +46,7 @@ def can_end(rules: ConjunctiveObject, seen: int, existentials: Sequence[int], sp
         value,
         near,
         many=ones(rules.keys.other_labels),
-        single=[label for label in range(len(rules.values)) if not past >> label & 1],
+        single=ones(~past & (1 << len(rules.values)) - 1),
         slots=rules.most,
         room=-1,
         can_be=rules.can_be,

@@ -32,6 +32,7 @@ from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
 from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private, known_keywords
+from guided.schema.frontend.names import Names
 from guided.schema.frontend.references import References
 from guided.schema.frontend.resources import Context, Target
 from guided.schema.frontend.site import Site, typed
@@ -266,7 +267,7 @@ class Lowering:
         return found
 
     def check(self) -> None:
-        """Lower everything reachable, so that no error is left for later.
+        """Lower everything reachable, so that no error is left for later, and check all names of objects (`Names.check`).
 
         Raises
         ------
@@ -277,6 +278,7 @@ class Lowering:
         while key < len(self._places):
             self.expand(key)
             key += 1
+        Names(self.formulas, self.expand, self.origins, self.options, self.limits).check(self.root)
 
     def strings(self, texts: list[str], location: Location) -> int:
         """Return the atom of listed strings."""

@@ -16,7 +16,7 @@ No Python recursion.
 Complexity: O(alternatives) derivatives and one relaxation, once per formula.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import islice, zip_longest
 from typing import Literal, NamedTuple, TypeAlias
@@ -335,11 +335,13 @@ class Shortest:
     def _members(self, state: ObjectState, most: int | None) -> Iterator[_Choice]:
         table, nodes = self._context.key_table(state.table), self._formulas.nodes
         needed = {nodes[i][1] for i in self._formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
-        labels = list(range(len(table.labels)))
+        labels: Sequence[int] = range(len(table.labels))
         # Why a required name first: it may come next, unless the schema's property order puts other requirements before it.
-        first = next((i for i in labels if (name := table.labels[i][0]) >= 0 and table.names[name] in needed), None)
+        required = table.labels_of(table.bits_of(needed))
+        first = lowest(required) if required else None
         if first is not None:
             labels = [first, *range(1, first)] if table.n_ordered else [first]
+        self._formulas.steps.spent += len(labels) // _LABELS_PER_STEP
         count = 0
         for label in labels:
             after = state.derivative(label)

@@ -58,7 +58,8 @@ class KeyTable:
     automaton: Automaton | None
     spellings: tuple[tuple[bytes, ...], ...]
     other_labels: int = field(init=False)
-    # Label of each name; empty if name i has label i + 1.
+    # Label of the first name, and of each name; empty if the labels of the names follow each other.
+    _first: int = field(init=False)
     _label_of: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,12 +67,14 @@ class KeyTable:
         others = sum([1 << label for label, (name, _) in enumerate(self.labels) if name == OTHER])
         found = tuple(map(label_of.get, range(len(self.names)), repeat(-1)))
         object.__setattr__(self, "other_labels", others)
-        object.__setattr__(self, "_label_of", () if found == tuple(range(1, len(found) + 1)) else found)
+        first = found[0] if found else 1
+        object.__setattr__(self, "_first", first)
+        object.__setattr__(self, "_label_of", () if found == tuple(range(first, first + len(found))) else found)
 
     def labels_of(self, names: int) -> int:
         """Return the labels of a set of names, as bits."""
         if not self._label_of:
-            return names << 1
+            return names << self._first
         found = 0
         while names:
             name = (names & -names).bit_length() - 1
@@ -84,7 +87,7 @@ class KeyTable:
     def names_of(self, labels: int) -> int:
         """Return the names with these labels, as bits."""
         if not self._label_of:
-            return labels >> 1
+            return labels >> self._first
         return sum(1 << name for name, label in enumerate(self._label_of) if label >= 0 and labels >> label & 1)
 
     def bits_of(self, names: Iterable[str]) -> int:

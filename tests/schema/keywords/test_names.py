@@ -84,22 +84,65 @@ NAMES: dict[str, Callable[[int], dict[str, Any]]] = {
 @pytest.mark.parametrize("size", [3, 40, 100, 200, 400])
 def test_names_that_compile_are_read(kind: str, size: int, limits: Limits) -> None:
     """Whatever the names of an object cost, it is known when the schema is compiled: no call in a text exceeds a limit."""
-    reason = ""
+    reason = read_or_refused(NAMES[kind](size), b"", limits)
+    assert not reason or (size > 3 and ("/patternProperties" in reason or "/propertyNames" in reason))
+
+
+def read_or_refused(schema: dict[str, Any], before: bytes, limits: Limits) -> str:
+    """Return why a schema is refused; if it is not, have names of an object read that comes after these bytes."""
     try:
-        index = compile_spec(JsonSchema(NAMES[kind](size), whitespace="compact"), BYTES, limits)
+        index = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, limits)
     except LimitError as error:
-        reason = str(error)
-    if reason:
-        assert size > 3
-        assert "/patternProperties" in reason or "/propertyNames" in reason
-        return
+        return str(error)
     guide = index.guide()
-    for piece in (b"{", b'"', b"a", b"b", b"x"):
+    for piece in (before, b"{", b'"', b"a", b"b", b"x"):
         guide.mask()
         guide.mask_within(guide.remaining + 3)
         if not guide.validate(piece):
             break
         guide.advance_many(piece)
+    return ""
+
+
+# How schemas about one object come together, and what precedes the object.
+TOGETHER: dict[str, tuple[bytes, Callable[[list[Any]], dict[str, Any]]]] = {
+    "allOf": (b"", lambda parts: {"allOf": parts}),
+    "anyOf": (b"", lambda parts: {"anyOf": parts}),
+    "references": (b"", lambda parts: {
+        "$defs": {str(i): part for i, part in enumerate(parts)}, "allOf": [{"$ref": f"#/$defs/{i}"} for i in range(len(parts))],
+    }),
+    "members": (b'{"a":', lambda parts: {"allOf": [{"properties": {"a": part}} for part in parts]}),
+    "members of patterns": (b'{"a":', lambda parts: {"patternProperties": {f"^.{{0,{i}}}a": part for i, part in enumerate(parts)}}),
+    "items": (b"[", lambda parts: {"allOf": [{"items": part} for part in parts]}),
+    "items at one place": (b"[", lambda parts: {"allOf": [{"prefixItems": [part]} for part in parts]}),
+    "a dependent schema": (b"", lambda parts: {**parts[0], "required": ["a"], "dependentSchemas": {"a": {"allOf": parts[1:]}}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", TOGETHER)
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("size", [40, 400])
+def test_names_of_several_schemas_about_one_object_are_read_or_refused(kind: str, size: int, how: str) -> None:
+    schema = NAMES[kind](size)
+    names = schema.get("propertyNames", {})
+    parts: list[Any] = [{"propertyNames": one} for one in names.get("allOf", [names])] if names else []
+    parts += [{"patternProperties": {pattern: value}} for pattern, value in schema.get("patternProperties", {}).items()]
+    parts += [{"properties": schema["properties"]}] if "properties" in schema else []
+    before, together = TOGETHER[how]
+    reason = read_or_refused(together([*parts, {}]), before, FRONT_END_LIMITS)
+    assert not reason or "/patternProperties" in reason or "/propertyNames" in reason
+
+
+def test_names_that_never_meet_are_not_multiplied() -> None:
+    """Each object has a pattern of a thousand states: together they would be a million."""
+    members = {
+        letter: {"patternProperties": {f"^{letter}.{{{900 + i}}}b": {"maxLength": i}}}
+        for i, letter in enumerate("cdefgh")
+    }
+    compile_spec(JsonSchema({"properties": members}), BYTES)
+    parts = [{"patternProperties": {f"{letter}.{{9}}b": {"maxLength": 1}}} for letter in "ab"]
+    with pytest.raises(LimitError, match=r"/allOf/0/patternProperties and /allOf/1/patternProperties"):
+        compile_spec(JsonSchema({"allOf": parts}), BYTES, FRONT_END_LIMITS)
 
 
 def test_labels_ahead_are_those_of_a_least_fixpoint() -> None:

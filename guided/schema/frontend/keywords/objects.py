@@ -6,7 +6,7 @@ from typing import Any
 from guided.errors import LimitError
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.frontend.keywords.counts import at_least, at_most
-from guided.schema.frontend.keywords.strings import check_names, check_pattern
+from guided.schema.frontend.keywords.strings import check_pattern
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.site import Site
 
@@ -70,8 +70,6 @@ def properties(site: Site, _: Any) -> None:
         if "additionalProperties" in site.schema
         else TRUE
     )
-    if {others, *(formula for _, formula in patterns)} != {TRUE}:
-        check_names(site, [site.atom("pattern", source) for source, _ in patterns], "patternProperties", [*declared])
     table(site, names, patterns, others)
     if site.context.dialect.year == 3:
         _required_within(site)
@@ -137,10 +135,9 @@ def property_names(site: Site, value: Any) -> None:
     if formula == FALSE:
         site.objects.append(site.atom("maxProperties", 0))
     elif formula != TRUE:
-        formulas = site.lowering.formulas
-        members = map(formulas.nodes.__getitem__, formulas.members(formula))
-        check_names(site, [content for kind, content, *_ in members if kind == "string"], "propertyNames")
-        site.objects.append(site.atom("propertyNames", formula))
+        atom = site.atom("propertyNames", formula)
+        site.lowering.origins.setdefault(atom, (site.location, "propertyNames"))
+        site.objects.append(atom)
 
 
 def dependent_required(site: Site, _: Any) -> None:

@@ -4,29 +4,25 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from guided.automata.pushdown import PER_CONTROL
-from guided.errors import LimitError, PatternError, SchemaError, placed
+from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, LAST
-from guided.patterns.fold import fold
-from guided.patterns.tree import Chars, Complement, Concat, Intersect, Literal, Node, Repeat
+from guided.patterns.tree import Chars, Concat, Node, Repeat
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
-from guided.schema.formula.formulas import FALSE, TRUE
+from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.keywords.counts import count_or
 from guided.schema.frontend.location import pointer_of
+from guided.schema.frontend.names import may_be_large
 from guided.schema.frontend.site import Site
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.ecma import parse_ecma
 from guided.schema.strings.languages import ANY_LENGTH, known
 
 __all__ = [
-    "check_names",
     "check_pattern",
     "format_of_draft3",
     "format_of_string",
@@ -37,13 +33,8 @@ __all__ = [
 
 # One word, or several in a group, that span the whole text and consist of literal characters.
 _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',/:;<=>@`~-]*))\$", re.ASCII)
-# Counts of at least ten, and any.
-_COUNTED, _ANY_COUNT = re.compile(r"\{\d{2,}|\{\d+,\d{2,}"), re.compile(r"\{\d")
-# Edges of an automaton of names, about: of a letter of a pattern, and of any character; and how much larger than such a guess one may be.
-_PER_LETTER, _PER_CHARACTER, _SMALLER, _HUGE = 2, 20, 8, 1 << 40
-# Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
-_BYTES_OF_STATE = 1_500
-_REPEATED = re.compile(r"[*+]|\{\d+,\}")
+# Counts of at least ten.
+_COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
 # States that count the characters of a repeated set.
 _LARGE = 10_000
 
@@ -66,7 +57,6 @@ class _Judgement(NamedTuple):
 
 
 _judgements: Memo[_Judgement] = Memo(4096, 1 << 23)
-_sizes: Memo[int] = Memo(4096, 1 << 21)
 
 
 def least_length(site: Site, _: Any) -> None:
@@ -132,99 +122,6 @@ def _check_size(site: Site, formula: int, advice: str) -> None:
         raise LimitError("call_steps", found.n_states, most_steps, advice)
 
 
-def check_names(site: Site, formulas: Sequence[int], keyword: str, names: Sequence[str] = ()) -> None:
-    """Raise for names of members whose automaton is so large that no text could contain one.
-
-    Small ones are not built: those of other names are made when a text needs them (`python -m benchmarks.first_mask`).
-
-    Parameters
-    ----------
-    site : Site
-    formulas : sequence of int
-        What one automaton tells apart, over atoms of strings.
-    keyword : str
-    names : sequence of str, optional
-        Declared names, which it tells apart, too.
-
-    Raises
-    ------
-    LimitError
-        Its states need more than ``growth_bytes``, or a call that enters it more than ``call_steps``; or see `string_automaton`.
-    """
-    lowering = site.lowering
-    most_bytes, most_steps = lowering.limits.growth_bytes, lowering.limits.call_steps
-    atoms = {atom for formula in formulas for atom in lowering.formulas.atoms(formula)}
-    guess = _product(_n_edges(atom, lowering.limits) for atom in atoms)
-    n_letters = sum(map(len, names)) if formulas else 0
-    if _SMALLER * (guess + n_letters) <= most_steps:
-        return
-    place = f"{pointer_of(site.location)}/{keyword}"
-    before = lowering.formulas.steps.spent
-    with placed(place):
-        found = string_automaton(lowering.formulas, (TRUE, *formulas), lowering.options, lowering.limits)
-    table = np.sort(found.automaton.table, axis=1)
-    n_targets = 1 + (np.diff(table, axis=1) != 0).sum(axis=1)
-    n_in_names = len({name[:end] for name in names for end in range(len(name))})
-    n_states = len(table) + n_in_names
-    # A state within a name leads to the next letter, and to what all other names lead to.
-    n_edges = int(n_targets.sum() + n_in_names * (1 + n_targets.max()))
-    n_steps = lowering.formulas.steps.spent - before + n_states + n_edges
-    advice = f"the names at {place} need too large an automaton: use fewer or shorter ones, and lower counts"
-    if _BYTES_OF_STATE * n_states > most_bytes:
-        raise LimitError("growth_bytes", _BYTES_OF_STATE * n_states, most_bytes, advice)
-    if n_steps > most_steps:
-        raise LimitError("call_steps", n_steps, most_steps, advice)
-
-
-def _n_edges(atom: tuple[Any, ...], limits: Limits) -> int:
-    """Return about how many edges the automaton of an atom of strings has, if its texts do not overlap much."""
-    match atom:
-        case ("pattern", source):
-            found = _sizes.get((source, limits))
-            if found is None:
-                found = fold(parse_ecma(source, limits), _edges_of)
-                if _may_be_large(source, _ANY_COUNT):
-                    found = max(found, _PER_LETTER * len(known(("pattern", source), limits, limits.steps).dfa.table))
-                _sizes.put((source, limits), found)
-            return found
-        case ("length", least, most):
-            return int(_PER_CHARACTER * max(1, least, most))
-        case ("strings", texts):
-            return _PER_LETTER * sum(map(len, texts))
-        case _:
-            return 1
-
-
-def _edges_of(node: Node, parts: Sequence[int]) -> int:
-    match node:
-        case Literal(text):
-            found = _PER_LETTER * len(text)
-        case Chars(charset):
-            found = _PER_LETTER + 2 * len(charset.ranges)
-        case Repeat(_, least, most):
-            found = parts[0] * max(1, least, most or 0)
-        case Intersect() | Complement():
-            found = _product(parts)
-        case _:
-            found = sum(parts)
-    return min(found, _HUGE)
-
-
-def _product(sizes: Iterable[int]) -> int:
-    found = 1
-    for size in sizes:
-        found = min(found * max(1, size), _HUGE)
-    return found
-
-
-def _may_be_large(source: str, count: re.Pattern[str]) -> bool:
-    """Return whether the automaton of a pattern may be much larger than the pattern: a counted repeat may begin at many places.
-
-    The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
-    """
-    return bool(count.search(source)) and (not source.startswith("^") or bool(_REPEATED.search(source)))
-
-
 def _judged(source: str, limits: Limits, most: int) -> _Judgement:
     """Return what is known of a pattern; building its automaton may take ``most`` steps."""
     found = _judgements.get((source, limits))
@@ -232,7 +129,7 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
         try:
             tree = parse_ecma(source, limits)
             steps = n_states = 0
-            if _may_be_large(source, _COUNTED):
+            if may_be_large(source, _COUNTED):
                 built = known(("pattern", source), limits, most)
                 steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
             found = _Judgement("", steps, n_states, _counted(tree))

@@ -1,0 +1,246 @@
+"""Names of members that no text could enter, refused once all of a schema is lowered.
+
+One automaton reads the names of an object. It distinguishes all that patterns of names about this object match, in whichever schemas they
+stand (``allOf``, ``anyOf``, ``if``, ``$ref``), so its size is known only from those that meet. A *meeting* is a set of atoms about one
+value that holds all that may apply to it at once, and perhaps more: a name is taken to match every pattern, and each schema of a
+disjunction applies. Meetings are found by following members and items from the root.
+
+Small automata are not built here: those of other names are made when a text needs them (`python -m benchmarks.first_mask`).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from guided.errors import LimitError, placed
+from guided.limits import Limits
+from guided.patterns.fold import fold
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, Repeat
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.formula.memo import Memo
+from guided.schema.frontend.location import Location, pointer_of
+from guided.schema.strings.automaton import string_automaton
+from guided.schema.strings.ecma import parse_ecma
+from guided.schema.strings.languages import known
+
+__all__ = ["Names", "may_be_large"]
+
+_ANY_COUNT, _REPEATED = re.compile(r"\{\d"), re.compile(r"[*+]|\{\d+,\}")
+# Edges of an automaton of names, about: of a letter of a pattern, and of any character; and how much larger than such a guess one may be.
+_PER_LETTER, _PER_CHARACTER, _SMALLER, _HUGE = 2, 20, 8, 1 << 40
+# Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
+_BYTES_OF_STATE = 1_500
+# Atoms of a meeting per step.
+_PER_STEP = 16
+
+_sizes: Memo[int] = Memo(4096, 1 << 21)
+
+
+@dataclass(slots=True)
+class Names:
+    """The names of a schema's objects.
+
+    Attributes
+    ----------
+    formulas : Formulas
+    expand : callable
+        Returns the formula of a ``("schema", key)`` atom (`Lowering.expand`).
+    origins : mapping of int to tuple
+        Location and keyword of each table and each formula of names.
+    options : JsonOptions
+    limits : Limits
+    """
+
+    formulas: Formulas
+    expand: Callable[[int], int]
+    origins: Mapping[int, Location]
+    options: JsonOptions
+    limits: Limits
+    _guesses: dict[int, int] = field(default_factory=dict)
+    _parts: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def check(self, root: int) -> None:
+        """Raise for names of an object whose automaton is so large that no text could contain one.
+
+        Raises
+        ------
+        LimitError
+            Its states need more than ``growth_bytes``, or a call that enters it more than ``call_steps``; or see `string_automaton`.
+        """
+        nodes = self.formulas.nodes
+        tables = [
+            atom
+            for atom, node in enumerate(nodes)
+            if node[0] == "propertyNames" or (node[0] == "properties" and node[2])
+        ]
+        # Why all letters: names of a table without patterns may meet the patterns of another one.
+        if not tables or self._is_small(tables, _letters(nodes, range(len(nodes)))):
+            return
+        met: set[frozenset[int]] = set()
+        checked: set[tuple[int, ...]] = set()
+        todo = [frozenset([root])]
+        while todo:
+            parts = frozenset(chain.from_iterable(map(self._parts_of, todo.pop())))
+            if parts in met:
+                continue
+            met.add(parts)
+            tables = sorted(part for part in parts if nodes[part][0] in ("properties", "propertyNames"))
+            self.formulas.spend(1 + len(parts) // _PER_STEP)
+            if tuple(tables) not in checked:
+                checked.add(tuple(tables))
+                self._check(tables)
+            todo += self._below([nodes[part] for part in parts])
+
+    def _parts_of(self, formula: int) -> frozenset[int]:
+        """Return the atoms about the members and items of a value that satisfies a formula."""
+        found = self._parts.get(formula)
+        if found is None:
+            nodes = self.formulas.nodes
+            inner = [content for kind, content, *_ in self._atoms(formula) if kind in ("object", "array")]
+            kinds = ("properties", "propertyNames", "items", "contains")
+            found = frozenset(part for part in self.formulas.below(inner) if nodes[part][0] in kinds)
+            self._parts[formula] = found
+        return found
+
+    def _atoms(self, formula: int) -> Iterator[tuple[Any, ...]]:
+        """Yield the atoms of a formula of a value, and of the schemas that it refers to."""
+        seen, todo = {formula}, [formula]
+        while todo:
+            for atom in self.formulas.atoms(todo.pop()):
+                yield atom
+                if atom[0] == "schema" and (own := self.expand(atom[1])) not in seen:
+                    seen.add(own)
+                    todo.append(own)
+
+    def _below(self, atoms: Sequence[tuple[Any, ...]]) -> Iterator[frozenset[int]]:
+        """Yield the formulas that may apply together to a member or an item, for each name and place."""
+        objects = [atom for atom in atoms if atom[0] == "properties"]
+        matched = {value for _, _, patterns, _ in objects for _, value in patterns}
+        tables = [(_by_key(names), others) for _, names, _, others in objects]
+        yield from self._of_parts(tables, matched)
+        arrays = [atom for atom in atoms if atom[0] == "items"]
+        contained = {atom[1] for atom in atoms if atom[0] == "contains"}
+        yield from self._of_parts([(_by_key(enumerate(prefix)), others) for _, prefix, others in arrays], contained)
+
+    def _of_parts(
+        self, tables: Sequence[tuple[dict[Any, list[int]], int]], always: set[int]
+    ) -> Iterator[frozenset[int]]:
+        keys = {key: None for by_key, _ in tables for key in by_key}
+        self.formulas.spend(len(keys) * len(tables) // _PER_STEP)
+        for key in (None, *keys):
+            found = set(always).union(*(by_key.get(key) or [others] for by_key, others in tables))
+            if found - {0, TRUE}:
+                yield frozenset(found - {0, TRUE})
+
+    def _is_small(self, tables: Iterable[int], n_letters: int) -> bool:
+        guess = _product(map(self._guess, {formula for table in tables for formula in self._distinguished(table)}))
+        return _SMALLER * (guess + n_letters) <= self.limits.call_steps
+
+    def _guess(self, formula: int) -> int:
+        found = self._guesses.get(formula)
+        if found is None:
+            atoms = self.formulas.atoms(formula)
+            found = self._guesses[formula] = _product(_n_edges(atom, self.limits) for atom in atoms)
+        return found
+
+    def _distinguished(self, table: int) -> list[int]:
+        """Return the formulas of strings that a table compares names with."""
+        formulas, (kind, content, *more) = self.formulas, self.formulas.nodes[table]
+        if kind == "properties":
+            return [formulas.atom(("pattern", source)) for source, _ in more[0]]
+        return [atom[1] for atom in self._atoms(content) if atom[0] == "string"]
+
+    def _place(self, table: int) -> str:
+        at, keyword = self.origins.get(table, ((), "additionalProperties"))
+        return f"{pointer_of(at)}/{'patternProperties' if keyword == 'properties' else keyword}"
+
+    def _check(self, tables: Sequence[int]) -> None:
+        formulas = self.formulas
+        distinguished = dict.fromkeys(formula for table in tables for formula in self._distinguished(table))
+        if not distinguished or self._is_small(tables, _letters(formulas.nodes, tables)):
+            return
+        place = " and ".join(dict.fromkeys(self._place(table) for table in tables if self._distinguished(table)))
+        before = formulas.steps.spent
+        with placed(place):
+            leaf = string_automaton(formulas, (TRUE, *distinguished), self.options, self.limits)
+        table = np.sort(leaf.automaton.table, axis=1)
+        n_targets = 1 + (np.diff(table, axis=1) != 0).sum(axis=1)
+        n_in_names = len({name[:end] for name in _names(formulas.nodes, tables) for end in range(len(name))})
+        n_states = len(table) + n_in_names
+        # A state within a name leads to the next letter, and to what all other names lead to.
+        n_edges = int(n_targets.sum() + n_in_names * (1 + n_targets.max()))
+        n_steps = formulas.steps.spent - before + n_states + n_edges
+        advice = f"the names at {place} need too large an automaton: use fewer or shorter ones, and lower counts"
+        if _BYTES_OF_STATE * n_states > self.limits.growth_bytes:
+            raise LimitError("growth_bytes", _BYTES_OF_STATE * n_states, self.limits.growth_bytes, advice)
+        if n_steps > self.limits.call_steps:
+            raise LimitError("call_steps", n_steps, self.limits.call_steps, advice)
+
+
+def may_be_large(source: str, count: re.Pattern[str] = _ANY_COUNT) -> bool:
+    """Return whether the automaton of a pattern may be much larger than the pattern: a counted repeat may begin at many places.
+
+    The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
+    """
+    return bool(count.search(source)) and (not source.startswith("^") or bool(_REPEATED.search(source)))
+
+
+def _by_key(entries: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for key, value in entries:
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _names(nodes: Sequence[tuple[Any, ...]], tables: Iterable[int]) -> Iterator[str]:
+    return (name for table in tables if nodes[table][0] == "properties" for name, _ in nodes[table][1])
+
+
+def _letters(nodes: Sequence[tuple[Any, ...]], tables: Iterable[int]) -> int:
+    return sum(map(len, _names(nodes, tables)))
+
+
+def _n_edges(atom: tuple[Any, ...], limits: Limits) -> int:
+    """Return about how many edges the automaton of an atom of strings has, if its texts do not overlap much."""
+    match atom:
+        case ("pattern", source):
+            found = _sizes.get((source, limits))
+            if found is None:
+                found = fold(parse_ecma(source, limits), _edges_of)
+                if may_be_large(source):
+                    found = max(found, _PER_LETTER * len(known(("pattern", source), limits, limits.steps).dfa.table))
+                _sizes.put((source, limits), found)
+            return found
+        case ("length", least, most):
+            return int(_PER_CHARACTER * max(1, least, most))
+        case ("strings", texts):
+            return _PER_LETTER * sum(map(len, texts))
+        case _:
+            return 1
+
+
+def _edges_of(node: Node, parts: Sequence[int]) -> int:
+    match node:
+        case Literal(text):
+            found = _PER_LETTER * len(text)
+        case Chars(charset):
+            found = _PER_LETTER + 2 * len(charset.ranges)
+        case Repeat(_, least, most):
+            found = parts[0] * max(1, least, most or 0)
+        case Intersect() | Complement():
+            found = _product(parts)
+        case _:
+            found = sum(parts)
+    return min(found, _HUGE)
+
+
+def _product(sizes: Iterable[int]) -> int:
+    found = 1
+    for size in sizes:
+        found = min(found * max(1, size), _HUGE)
+    return found
