@@ -29,7 +29,6 @@ from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.patterns import tree
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of
@@ -232,12 +231,14 @@ class Tools(Composable):
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
-        found, embedded = _tree(self) if self.argument_lists else (tree.Literal(""), EmbeddedValues())
+        call, embedded = _call(self, False)
         values = [text_of([value.schema, *value_data(value)]) for value in embedded.values]
         names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
         triggers = [*form.texts("trigger"), *form.first_triggers]
         options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning, *astuple(self._caps)])
-        return fingerprint_of("tools", kind, options, digest(found) if self.argument_lists else "", *values)
+        return fingerprint_of(
+            "tools", kind, options, digest(_texts(self).tree(call)) if call is not None else "", *values
+        )
 
     @property
     def is_running_text(self) -> bool:
@@ -377,10 +378,11 @@ class Tools(Composable):
 
     def _frame(self, limits: Limits, continues: bool, must_call: bool, *, has_texts: bool = False) -> Frame:
         """The texts around schema values; with ``has_texts``, those in a notation are part of it."""
-        embedded, texts = EmbeddedValues(has_texts), _texts(self, continues, must_call)
-        call = call_tree(tuple(self.argument_lists.items()), self.format, embedded) if self.argument_lists else None
+        call, embedded = _call(self, has_texts)
         try:
-            found = texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits)
+            found = _texts(self, continues, must_call).automaton(
+                call, self.argument_lists or [tool.name for tool in self.tools], limits
+            )
         except LimitError:
             for name, argument_list in self.argument_lists.items():
                 rest_frame(argument_list, self.format, limits, name)
@@ -456,7 +458,9 @@ def _texts(spec: Tools, continues: bool = True, must_call: bool = False) -> Text
 
 
 @lru_cache(maxsize=256)
-def _tree(spec: Tools) -> tuple[Node, EmbeddedValues]:
-    """The pattern tree after the trigger, or of the whole text if it consists of calls only, and the schema values in it."""
-    embedded = EmbeddedValues()
-    return _texts(spec).tree(call_tree(tuple(spec.argument_lists.items()), spec.format, embedded)), embedded
+def _call(spec: Tools, has_texts: bool) -> tuple[Node | None, EmbeddedValues]:
+    """The tree of a call, None if no tool can be called, and the schema values in it. Its arguments are as in `EmbeddedValues`."""
+    embedded = EmbeddedValues(has_texts)
+    if not spec.argument_lists:
+        return None, embedded
+    return call_tree(tuple(spec.argument_lists.items()), spec.format, embedded), embedded

@@ -901,6 +901,8 @@ def _bits(tokens: Iterable[int], size: int) -> Int32Array:
 
 def _allow(words: Int32Array, tokens: Int32Array) -> None:
     """Set the bits of some tokens."""
+    if not len(tokens):
+        return
     np.bitwise_or.at(words.view(np.uint32), tokens >> 5, np.uint32(1) << (tokens & 31).astype(np.uint32))
 
 
@@ -914,27 +916,31 @@ class _Walk:
     depth : ndarray[int32], shape (n,)
         Depth of each, 0 for the first.
     byte : ndarray[uint8], shape (n,)
+    skip : ndarray[int32], shape (n,)
+        For each node, the node of the trie after its subtree.
     targets : ndarray[bool], shape (n,)
         Nodes that may be marked.
     """
 
-    __slots__ = ("__dict__", "byte", "depth", "nodes", "targets")
+    __slots__ = ("__dict__", "byte", "depth", "nodes", "skip", "targets")
 
-    def __init__(self, nodes: Int32Array, depth: Int32Array, byte: UInt8Array, targets: BoolArray) -> None:
-        self.nodes, self.depth, self.byte, self.targets = nodes, depth, byte, targets
+    def __init__(
+        self, nodes: Int32Array, depth: Int32Array, byte: UInt8Array, skip: Int32Array, targets: BoolArray
+    ) -> None:
+        self.nodes, self.depth, self.byte, self.skip, self.targets = nodes, depth, byte, skip, targets
 
     def __len__(self) -> int:
         return len(self.nodes)
 
     def within(self, kept: BoolArray) -> "_Walk":
         """Return the walk over some of the nodes, with the ancestors of each."""
-        return _Walk(self.nodes[kept], self.depth[kept], self.byte[kept], self.targets[kept])
+        return _Walk(self.nodes[kept], self.depth[kept], self.byte[kept], self.skip[kept], self.targets[kept])
 
     @cached_property
     def _lists(self) -> tuple[list[int], list[int], bytes, list[bool], list[int]]:
         """The arrays, and for each node the position after its subtree: lists, because they are read one entry at a time."""
-        depth = self.depth.tolist()
-        return self.nodes.tolist(), depth, self.byte.tobytes(), self.targets.tolist(), _skips(depth)
+        behind = np.searchsorted(self.nodes, self.skip).tolist()
+        return self.nodes.tolist(), self.depth.tolist(), self.byte.tobytes(), self.targets.tolist(), behind
 
     def run(
         self, start: Any, step: Callable[[Any, int], Any], marks: Callable[[Any], bool]
@@ -957,17 +963,6 @@ class _Walk:
                 positions.append(after)
             i += 1
         return marked, positions, n_read
-
-
-def _skips(depth: list[int]) -> list[int]:
-    """Return for each node in preorder the position after its subtree."""
-    found = [len(depth)] * len(depth)
-    open_at: list[int] = []
-    for i, level in enumerate(depth):
-        while open_at and depth[open_at[-1]] >= level:
-            found[open_at.pop()] = i
-        open_at.append(i)
-    return found
 
 
 class _Boundaries:
@@ -1031,7 +1026,7 @@ class _Boundaries:
             frontier = np.unique(above[~kept[above]])
             kept[frontier] = True
         nodes = np.flatnonzero(kept).astype(np.int32)
-        return _Walk(nodes, trie.depth[nodes], trie.byte[nodes], targets[nodes])
+        return _Walk(nodes, trie.depth[nodes], trie.byte[nodes], trie.skip[nodes], targets[nodes])
 
     def are_above(self, nodes: Int32Array, wanted: Int32Array) -> BoolArray:
         """Return for each node whether a wanted token is below it; ``wanted``: as a mask."""
@@ -1078,6 +1073,8 @@ class _Boundaries:
 
 def _distinct(pieces: list[Int32Array], size: int) -> Int32Array:
     """Return the distinct tokens of some arrays, ascending."""
+    if not pieces:
+        return _NOTHING
     found = np.zeros(size, np.bool_)
     for tokens in pieces:
         found[tokens] = True

@@ -3,7 +3,9 @@
 import json
 import pickle
 import re
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pydantic
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from guided.automata.pushdown import KEPT
 from guided.calls.files import load_index
+from guided.calls.lowering import call_tree
 from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead
 from guided.calls.rendering import render_call
@@ -308,6 +311,24 @@ def test_the_fingerprint_depends_on_the_types_of_values() -> None:
     # A frame is told by the texts that it allows, an inventory by its definitions.
     assert mixed({"type": "integer", "description": "x"}).fingerprint == mixed({"type": "integer"}).fingerprint
     assert mixed({"type": "number"}).fingerprint != mixed({"type": "integer"}).fingerprint
+
+
+def test_a_compile_builds_the_tree_of_calls_once() -> None:
+    def get(names: list[str]) -> None:
+        """Do nothing."""
+
+    built = 0
+
+    def note(frame: FrameType, event: str, _given: Any) -> None:
+        nonlocal built
+        built += event == "call" and frame.f_code is call_tree.__code__
+
+    sys.setprofile(note)
+    try:
+        compile_spec(Tools([get], "pythonic", tool_choice="required"), BYTES)
+    finally:
+        sys.setprofile(None)
+    assert built == 1
 
 
 def test_values_are_entered_when_a_text_gets_there() -> None:

@@ -635,6 +635,15 @@ def test_the_work_of_a_mask_hardly_grows_with_the_vocabulary(spec: Composition) 
     assert counts[1] < 8 * counts[0]
 
 
+def test_a_first_mask_calls_no_function_for_tokens_that_cannot_be_read() -> None:
+    """Also where few enough of them may cross a boundary that all are looked at."""
+    counts = []
+    for length in (1, 2, 4):  # the first loads what all share
+        guide = compile_index("x\n" + _ANY, _words("abcdefghi\n", length)).guide()
+        counts.append(executed_calls(guide.mask))
+    assert counts[2] < counts[1] + 50
+
+
 @pytest.mark.parametrize("spec", _AMBIGUOUS, ids=lambda spec: str(spec)[:40])
 def test_all_work_of_a_call_is_counted(spec: Composition) -> None:
     vocabulary = _words("ab[]1", 4)
