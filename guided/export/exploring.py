@@ -17,7 +17,7 @@ from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState
 from guided.schema.containers.opening import Container, Containers
 from guided.schema.formula.atoms import TYPES
-from guided.schema.formula.formulas import FALSE
+from guided.schema.formula.formulas import FALSE, Atom
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.location import pointer_of
 from guided.schema.pushdown.value_starts import bits_of
@@ -27,6 +27,8 @@ __all__ = ["explored"]
 
 _COUNTING = "check that undeclared names are distinct: declare or require the names, or leave the keyword out"
 _DIFFERING = "check that all items are distinct: list the items (enum), or leave the keyword out"
+# With at most so many values, each item that must differ from the others is one of them.
+_FEW_VALUES = 200
 
 
 def explored(containers: Containers, most: int) -> Graph:
@@ -191,10 +193,18 @@ class _Explorer:
         kind, content = self._keys[number]
         if isinstance(content, ArrayState):
             item = content.after(ITEM)
-            if item is not None:
-                if kind == ITEMS:
-                    raise self._refusal(number, "uniqueItems", _DIFFERING)
-                yield None, item[0], (ITEMS if item[1].remembers() else ARRAY, item[1])
+            if item is None:
+                return
+            query, rest = item
+            values = self.containers.values.constants_up_to(query[0], _FEW_VALUES) if rest.remembers() else None
+            if values is not None:
+                for value in values:
+                    one = self.formulas.conjunction((query[0], value))
+                    yield None, (one, *query[1:]), (ARRAY, self._with_item(rest, value))
+            elif kind == ITEMS:
+                raise self._refusal(number, "uniqueItems", _DIFFERING)
+            else:
+                yield None, query, (ITEMS if rest.remembers() else ARRAY, rest)
             return
         table = self.context.key_table(content.table)
         first, n_chained = -1, 0
@@ -217,6 +227,16 @@ class _Explorer:
             content = content._replace(seen=content.seen | 1 << first)
         if self._first_name(content, table.n_ordered) >= 0:
             self._link(number, content)
+
+    def _with_item(self, state: ArrayState, value: int) -> ArrayState:
+        """Return the state that knows one more item, a constant. Why sorted: arrays of the same items in any order share a state."""
+        formulas = self.formulas
+
+        def known(atom: Atom) -> int:
+            return formulas.atom(("uniqueItems", *sorted({*atom[1:], value})) if atom[0] == "uniqueItems" else atom)
+
+        memo: dict[int, int] = {}
+        return state._replace(formulas=tuple(formulas.rewrite(one, known, memo) for one in state.formulas))
 
     def _first_name(self, state: ConjunctiveState, n_ordered: int) -> int:
         """Return the first declared name that may still come, if names are ordered; -1 for none."""

@@ -127,7 +127,7 @@ def value_rules(
         reason = "a grammar of a schema needs strings of all characters: use a list with \", \\ and u, or 'canonical', 'any' or 'dumps'"
         raise SchemaError(reason, "", "escapes")
     formulas = Formulas()
-    lowering = Lowering(schema, options, formulas, limits, registry, pointer=pointer, lists_items=True)
+    lowering = Lowering(schema, options, formulas, limits, registry, pointer=pointer)
     lowering.check()
     structure = structure_of(options, _ALL_BYTES)
     context = SchemaContext(formulas, lowering, options, limits, structure.alphabet)

@@ -2,7 +2,6 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -406,16 +405,6 @@ def test_contradictory_counts_exclude_the_type_at_once(schema):
 
 def test_a_contradiction_of_types_is_false():
     assert root_of(lowered({"type": "string", "minLength": 3, "maxLength": 2})) == FALSE
-
-
-@given(st.lists(st.sampled_from([None, True, False, 0, 1, 1.0, "a", "", [], [1], {"a": 1}]), max_size=5))
-@settings(max_examples=examples(80), deadline=None)
-def test_items_that_are_listed_for_a_grammar_are_each_contained_once(values):
-    schema = {"uniqueItems": True, "items": {"enum": [None, True, False, 0, 1, "a", "", [], [1], {"a": 1.0}]}}
-    lowering = Lowering(schema, JsonOptions(), Formulas(), Limits(), lists_items=True)
-    (of_array,) = (node[1] for node in atoms(lowering, root_of(lowering)) if node[0] == "array")
-    assert not any(node == ("uniqueItems",) for node in atoms(lowering, of_array))
-    assert holds(lowering, values) == jsonschema.Draft202012Validator(schema).is_valid(values)
 
 
 def test_unique_items_are_an_atom_of_their_own():

@@ -1,4 +1,4 @@
-"""Exact values: numbers as fractions with hashes that nobody can choose, and JSON values as hashable data, equal exactly if the values are.
+"""Exact numbers: fractions with hashes that nobody can choose.
 
 JSON has one kind of number: 1, 1.0 and 1e0 are equal, and none of them equals true. A float denotes the decimal number of its shortest
 spelling, so 0.1 is one tenth.
@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, isfinite, lcm
-from typing import Any
 
 from guided.errors import LimitError
 from guided.limits import Limits
 
-__all__ = ["Number", "canonical", "common_multiple", "fraction", "is_number"]
+__all__ = ["Number", "common_multiple", "fraction", "is_number"]
 
 # Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
 _DIGITS = Limits().digits
@@ -71,19 +70,6 @@ def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Number:
     if needed > digits:
         raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
     return Number(decimal) if decimal else Number(0)
-
-
-def canonical(value: Any) -> Any:
-    """Return hashable data that is equal only for equal JSON values. Recursive, so for shallow values only."""
-    if isinstance(value, str):
-        return value
-    if value is None or isinstance(value, bool):
-        return ("constant", repr(value))
-    if isinstance(value, list):
-        return ("array", tuple(canonical(item) for item in value))
-    if isinstance(value, dict):
-        return ("object", frozenset((name, canonical(item)) for name, item in value.items()))
-    return fraction(value)
 
 
 def common_multiple(numbers: Sequence[Fraction]) -> Fraction:

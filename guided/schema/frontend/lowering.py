@@ -79,8 +79,6 @@ class Lowering:
         Documents by URI, for references.
     pointer : str
         JSON Pointer to the subschema of the whole value, if not the whole ``schema``.
-    lists_items : bool
-        Lower ``uniqueItems`` to "each value at most once" where the items' values can be listed.
 
     Attributes
     ----------
@@ -133,7 +131,6 @@ class Lowering:
         "constants",
         "formulas",
         "limits",
-        "lists_items",
         "long_lists",
         "misspelled",
         "narrowed",
@@ -156,10 +153,7 @@ class Lowering:
         limits: Limits,
         registry: Mapping[str, Any] | None = None,
         pointer: str = "",
-        *,
-        lists_items: bool = False,
     ) -> None:
-        self.lists_items = lists_items
         self.options = options
         self.formulas = formulas
         self.limits = limits

@@ -37,7 +37,6 @@ class Lowering(Protocol):
     formulas: Formulas
     limits: Limits
     options: JsonOptions
-    lists_items: bool
     nested: int
     pattern_steps: Steps
     sequence: dict[int, int]

@@ -208,12 +208,6 @@ class CountedStrings:
             found.update(self.outcomes[label][interval] for label in np.unique(automaton.labels[states]).tolist())
         return tuple(sorted(found - {-1}))
 
-    def is_infinite(self) -> bool:
-        """Return whether there surely are infinitely many strings."""
-        reached = self.reached()
-        ends = self.ends(len(self.starts) - 1, lambda _: True)
-        return reached is not None and bool((reached.rows[-reached.period :] & ends).any())
-
 
 def counted_strings(
     leaf: Leaf, key: tuple[int, ...], starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]], measure: Measure

@@ -25,7 +25,7 @@ from guided.schema.strings.combination import Language, language
 from guided.schema.strings.languages import ANY_LENGTH, final_states
 from guided.schema.strings.lengths import by_length
 
-__all__ = ["StringSet", "enumerate_by_truths", "enumerate_strings", "truths_together"]
+__all__ = ["StringSet", "at_least", "enumerate_by_truths", "enumerate_strings", "truths_together"]
 
 # Number of characters that are not surrogates.
 _CHARACTERS = 0x110000 - 0x800
@@ -66,12 +66,7 @@ def enumerate_strings(
         return None
     if rest == FALSE:
         return StringSet(len(held), tuple(held))
-    window = _only_lengths(formulas, rest)
-    if window is not None:
-        least, longest = window
-        if longest == ANY_LENGTH or (longest >= max(least, 1) and most + len(texts) < _CHARACTERS):
-            return None
-    if _has_more(formulas, rest, most + len(texts), limits):
+    if _at_least(formulas, rest, most + len(texts), limits) > most + len(texts):
         return None
     return _Words(language(formulas, (rest,), limits), texts, spend).enumerate_label(0, held, most, listed)
 
@@ -146,37 +141,45 @@ def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOpti
     return tuple(sorted(found))
 
 
-def _has_more(formulas: Formulas, formula: int, most: int, limits: Limits) -> bool:
-    """Return whether surely more than ``most`` strings satisfy a formula with lengths, without an automaton that counts characters.
+def at_least(formulas: Formulas, formula: int, most: int, limits: Limits) -> int:
+    """Return a number of strings that surely satisfy a formula, up to ``most`` + 1. There may be more."""
+    texts, bits, (rest,) = judged_texts(formulas, (formula,), (), limits)
+    others = _at_least(formulas, rest, most + len(texts), limits) - len(texts)
+    return min(sum(bits) + max(others, 0), most + 1)
+
+
+def _at_least(formulas: Formulas, formula: int, most: int, limits: Limits) -> int:
+    """`at_least` for a formula that lists no strings, without an automaton that counts characters.
 
     Complexity: O(edges x (least length + states)) for each interval between two lengths.
     """
+    found = 0
     intervals = by_length(formulas, (formula,))
-    ends = [interval.start for interval in intervals[1:]]
-    for (start, (one,)), end in zip(intervals, [*ends, None], strict=True):
-        if one == FALSE or len(intervals) == 1:
+    ends = [interval.start - 1 for interval in intervals[1:]]
+    for (start, (one,)), longest in zip(intervals, [*ends, ANY_LENGTH], strict=True):
+        if one == FALSE:
             continue
-        found = language(formulas, (one,), limits)
-        sources, targets, ways = _ways(found.table, _sizes(found.parts))
-        n_states = len(found.table)
-        last = start + n_states if end is None else min(end - 1, start + n_states)
+        if one == TRUE and (longest == ANY_LENGTH or (longest and most < _CHARACTERS)):
+            return most + 1
+        words = language(formulas, (one,), limits)
+        sources, targets, ways = _ways(words.table, _sizes(words.parts))
+        n_states = len(words.table)
+        last = start + n_states if longest == ANY_LENGTH else min(longest, start + n_states)
         n_words = np.zeros(n_states)
-        n_words[0], total = 1, 0.0
+        n_words[0] = 1
         for length in range(last + 1):
             formulas.spend(1 + len(sources) // _EDGES)
-            total += n_words[found.accepting].sum() if length >= start else 0
-            if total > most:
-                return True
+            found += int(n_words[words.accepting].sum()) if length >= start else 0
+            if found > most:
+                return most + 1
             n_words = np.minimum(np.bincount(targets, n_words[sources] * ways, n_states), _SATURATED)
-    return False
-
-
-def _only_lengths(formulas: Formulas, formula: int) -> tuple[int, int] | None:
-    """Return the lengths of a formula that constrains nothing else; None for any other formula."""
-    if formula == TRUE:
-        return 0, ANY_LENGTH
-    node = formulas.nodes[formula]
-    return (node[1], node[2]) if node[0] == "length" else None
+            if not n_words.any():
+                break
+        else:
+            if longest == ANY_LENGTH:
+                # Why: all states are live, and a word with more characters than there are states contains a cycle.
+                return most + 1
+    return found
 
 
 class _Words:

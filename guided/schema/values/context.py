@@ -27,7 +27,7 @@ from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import CountedStrings, counted_strings
-from guided.schema.strings.counting import enumerate_by_truths, truths_together
+from guided.schema.strings.counting import at_least, enumerate_by_truths, truths_together
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.lengths import by_length
 from guided.schema.strings.measure import measure_of
@@ -50,6 +50,8 @@ __all__ = ["SchemaContext"]
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
 # There are more strings of each length but 0 than this.
 _MANY_TEXTS = 1_000_000
+# So many strings are counted at once, beside twice as many as are asked for.
+_FEW_TEXTS = 64
 
 
 class SchemaContext:
@@ -110,6 +112,8 @@ class SchemaContext:
         self._separated: dict[int, int] = {}
         self._counted: dict[tuple[int, ...], CountedStrings | None] = {}
         self._lengths: dict[tuple[int, ...], tuple[tuple[int, int], ...] | None] = {}
+        # By formula of strings: how many satisfy it at least.
+        self._at_least: dict[int, int] = {}
         self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
         self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
         # Bytes of all automata here.
@@ -415,12 +419,10 @@ class SchemaContext:
             return quick_satisfiable_number([atom for atom in atoms if atom[0] != "T"], count)
         if kind != "string":
             return False
-        if self._has_many_lengths(formula):
-            return count < _MANY_TEXTS
-        counted = self.counted((formula,))
-        if counted is not None:
-            return counted.is_infinite()
-        return _has_more_texts(self.leaf(kind, (formula,)).automaton, count)
+        known = self._at_least.get(formula, 0)
+        if known <= count:
+            known = self._at_least[formula] = at_least(self.formulas, formula, 2 * count + _FEW_TEXTS, self.limits)
+        return known > count
 
     def listed(self, kind: str, formula: int) -> tuple[str | Fraction, ...]:
         """Return the strings or numbers that a formula lists, without those it excludes; empty for formulas that list none."""
@@ -458,8 +460,7 @@ class SchemaContext:
                 return quick_satisfiable_string(rest[0], is_ascii=not self.has_all_bytes)
             return self.has_all_bytes and has_common_text(rest, self.limits)
         # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
-        has_many = self._has_many_lengths(self.formulas.conjunction(members))
-        return has_many and self.has_all_bytes and sum(len(nodes[one][1]) for one in excluded) < _MANY_TEXTS
+        return self.has_more(kind, self.formulas.conjunction(members), sum(len(nodes[one][1]) for one in excluded))
 
     def shortest_unlike(self, formula: int) -> int:
         """Return the least length of strings of some lengths, apart from a few; -1 where a formula says more, or all bytes are not there.
@@ -481,14 +482,6 @@ class SchemaContext:
     def _has_length(self, length: int) -> bool:
         """Return whether the alphabet can spell a string of a length. One spellable character is enough, since it can be repeated."""
         return length == 0 or bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
-
-    def _has_many_lengths(self, formula: int) -> bool:
-        """Return whether a formula over the atoms of strings allows all strings of a length greater than 0."""
-        by_length = self.lengths((formula,))
-        return by_length is not None and any(
-            bits >= 0 and (start > 0 or i + 1 == len(by_length) or by_length[i + 1][0] > 1)
-            for i, (start, bits) in enumerate(by_length)
-        )
 
     def table_of(self, wanted: tuple[int, ...]) -> int:
         """Return the number of the key table of an object, for formulas over the atoms of objects."""
@@ -724,31 +717,6 @@ def _hexadecimal(character: str) -> list[bytes]:
     lower = b"\\u%04x" % ord(character)
     upper = b"\\u%04X" % ord(character)
     return [lower] if lower == upper else [lower, upper]
-
-
-def _has_more_texts(automaton: Automaton, count: int) -> bool:
-    """Return whether an automaton of strings accepts more than ``count`` strings.
-
-    Counts only texts without a backslash: a string has at most one such spelling. O(states x columns) for each byte of a text.
-    """
-    n_bytes = np.bincount(np.delete(automaton.classes, ord("\\")), minlength=automaton.table.shape[1])
-    # Number of paths to each state by texts of the current length.
-    ways = np.zeros(automaton.n_states)
-    ways[0] = 1.0
-    found = 0.0
-    for _ in range(automaton.n_states + 1):
-        found += ways[automaton.accepting].sum()
-        if found > count:
-            return True
-        states = np.flatnonzero(ways)
-        if not len(states):
-            return False
-        at, column = np.nonzero((automaton.table[states] >= 0) & (n_bytes > 0))
-        onward = np.zeros(automaton.n_states)
-        np.add.at(onward, automaton.table[states[at], column], ways[states[at]] * n_bytes[column])
-        ways = onward
-    # A text longer than the number of states contains a cycle, so there are infinitely many texts.
-    return True
 
 
 def _behind_feeds(

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from guided.errors import LimitError
+from guided.schema.formula.exact import fraction, is_number
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.frontend.keywords.counts import at_least, at_most, count_or
 from guided.schema.frontend.keywords.logic import schemas_of
-from guided.schema.frontend.keywords.unique import distinct
+from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.site import Site
 
 __all__ = [
@@ -90,8 +92,20 @@ def _between(site: Site, formula: int, least: int, most: int) -> None:
 
 
 def unique_items(site: Site, value: Any) -> None:
-    """``uniqueItems``: no value twice."""
+    """``uniqueItems``: no value twice.
+
+    Raises
+    ------
+    LimitError
+        ``minItems`` asks for more values than `Limits.listed_values`: else a text could meet the limit in its middle.
+    """
     if not isinstance(value, bool):
         raise site.wrong("uniqueItems", "uniqueItems must be true or false")
-    if value and count_or(site, "maxItems", 2) >= 2:
-        distinct(site)
+    if not value or count_or(site, "maxItems", 2) < 2:
+        return
+    least: Any = site.schema.get("minItems")
+    most = site.lowering.limits.listed_values
+    if is_number(least) and fraction(least, site.lowering.limits.digits) > most:
+        place = pointer_of((site.location, "minItems"))
+        raise LimitError("listed_values", least, most, f"so many items that must differ, at {place}")
+    site.arrays.append(site.noted("uniqueItems"))
