@@ -21,7 +21,8 @@ import pydantic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
@@ -286,6 +287,20 @@ def test_constraints_that_no_keyword_expresses_are_refused(kind: Any, keyword: s
     with pytest.raises(SchemaError) as caught:
         JsonSchema(kind)
     assert caught.value.keyword == keyword
+
+
+def test_a_required_field_that_its_type_leaves_out_of_the_schema_is_refused() -> None:
+    hidden = SkipJsonSchema[int], Annotated[int, WithJsonSchema(None)]
+    for kind in hidden:
+        model = pydantic.create_model("Shown", a=(str, ...), b=(kind, ...))
+        within = pydantic.create_model("Outer", inner=(list[model], ...))  # type: ignore[valid-type]
+        for refused in (model, within, typing.TypedDict("Table", {"b": kind})):  # type: ignore[operator]
+            with pytest.raises(SchemaError, match="give it a default"):
+                JsonSchema(refused)
+        # With a default, every text has a value.
+        index = compiled(pydantic.create_model("Shown", a=(str, ...), b=(kind, 3)))
+        assert index.accepts(b'{"a":""}')
+        assert not index.accepts(b'{"a":"","b":3}')
 
 
 def test_a_malformed_pattern_beside_a_type_is_refused() -> None:

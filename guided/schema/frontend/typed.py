@@ -22,6 +22,7 @@ from typing import Any, cast
 
 import pydantic
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticOmit
 
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.formats.dates import CLOCK, DATE
@@ -97,6 +98,7 @@ _STRING_KEYS = (
     "definitions",
     "json-or-python",
 )
+_FIELDS = ("model-field", "dataclass-field", "typed-dict-field")
 # Names of pydantic's own types that no JSON Schema format describes.
 _OTHER_FORMATS = frozenset({
     "base64", "base64url", "ipv4interface", "ipv4network", "ipv6interface", "ipv6network", "ipvanyaddress", "ipvanyinterface",
@@ -342,7 +344,13 @@ class _Schemas(GenerateJsonSchema):
         if check == "import_string":
             # Why not recorded: to read the value would import what the model wrote.
             return self.handle_invalid_for_json_schema(schema, "a name to import")
-        result = super().generate_inner(schema)
+        try:
+            result = super().generate_inner(schema)
+        except PydanticOmit:
+            if schema["type"] in _FIELDS and self.field_is_required(schema, total=True):
+                reason = "a required field that its type leaves out (SkipJsonSchema or WithJsonSchema(None)); give it a default"
+                return self.handle_invalid_for_json_schema(schema, reason)
+            raise
         if check in _CHECKS:
             return _marked(result, _CHECKS[check])
         if check == "ByteSize._validate":
