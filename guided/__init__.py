@@ -30,7 +30,9 @@ __all__ = [*sorted(_HOMES), "__version__"]  # noqa: PLE0604, RUF100 - the stub i
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module 'guided' has no attribute {name!r}")
+        from guided.keywords import attribute_elsewhere
+
+        raise AttributeError(f"module 'guided' has no attribute {name!r}{attribute_elsewhere(name, 'guided', _HOMES)}")
     from guided.interrupts import deferred
 
     # Why: numpy and numba cannot be imported again once Ctrl-C has interrupted their import.

@@ -369,6 +369,11 @@ def shown(value: object, width: int = 60) -> str:
     return _cut(text, width)
 
 
+def kind_of(value: object) -> str:
+    """Return what kind of value messages say was given: the name of its class, or that it is a class itself."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
 def brief(value: object, width: int = 100) -> str:
     """Return a value as `shown` does; for large values: containers are truncated before they are written."""
     try:

@@ -29,6 +29,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from guided.calls.reads import Call
 from guided.errors import GuidedError, IncompleteError, SchemaError, brief, shown
+from guided.keywords import suggest_attributes
 from guided.notebook import card, shaded, text_cell
 
 __all__ = [
@@ -140,6 +141,7 @@ class Sample:
     steered: int | None = None
 
 
+@suggest_attributes
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Generic[T_co]):
     """A generated text and its value.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from guided.errors import ModelError
+from guided.errors import ModelError, kind_of
 from guided.generate.messages import text_of
 from guided.generate.model import LanguageModel, Logits, Prompt, Session
 from guided.vocabulary.vocabulary import Vocabulary
@@ -123,4 +123,6 @@ def scripted(texts: str | Mapping[str, str]) -> ScriptedModel:
     >>> guided.json(model, dict[str, str])("Where is Oslo?").value
     {'city': 'Oslo'}
     """
+    if not isinstance(texts, str | Mapping):
+        raise TypeError(f"scripted needs a text, or a dict from ends of prompts to texts, not {kind_of(texts)}")
     return ScriptedModel({"": texts} if isinstance(texts, str) else texts)

@@ -169,7 +169,8 @@ def _is_tool(given: Any) -> bool:
     if isinstance(given, str | Composable | enum.Enum | int | float | None) or _is_type(given):
         return False
     if callable(given):
-        return True
+        # Models can be called, which says how they are used.
+        return not hasattr(type(given), "prompt_tokens")
     from guided.calls.tool import Tool, definition_of
 
     return isinstance(given, Tool) or definition_of(given) is not None
@@ -253,6 +254,10 @@ def _named(given: Any) -> str:
         return f"{name} {shown(given, 40)}: pass the class {name}, or a list of members"
     if is_dataclass(given) or hasattr(type(given), "model_fields"):
         return f"an instance of {name}: pass the class {name}"
+    if given is None:
+        return "None (free text is guided.generator(model, None), and guided.FreeText() in a composition)"
+    if hasattr(type(given), "prompt_tokens"):
+        return f"a {name}: the model comes first, as in guided.generator(model, City)"
     if isinstance(given, Vocabulary):
         return "a Vocabulary: the constraint comes first, as in guided.compile(City, vocabulary)"
     return f"{name} {shown(given, 40)}"

@@ -44,8 +44,13 @@ def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 try:
-                    prompt = _prompt(value_of(line.decode()), chat=chat)
+                    value = value_of(line.decode())
                 except (ValueError, GuidedError) as error:
+                    wanted = "a prompt in quotes, or an object with 'prompt' or 'messages'"
+                    raise UsageError(f"{path}, line {number} is not JSON, {wanted}: {error}") from error
+                try:
+                    prompt = _prompt(value, chat=chat)
+                except ValueError as error:
                     raise UsageError(f"{path}, line {number}: {error}") from error
                 found.append((line.strip(), prompt))
     return found

@@ -10,7 +10,7 @@ from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
 from guided.engine.reading import reads_values
 from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec
-from guided.errors import LimitError, VocabularyError, brief
+from guided.errors import LimitError, VocabularyError, brief, kind_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
 from guided.keywords import suggest_keywords
@@ -31,10 +31,11 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
     has_stack = callable(getattr(spec, "pushdown", None))
     is_composed = getattr(spec, "kind", "") == COMPOSITION
     if isinstance(spec, type) or not (has_stack or is_composed or _is_lowered(spec)):
-        given = f"the class {spec.__name__}" if isinstance(spec, type) else type(spec).__name__
-        raise TypeError(f"expected a spec (Regex, Choice, Tools, JsonSchema, Grammar, a composition), not {given}")
+        raise TypeError(
+            f"expected a spec (Regex, Choice, Tools, JsonSchema, Grammar, a composition), not {kind_of(spec)}"
+        )
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}: {_advice_on(vocabulary)}")
+        raise TypeError(f"expected a Vocabulary, not {kind_of(vocabulary)}: {_advice_on(vocabulary)}")
     limits = Limits.of(limits)
     if vocabulary.size > limits.tokens:
         raise LimitError("tokens", vocabulary.size, limits.tokens, "the vocabulary is too wide")

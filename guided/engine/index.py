@@ -13,7 +13,7 @@ from guided.caching import cached_property
 from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.reading import loaded_reader, stored_reader
 from guided.engine.specs import STORED_SPECS, StoredSpec
-from guided.errors import VocabularyError, brief, shown
+from guided.errors import VocabularyError, brief, kind_of, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
@@ -421,7 +421,7 @@ class Index:
     def check_vocabulary(self, vocabulary: Vocabulary) -> None:
         """Raise VocabularyError unless the index was compiled for this vocabulary."""
         if not isinstance(vocabulary, Vocabulary):
-            raise TypeError(f"expected a Vocabulary, not {type(vocabulary).__name__}")
+            raise TypeError(f"expected a Vocabulary, not {kind_of(vocabulary)}")
         if vocabulary is not self.vocabulary and vocabulary.fingerprint != self.vocabulary.fingerprint:
             raise VocabularyError(
                 "the index was compiled for another vocabulary "

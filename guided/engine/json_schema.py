@@ -26,7 +26,7 @@ from guided.engine.specs import (
     options_of,
 )
 from guided.engine.templates import read_arguments
-from guided.errors import ArgumentError, LimitError, SchemaError, VocabularyError, brief, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, VocabularyError, brief, kind_of, shown
 from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
@@ -524,7 +524,8 @@ def _own_formats(given: Mapping[str, Any]) -> tuple[tuple[str, Texts], ...]:
         if not isinstance(name, str):
             raise TypeError(f"the name of a format must be a str, not {type(name).__name__}")
         if not isinstance(spec, FINITE_SPECS):
-            raise TypeError(f"format {shown(name)} must be a Regex, Choice or Substring, not {type(spec).__name__}")
+            advice = f": a pattern is guided.Regex({shown(spec, 40)})" if isinstance(spec, str) else ""
+            raise TypeError(f"format {shown(name)} must be a Regex, Choice or Substring, not {kind_of(spec)}{advice}")
         automaton = spec.lower(Limits())
         if automaton.is_empty():
             raise SchemaError("a format must have at least one text", f"/{name}", "formats")

@@ -30,7 +30,7 @@ from guided.automata.substrings import runs
 from guided.engine import interegular
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, kind_of, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
@@ -179,7 +179,7 @@ class Regex(Composable):
     def __post_init__(self) -> None:
         if not isinstance(self.pattern, str):
             raise TypeError(
-                f"a pattern must be a str, not {type(self.pattern).__name__}"
+                f"a pattern must be a str, not {kind_of(self.pattern)}"
                 f"{'; Regex.of(...) takes a compiled one' if hasattr(self.pattern, 'flags') else ''}"
             )
         if self.builder not in ("guided", "interegular"):
@@ -491,8 +491,12 @@ def _text_of(value: Any, position: int, of_scalars: Collection[type[enum.Enum]])
         return value
     if _is_scalar(value):
         return _scalar_text(value)
-    advice = "; alternatives of specs are written with |" if isinstance(value, Composable | type) else ""
-    raise TypeError(f"option {position} must be a str, a number or an Enum member, not {type(value).__name__}{advice}")
+    advice = (
+        "; alternatives of types and specs are written with |, as in City | int"
+        if isinstance(value, Composable | type)
+        else ""
+    )
+    raise TypeError(f"option {position} must be a str, a number or an Enum member, not {kind_of(value)}{advice}")
 
 
 def _is_scalar(value: Any) -> bool:

@@ -20,7 +20,7 @@ from guided.engine.json_schema import JsonSchema, Whitespace
 from guided.engine.located import TreeSpec, at_place, located
 from guided.engine.specs import Regex
 from guided.errors import GuidedError, SchemaError, shown
-from guided.keywords import suggest_keywords
+from guided.keywords import closest, suggest_keywords
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
@@ -245,7 +245,8 @@ class _Reader:
                     at,
                     "type",
                 )
-            raise SchemaError(f"unknown format {shown(kind)}", at, "type")
+            known = f"{closest(kind, _FORMATS)}; formats are {', '.join(_FORMATS)}"
+            raise SchemaError(f"unknown format {shown(kind)}{known}", at, "type")
         read, keys = found
         _check_keys(given, ("type", *keys), at)
         self.kinds.append(kind)

@@ -11,3 +11,9 @@ Reading order: `model`, `sampler`, `decoding`, `drivers`, `generator`; the facto
 
 Public modules: none.
 """
+
+from guided.keywords import attribute_elsewhere
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{attribute_elsewhere(name, __name__, ())}")

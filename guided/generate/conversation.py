@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 from guided.calls.rendering import argument_json, json_value, render_result
-from guided.errors import shown
+from guided.errors import kind_of, shown
 from guided.events import Done, Event, Result, StreamEvent, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 from guided.generate.generator import Generator
 from guided.generate.messages import check_messages
@@ -18,13 +18,14 @@ from guided.generate.model import Message
 from guided.generate.options import GenerationOptions, Settings
 from guided.generate.structured import JsonGenerator
 from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
-from guided.keywords import suggest_keywords
+from guided.keywords import suggest_attributes, suggest_keywords
 
 __all__ = ["Conversation", "ConversationStream", "ConversationStreamAsync"]
 
 T = TypeVar("T")
 
 
+@suggest_attributes
 class Conversation(Generic[T]):
     """A message history and the generator that answers.
 
@@ -70,7 +71,7 @@ class Conversation(Generic[T]):
     ) -> None:
         if not isinstance(generator, Generator):
             raise TypeError(
-                f"generator must be a Generator, as guided.tools returns it, not {type(generator).__name__}"
+                f"generator must be a Generator, as guided.generator(model, None) returns it, not {kind_of(generator)}"
             )
         self.generator: Generator[Any] = generator
         self.messages: list[dict[str, Any]] = [dict(message) for message in messages]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
 from guided.engine.index import Index
-from guided.errors import GuidedError, IncompleteError
+from guided.errors import GuidedError, IncompleteError, kind_of
 from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
 from guided.generate.decoding import Decoding, OnBudget, Search, TextCoroutine
 from guided.generate.drivers import alone, alone_async, together
@@ -20,13 +20,13 @@ from guided.generate.retries import budget_error, prompt_with_error, with_retrie
 from guided.generate.sampler import Sampler, whole_number
 from guided.generate.steering import FreeGuide, Steering
 from guided.generate.stops import TextStream
-from guided.keywords import suggest_keywords
+from guided.keywords import suggest_attributes, suggest_keywords
 from guided.limits import Limits
 from guided.notebook import card, text_cell
 from guided.progress import counting
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Result", "no_value", "with_search"]
+__all__ = ["Generator", "Result", "check_index", "no_value", "with_search"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
@@ -36,6 +36,7 @@ R = TypeVar("R", bound=Result[Any])
 _WAITING = 16
 
 
+@suggest_attributes
 class Generator(Generic[T_co]):
     """Generates only texts that a spec accepts. The values of a ``Generator[T]`` have type T.
 
@@ -78,6 +79,7 @@ class Generator(Generic[T_co]):
     ) -> None:
         check_model(model)
         if index is not None:
+            check_index(index)
             index.check_vocabulary(model.vocabulary)
         self.model, self.index = model, index
         self._value, self._limits = value, limits or Limits()
@@ -382,6 +384,15 @@ class Generator(Generic[T_co]):
         constraint = text_cell("none" if self.index is None else repr(getattr(self, "spec", self.index)))
         rows = {"model": text_cell(repr(self.model)), "constraint": constraint}
         return card(type(self).__name__, rows, "" if self.index is None else self.index._repr_html_())
+
+
+def check_index(index: object) -> None:
+    """Raise TypeError if the argument is not an `Index`."""
+    if not isinstance(index, Index):
+        raise TypeError(
+            f"index must be an Index, as guided.compile returns it, not {kind_of(index)}; "
+            "guided.generator(model, constraint) takes any constraint"
+        )
 
 
 def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tuple[str, ...]) -> R:

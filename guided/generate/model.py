@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from guided.errors import LimitError, ModelError
+from guided.errors import LimitError, ModelError, kind_of
 from guided.generate.messages import check_messages
+from guided.keywords import suggest_attributes
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -160,6 +161,7 @@ class Batch(ABC):
         """Replace the rows by these, in this order, renumbered from 0; a row may occur several times, and is then copied."""
 
 
+@suggest_attributes
 class LanguageModel(ABC):
     """A source of logits; base class of the adapters.
 
@@ -187,6 +189,12 @@ class LanguageModel(ABC):
         self.vocabulary, self.block, self.context_length = vocabulary, block, context_length
         self._idle: list[Session] = []
         self._lock = new_lock(Rank.INDEX)
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_args: object, **_kwargs: object) -> None:
+            """Refuse the call: in other libraries, models are called with a prompt and a constraint."""
+            raise TypeError("a model is not called: guided.generator(model, constraint)(prompt)")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.vocabulary.size:,} tokens>"
@@ -346,12 +354,14 @@ def check_model(model: object) -> None:
     """Raise TypeError if the argument is not a `LanguageModel`."""
     if not isinstance(model, LanguageModel):
         raise TypeError(
-            f"model must be a guided.Model or another LanguageModel, not {type(model).__name__}{_advice_on_models(model)}"
+            f"model must be a guided.Model or another LanguageModel, not {kind_of(model)}{_advice_on_models(model)}"
         )
 
 
 def _advice_on_models(given: object) -> str:
     """Advice on how to make a `LanguageModel` of an object that holds one."""
+    if isinstance(given, type):
+        return "; the model comes first, as in guided.generator(model, City)"
     if isinstance(given, str | PathLike):
         return "; load it first: guided.load(path_or_name)"
     if type(given).__module__.partition(".")[0] == "llama_cpp":

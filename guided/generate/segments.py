@@ -22,6 +22,7 @@ from guided.engine.fingerprints import fingerprint_of
 from guided.engine.index import Index
 from guided.engine.specs import Spec
 from guided.errors import IndexFormatError, SchemaError, shown
+from guided.generate.generator import check_index
 from guided.generate.model import LanguageModel
 from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
@@ -195,8 +196,7 @@ def _index_of(
     needed: Spec = spec.first_call() if has_segments else spec
     if index is None:
         return compile(needed, model.vocabulary, limits)
-    if not isinstance(index, Index):
-        raise TypeError(f"index must be an Index, as guided.compile returns it, not {type(index).__name__}")
+    check_index(index)
     if index.spec_fingerprint == needed.fingerprint:
         return index
     if index.spec_fingerprint == spec.fingerprint:

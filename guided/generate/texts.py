@@ -12,7 +12,7 @@ from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec, StackSpec, TextOrMember
 from guided.errors import ArgumentError, IndexFormatError, shown
-from guided.generate.generator import Generator
+from guided.generate.generator import Generator, check_index
 from guided.generate.model import LanguageModel, check_model
 from guided.generate.scoring import ScoredChoice, WeighedChoice
 from guided.keywords import refuse_options_of, suggest_keywords
@@ -185,8 +185,7 @@ def index_of(
     """Return the given index after checking it against the spec, or compile one; raises as `regex` does."""
     if index is None:
         return compile(spec, model.vocabulary, limits)
-    if not isinstance(index, Index):
-        raise TypeError(f"index must be an Index, as guided.compile returns it, not {type(index).__name__}")
+    check_index(index)
     if index.spec_fingerprint != spec.fingerprint:
         raise IndexFormatError(
             f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than the one given "

@@ -13,7 +13,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.errors import GuidedError, LimitError, StateEvicted, TokenRejected, shown
+from guided.errors import GuidedError, LimitError, StateEvicted, TokenRejected, kind_of, shown
 from guided.guide.explanation import Explanation
 from guided.notebook import card, or_error, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
@@ -91,6 +91,10 @@ class Guide:
     __slots__ = ("_at", "_steps")
 
     def __init__(self, steps: Steps) -> None:
+        if not hasattr(steps, "initial"):
+            raise TypeError(
+                f"a guide is made of an index: guided.compile(spec, vocabulary).guide(), not of {kind_of(steps)}"
+            )
         self._steps = steps
         self._at: _At = (steps.initial, -1, None, 0)
 

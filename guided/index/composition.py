@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
+from operator import index as as_index
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -521,7 +522,7 @@ class CompositionIndex:
 
     def next(self, state: int, token: int) -> int:
         """Return the state after a token; -1 if it is not allowed."""
-        token = int(token)  # one of NumPy has too few bits for the key
+        token = as_index(token)  # one of NumPy has too few bits for the key
         key = state << 24 | token if 0 <= token < self.size else -1
         found = self._next.get(key)
         if found is None:

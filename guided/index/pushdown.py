@@ -23,6 +23,7 @@ stack-independent part is done once per control (`guided.index.plans`).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from operator import index as as_index
 from typing import TypeVar
 
 import numpy as np
@@ -364,7 +365,7 @@ class PushdownIndex:
 
     def next(self, state: int, token: int) -> int:
         """Return the state after a token; -1 if it is not allowed."""
-        token = int(token)  # one of NumPy has too few bits for the key
+        token = as_index(token)  # one of NumPy has too few bits for the key
         key = state << 24 | token if 0 <= token < self.size else -1
         found = self._next.get(key)
         if found is None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from guided.arrays import DEAD, Int32Array
 from guided.engine.index import Index
-from guided.errors import ModelError
+from guided.errors import ModelError, kind_of
 from guided.integrations.callers import Caller, calling_list, draft_of
 from guided.integrations.following import Following
 from guided.integrations.row_history import History, Rows, shown
@@ -279,14 +279,13 @@ def _checked_indices(index: Any) -> list[Index]:
 
 
 def _not_an_index(given: Any) -> TypeError:
-    name = type(given).__name__
     if isinstance(given, str):
         advice = "compile it first: guided.compile(guided.Regex(pattern), vocabulary)"
     elif isinstance(getattr(given, "index", None), Index):
         advice = "give its index"
     else:
         advice = "compile it first: guided.compile(spec, vocabulary)"
-    return TypeError(f"index must be an Index, or a list of them, not {name}; {advice}")
+    return TypeError(f"index must be an Index, or a list of them, not {kind_of(given)}; {advice}")
 
 
 def _check_tensors(input_ids: Any, scores: Any) -> None:

@@ -232,13 +232,14 @@ def test_a_text_that_looks_like_a_pattern_is_a_literal_with_a_warning(text: str)
 
 MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: spec_of(3), TypeError, "expected a spec, a str .a literal text.*, not int 3"),
-    (lambda: spec_of(None), TypeError, "not NoneType None"),
+    (lambda: spec_of(None), TypeError, r"not None .free text is guided.generator\(model, None\), and guided.FreeText\(\) in a composition"),
     (lambda: spec_of(True), TypeError, r"guided.JsonSchema\(True\)"),
     (lambda: spec_of(b"a"), TypeError, "not bytes b'a'"),
     (lambda: spec_of(object()), TypeError, "not object"),
     (lambda: spec_of([]), guided.SchemaError, "a choice needs at least one option"),
-    (lambda: spec_of([int, str]), TypeError, "option 0 must be a str, a number or an Enum member, not type; alternatives of specs"),
-    (lambda: spec_of([guided.Regex("a")]), TypeError, "alternatives of specs are written with |"),
+    (lambda: spec_of([int, str]), TypeError,
+     "option 0 must be .*, not the class int; alternatives of types and specs are written with ., as in City . int"),
+    (lambda: spec_of([guided.Regex("a")]), TypeError, "alternatives of types and specs are written with ."),
     (lambda: spec_of([["a"]]), TypeError, "option 0 must be a str, a number or an Enum member, not list"),
     (lambda: spec_of(["a", "a"]), guided.SchemaError, "duplicate option 'a'"),
     (lambda: spec_of([add, "x"]), TypeError, "a tool must be a callable or a dict, not str"),
@@ -248,13 +249,15 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: spec_of(re.compile(b"a")), TypeError, "a pattern of bytes has no characters"),
     (lambda: spec_of(Path("x.txt")), TypeError, "a schema .*json. or a grammar .*lark, .gbnf., not 'x.txt'"),
     (lambda: spec_of(Path("none.json")), guided.SchemaError, "none.json cannot be read: No such file"),
-    (lambda: guided.compile(City, City), TypeError, "expected a Vocabulary, not ModelMetaclass"),  # type: ignore[arg-type]
+    (lambda: guided.compile(City, City), TypeError, "expected a Vocabulary, not the class City"),  # type: ignore[arg-type]
     (lambda: guided.compile(City, ASCII, limit=3), TypeError, "did you mean 'limits'"),  # type: ignore[call-arg]
-    (lambda: guided.generator(City, ascii_model()), TypeError, "model"),  # type: ignore[call-overload]
-    (lambda: guided.choice(ascii_model(), "yes", "no"), TypeError, "the options are one argument: pass a list"),  # type: ignore[call-overload]
+    (lambda: guided.generator(City, ascii_model()),  # type: ignore[call-overload]
+     TypeError, r"the model comes first, as in guided.generator\(model, City\)"),
+    (lambda: guided.choice(ascii_model(), "yes", "no"),  # type: ignore[call-overload]
+     TypeError, "the options are one argument: pass a list"),
     (lambda: guided.choice(ascii_model(), "yes"), TypeError, "not one str: put it in a list"),
     (lambda: guided.json(ascii_model(), guided.Regex("a")), TypeError, "json takes a schema or a type"),  # type: ignore[call-overload]
-    (lambda: guided.regex(ascii_model(), City), TypeError, "a pattern must be a str"),  # type: ignore[arg-type]
+    (lambda: guided.regex(ascii_model(), City), TypeError, "a pattern must be a str, not the class City"),  # type: ignore[arg-type]
     (lambda: guided.tools(ascii_model(), "add"), TypeError, "tools must be a list of callables, dicts and Tools, not str"),
     (lambda: guided.tools(ascii_model(), []), guided.SchemaError, "tool"),
     (lambda: "x" + guided.Maybe(3), TypeError, "a part must be a spec, a str, a type"),
@@ -278,15 +281,19 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.Vocabulary(["a"]), TypeError, "encode it to the bytes it spells"),  # type: ignore[list-item]
     (lambda: guided.compile("a", guided.Vocabulary([b"a"])), guided.VocabularyError, r"pass eos=\[...\]"),
     # Arguments in the wrong place.
-    (lambda: guided.compile(ASCII, City), TypeError, r"the constraint comes first, as in guided.compile\(City, vocabulary\)"),  # type: ignore[arg-type]
+    (lambda: guided.compile(ASCII, City),  # type: ignore[arg-type]
+     TypeError, r"the constraint comes first, as in guided.compile\(City, vocabulary\)"),
     (lambda: guided.compile(City, ascii_model()), TypeError, "give its attribute vocabulary"),  # type: ignore[arg-type]
     (lambda: guided.compile(City, "gpt2"), TypeError, r"Vocabulary.from_tokenizer\(...\) makes one"),  # type: ignore[arg-type]
     (lambda: guided.generator("gpt2", City), TypeError, "load it first: guided.load"),  # type: ignore[call-overload]
-    (lambda: guided.json(ascii_model(), City, index="x.index"), TypeError, "index must be an Index, as guided.compile returns it"),  # type: ignore[call-overload]
+    (lambda: guided.json(ascii_model(), City, index="x.index"),  # type: ignore[call-overload]
+     TypeError, "index must be an Index, as guided.compile returns it"),
     (lambda: guided.generator(ascii_model(), City, limits=5), TypeError, "limits must be a Limits"),  # type: ignore[call-overload]
-    (lambda: guided.Conversation(ascii_model()), TypeError, "generator must be a Generator, as guided.tools returns it"),  # type: ignore[arg-type]
+    (lambda: guided.Conversation(ascii_model()),  # type: ignore[arg-type]
+     TypeError, r"generator must be a Generator, as guided.generator\(model, None\) returns it"),
     # Calls of generators.
-    (lambda: letter()("p", 40), TypeError, "takes only prompt by position: pass options by name, such as max_tokens=..."),  # type: ignore[call-arg]
+    (lambda: letter()("p", 40),  # type: ignore[call-arg]
+     TypeError, "takes only prompt by position: pass options by name, such as max_tokens=..."),
     (lambda: letter()(["p", "q"]), TypeError, "several prompts are for batch and map"),  # type: ignore[list-item]
     (lambda: letter()({"role": "user", "content": "x"}), TypeError, "put the message in a list"),  # type: ignore[arg-type]
     (lambda: letter().batch("p"), TypeError, "expected several prompts, not a single str"),
@@ -295,7 +302,83 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: letter()("p", logprobs=True), TypeError, r"the number of alternatives to each token \(0: none\)"),
     (lambda: letter()("p", max_tokens="10"), TypeError, "max_tokens must be an int, not str"),  # type: ignore[arg-type]
     (lambda: guided.tools(ascii_model(), add, until="stop"), guided.SchemaError, "unknown tool 'stop'; known tools are add"),
-    (lambda: guided.tools(ascii_model(), add, confirm=True), TypeError, "confirm must be a function that takes a call"),  # type: ignore[arg-type]
+    (lambda: guided.tools(ascii_model(), add, confirm=True),  # type: ignore[arg-type]
+     TypeError, "confirm must be a function that takes a call"),
+    # Caps, whitespace, escapes and formats of schemas.
+    (lambda: guided.JsonSchema(City, escapes="none"),  # type: ignore[call-overload]
+     guided.ArgumentError, "escapes must be 'canonical' or 'any' or 'dumps', not 'none'"),
+    (lambda: guided.JsonSchema(City, escapes=["\\n"]), guided.ArgumentError, "list what may follow a backslash, among .* b f n r t u"),
+    (lambda: guided.JsonSchema(City, max_properties=-1), guided.ArgumentError, "max_properties must be an integer >= 1, not -1"),
+    (lambda: guided.JsonSchema(City, max_property=1), TypeError, "did you mean 'max_properties'"),  # type: ignore[call-overload]
+    (lambda: guided.JsonSchema(City, whitespace=("x", ":")),
+     guided.ArgumentError, r"a comma and a colon, each with blanks behind it, such as \(', ', ': '\)"),
+    (lambda: guided.JsonSchema(City, whitespace="pretty"), guided.ArgumentError, r"'pretty\(0\)' to 'pretty\(16\)', not 'pretty'"),
+    (lambda: guided.JsonSchema(City, indent=2), TypeError, r"here: whitespace='pretty\(2\)'"),  # type: ignore[call-overload]
+    (lambda: guided.JsonSchema(City, formats={"iban": "DE.*"}),  # type: ignore[call-overload]
+     TypeError, r"must be a Regex, Choice or Substring, not str: a pattern is guided.Regex\('DE"),
+    (lambda: guided.compile({"type": "string", "pattern": r"(a)\1"}, ASCII),
+     guided.SchemaError, r"backreference .* at position 3(?s:.*)at /, pattern"),
+    (lambda: guided.compile({"$ref": "https://x.org/a"}, ASCII),
+     guided.SchemaError, "neither in the schema nor in the registry .nothing is fetched."),
+    (lambda: guided.compile({"type": "string", "minLength": 5, "maxLength": 3}, ASCII),
+     guided.SchemaError, "no value satisfies the schema .at /, minLength, maxLength"),
+    (lambda: guided.compile(guided.JsonSchema({"propertes": {}}, strict_keywords=True), ASCII),
+     guided.SchemaError, "unknown keyword; is 'properties' meant"),
+    # Grammars, GBNF, quotations and structural tags.
+    (lambda: guided.Grammar('root ::= "a"'), guided.GrammarError, r"this looks like GBNF .*: `guided.Grammar.from_gbnf\(text\)` reads it"),
+    (lambda: guided.Grammar.from_gbnf('start: "a"'), guided.GrammarError, "the sign ::= is missing .in start, line 1, column 6"),
+    (lambda: guided.Grammar("start: a"), guided.GrammarError, "the rule a is used but not defined: add `a: ...` .in a, line 1, column 8"),
+    (lambda: guided.Grammar("jsn"), guided.GrammarError, "unknown grammar; bundled grammars are "),
+    (lambda: guided.compile(guided.Grammar('start: "a"', start="strt"), ASCII), guided.GrammarError, "did you mean start"),
+    (lambda: guided.compile(guided.Regex(r"(a)\1"), ASCII),
+     guided.PatternError, "backreference .*no automaton can compare with an earlier match at position 3"),
+    (lambda: guided.Substring("a b", by="word"),  # type: ignore[arg-type]
+     guided.ArgumentError, "by must be 'characters' or 'words' or 'lines', not 'word'"),
+    (lambda: guided.Substring("", by="words"), guided.SchemaError, "the source has nothing to quote"),
+    (lambda: guided.StructuralTag({"type": "structural_tag"}), guided.SchemaError, "needs 'format', or 'structures' and 'triggers'"),
+    (lambda: guided.StructuralTag({"type": "structural_tag", "format": {"type": "tagg"}}),
+     guided.SchemaError, "unknown format 'tagg'; did you mean 'tag'.*at /format, type"),
+    (lambda: guided.StructuralTag({"type": "structural_tag", "format": {"type": "tag"}}),
+     guided.SchemaError, "'begin' is missing .at /format, begin"),
+    (lambda: guided.FreeText(stop=""), guided.ArgumentError, "stop must not be an empty str: leave it out, or give the text"),
+    (lambda: guided.Repeat("a", 3, 1), guided.ArgumentError, "min must be from 0 to max, not min=3, max=1"),
+    # Tools.
+    (lambda: guided.Tools([add, add]),
+     guided.SchemaError, r"give one another with Tool\(..., name=...\), or all of them with duplicates='rename' .at /add, name"),
+    (lambda: guided.Tools([{"name": "f", "parameters": {"type": "string"}}]),
+     guided.SchemaError, "must be a schema of type object .at /f, parameters"),
+    (lambda: guided.Tools([add], parallel_tool_calls=(2, 1)),
+     guided.ArgumentError, r"must be \(min, max\) with 1 <= min <= max, not \(2, 1\)"),
+    (lambda: guided.tools(ascii_model(), guided.Tools([add]), format="json"),
+     TypeError, r"a Tools has its own format: pass options to Tools\(...\)"),
+    (lambda: guided.tools(ascii_model(), add, timeout=-1), guided.ArgumentError, "timeout must be a number of seconds above 0, not -1"),
+    (lambda: guided.tools(ascii_model(), add)("p", retries=1), ValueError, "shows errors as results of calls: retries must be 0"),
+    # More calls of generators, guides and models.
+    (lambda: guided.generator(ascii_model(), City)("p", max_tokens=1),
+     guided.LimitError, "max_tokens: 11 needed, 1 allowed; the shortest text that can be accepted is longer"),
+    (lambda: letter()("p", max_tokens=4, max_new_tokens=4), TypeError, "two names of one option: pass one"),
+    (lambda: letter()("p", search=guided.Smc), TypeError, r"search must be an object, Smc\(\), not the class"),  # type: ignore[arg-type]
+    (lambda: letter()("p", search="smc", temperature=0.5), ValueError, "temperature must be 1 or left out, not 0.5"),
+    (lambda: letter()("p", context=1), TypeError, "context is for tools: this generator has none"),
+    (lambda: letter()("p", tokenization="canonical"),
+     guided.VocabularyError, r"only vocabularies from tokenizer files, or with encoding=Encoding\(...\), have them"),
+    (lambda: letter()([{"role": "user", "content": "x"}]), guided.ModelError, "has no chat template: give the prompt as one str"),
+    (lambda: letter().stream("p", partial=True),  # type: ignore[call-arg]
+     TypeError, "partial=True is for stream and stream_async of generators of JSON"),
+    (lambda: letter().sample("p", 3, temperature=0), ValueError, "gives the same text 3 times: call the generator once"),
+    (lambda: guided.Generator(ascii_model(), City),  # type: ignore[call-overload]
+     TypeError, r"not the class City; guided.generator\(model, constraint\) takes any constraint"),
+    (lambda: guided.Guide(City),  # type: ignore[arg-type]
+     TypeError, r"guided.compile\(spec, vocabulary\).guide\(\), not of the class City"),
+    (lambda: guided.compile(City, ASCII).guide().advance("a"),  # type: ignore[arg-type]
+     TypeError, "'str' object cannot be interpreted as an integer"),
+    (lambda: guided.LogitsProcessor(City),  # type: ignore[arg-type]
+     TypeError, r"not the class City; compile it first: guided.compile\(spec, vocabulary\)"),
+    (lambda: guided.testing.scripted(3), TypeError, "a text, or a dict from ends of prompts to texts, not int"),  # type: ignore[arg-type]
+    (lambda: guided.load(backend="vllm"),  # type: ignore[call-overload]
+     guided.ArgumentError, "backend must be one of transformers, llama.cpp, not 'vllm'"),
+    (lambda: guided.load("/none"), guided.ModelError, "no such file or folder: /none"),
+    (lambda: guided.Limits(stats=3), TypeError, "did you mean 'states'"),  # type: ignore[call-arg]
 ]  # fmt: skip
 
 

@@ -219,7 +219,7 @@ def test_options_and_earlier_messages_are_those_of_every_turn() -> None:
         (
             lambda: guided.Conversation(3),
             TypeError,
-            "generator must be a Generator, as guided.tools returns it, not int",
+            "generator must be a Generator, as guided.generator.* returns it, not int",
         ),  # type: ignore[arg-type]
         (lambda: chatting().stream([]), TypeError, "must be a dict"),  # type: ignore[arg-type]
         (lambda: chatting()(), ValueError, "needs at least one message"),
