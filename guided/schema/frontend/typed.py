@@ -21,8 +21,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 import pydantic
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticOmit
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticOmit  # type: ignore[attr-defined]
 
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.formats.dates import CLOCK, DATE
