@@ -5,7 +5,7 @@ bytes; `calls.CallAutomaton`, which also has edges by texts of other automata; `
 
 Invariants: equal languages give equal arrays; every state of a DFA reaches acceptance; a build stops with a `LimitError` at its budget.
 
-Reading order: `build` (the stages of a compile), `partition` and `nfa`, `operands`, `unfolding` or `lookaround` for assertions,
+Reading order: `build` (the stages of a compile), `partition` and `nfa`, `unfolding` or `lookaround` for assertions,
 `determinize`, `utf8`, `minimize`, `automaton`, `product`; then `pushdown` and `stacks`, `calls`, and `flattening` (pushdown automaton ->
 DFA).
 

@@ -15,8 +15,7 @@ from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.vocabulary.markers import markers_in, with_markers
-from guided.vocabulary.vocabulary import Vocabulary
+from guided.vocabulary.vocabulary import Vocabulary, markers_in, with_markers
 
 __all__ = ["compile", "remake"]
 

@@ -47,8 +47,8 @@ from guided.index.composition import Call
 from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.charset import Charset
-from guided.patterns.fold import parts_of
 from guided.patterns.parse import parse
+from guided.patterns.tree import parts_of
 
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
 

@@ -19,7 +19,6 @@ from guided.errors import LimitError
 from guided.export.elimination import expression
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-from guided.patterns.fold import fold, parts_of
 from guided.patterns.render import render
 from guided.patterns.tree import (
     Alternate,
@@ -33,6 +32,8 @@ from guided.patterns.tree import (
     Repeat,
     alternate,
     concat,
+    fold,
+    parts_of,
 )
 from guided.patterns.width import max_width, min_width
 from guided.schema.formula.formulas import TRUE, Atom, Formulas

@@ -31,7 +31,7 @@ from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel
 from guided.generate.stops import TextStream
 from guided.limits import Limits
-from guided.vocabulary.markers import markers_in, with_markers
+from guided.vocabulary.vocabulary import markers_in, with_markers
 
 __all__ = ["CompositionGenerator", "captures"]
 

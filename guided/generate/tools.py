@@ -42,7 +42,7 @@ from guided.generate.writing import CallPrompt, ToolConfig, Writing
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.frontend.callables import context_names
-from guided.vocabulary.markers import with_markers
+from guided.vocabulary.vocabulary import with_markers
 
 _logger = logging.getLogger("guided.generate")
 

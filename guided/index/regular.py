@@ -29,9 +29,8 @@ from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
-from guided.index.groups import FunctionGroups, groups_of, number_and_group
 from guided.index.reader import Reader, table_reader
-from guided.index.walk import TokenFunctions, token_functions
+from guided.index.walk import FunctionGroups, TokenFunctions, groups_of, number_and_group, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary

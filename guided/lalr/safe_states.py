@@ -191,13 +191,15 @@ class _Proof:
     def _uncovered(self, state: int, depth: int) -> frozenset[int]:
         """Return the states that can be on top after popping `depth` cells."""
         found = frozenset({state})
+        cost = 0
         for _ in range(depth):
             below = self.below.get(found)
             if below is None:
                 below = self.below[found] = frozenset().union(*(self.before[one] for one in found))
-                self._spend(_PAIR_COST * sum(len(self.before[one]) for one in found))
-            self._spend(_PAIR_COST * (1 + len(found)))
+                cost += sum(len(self.before[one]) for one in found)
+            cost += 1 + len(found)
             found = below
+        self._spend(_PAIR_COST * cost)
         return found
 
     def _rest(self, rule: int, dot: int) -> _Relation:
@@ -210,10 +212,12 @@ class _Proof:
 
     def _read(self, rule: int, dot: int) -> _Relation:
         found: _Relation = {}, self.every
+        cost = 0
         for symbol in self.items.sides[rule][dot:]:
             more = self.relations[self.place[symbol]]
-            self._spend(_STEP_COST + _PAIR_COST * len(found[0]) * len(more[0]))
+            cost += _STEP_COST + _PAIR_COST * len(found[0]) * len(more[0])
             found = _composed(found, more)
+        self._spend(cost)
         kept = self.kept[rule]
         blocks: _Blocks = {}
         for behind, first in found[0].items():

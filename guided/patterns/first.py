@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from guided.patterns.charset import Charset
-from guided.patterns.fold import fold, parts_of
-from guided.patterns.tree import Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
+from guided.patterns.tree import Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat, fold, parts_of
 
 __all__ = ["first_characters"]
 

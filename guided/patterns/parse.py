@@ -19,14 +19,13 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE, without_outer_anchors
 from guided.patterns.brackets import bracket_set
-from guided.patterns.branches import Branches, Spend, union, union_in_order
+from guided.patterns.branches import Branches, Last, Spend, union, union_in_order
 from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.escapes import escape
 from guided.patterns.flags import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, join, of_argument
 from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, OpenGroup, opening
-from guided.patterns.quantifiers import quantifier
 from guided.patterns.source import Intervals, Source
 from guided.patterns.tree import Look, Node
 from guided.patterns.width import max_width
@@ -40,6 +39,8 @@ _COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
 _NOT_NEWLINE = ~NEWLINE
 # Cost of reading a token, in emitted states of a literal.
 _TOKEN = 6
+_COUNTS = re.compile(r"\{(?!\})(?P<low>[0-9]*)(?P<comma>,(?P<high>[0-9]*))?\}")
+_SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
 @dataclass(slots=True)
@@ -128,11 +129,8 @@ def _read_token(reading: _ParserState) -> int:
     if run:
         return branches.characters(run, _folding(flags))
     sign = source.text[start]
-    if sign in "*+?{":
-        found = quantifier(source, branches.last)
-        if found is not None:
-            branches.repeat(found.minimum, found.maximum, found.is_lazy)
-            return 1
+    if sign in "*+?{" and _repeat(source, branches):
+        return 1
     source.position += 1
     match sign:
         case "\\":
@@ -154,6 +152,48 @@ def _read_token(reading: _ParserState) -> int:
         case _:
             branches.characters(sign, None)
     return 1
+
+
+def _repeat(source: Source, branches: Branches) -> bool:
+    """Read a quantifier ``* + ? {m} {m,} {,n} {m,n}``, lazy with a ``?`` behind it; return whether one begins here.
+
+    A ``{`` that does not begin a count is a character. A possessive ``+`` is refused: the language would depend on what was tried first.
+
+    Raises
+    ------
+    PatternError
+        There is nothing to repeat, the maximum is below the minimum, or the quantifier is possessive.
+    """
+    start = source.position
+    sign = source.text[start]
+    if sign != "{":
+        source.position += 1
+        minimum, maximum = _SIGNS[sign]
+    else:
+        counts = _COUNTS.match(source.text, start)
+        if counts is None:
+            return False
+        source.position = counts.end()
+        minimum = _count(counts["low"], source, start) or 0
+        maximum = _count(counts["high"] if counts["comma"] else counts["low"], source, start)
+        if maximum is not None and maximum < minimum:
+            raise source.error("min repeat greater than max repeat", start + 1)
+    if branches.last in (Last.NOTHING, Last.ANCHOR):
+        raise source.error("nothing to repeat", start)
+    if branches.last is Last.REPEAT:
+        raise source.error("multiple repeat", start)
+    is_lazy = source.accept("?")
+    if not is_lazy and source.accept("+"):
+        raise source.error("possessive quantifier: its language depends on the order of attempts", start)
+    branches.repeat(minimum, maximum, is_lazy)
+    return True
+
+
+def _count(digits: str, source: Source, start: int) -> int | None:
+    try:
+        return int(digits) if digits else None
+    except ValueError:  # Python's own limit on the digits of an int, 4,300 unless changed
+        raise source.error("the repetition number is too large", start) from None
 
 
 def _add(branches: Branches, atom: str | Charset | Node, flags: int) -> None:

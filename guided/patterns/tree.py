@@ -1,16 +1,17 @@
 """Tree of a pattern, independent of syntax.
 
 Flags, groups and escapes are resolved: a node is a set of characters, a literal, or an operation on nodes. Nodes are immutable and
-compared by identity, so trees of any depth are cheap; traverse them with an explicit stack, never by recursion. A node may occur
-several times in a tree.
+compared by identity, so trees of any depth are cheap; traverse them with `fold` or an explicit stack, never by recursion. A node may occur
+several times in a tree, and a fold visits it once: it is linear in the memory of a tree, not in its expanded size.
 
 Semantics: ``L(node)`` is a set of texts. `Look` makes it depend on the surrounding text: a node matches a *span* of a text, and the
 language of a whole pattern is the set of texts that it matches completely, as ``re.fullmatch`` does. Inside `Intersect` and
 `Complement` each operand is a language of its own: its assertions see only the operand's span.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from guided.patterns.charset import Charset
 
@@ -28,10 +29,15 @@ __all__ = [
     "Repeat",
     "alternate",
     "concat",
+    "fold",
     "literal",
     "optional",
+    "parts_of",
+    "rebuilt",
     "repeat",
 ]
+
+T = TypeVar("T")
 
 
 class Node:
@@ -155,3 +161,76 @@ def repeat(item: Node, minimum: int = 0, maximum: int | None = None) -> Node:
     if maximum is not None and maximum < minimum:
         return Chars(Charset.EMPTY)
     return Repeat(item, minimum, maximum)
+
+
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """Return the parts of a node, in order."""
+    match node:
+        case Concat(items) | Alternate(items) | Intersect(items):
+            return items
+        case Repeat(item) | Look(item) | Complement(item):
+            return (item,)
+        case Graph(edges):
+            return tuple(item for _, item, _ in edges)
+        case _:
+            return ()
+
+
+def fold(
+    root: Node, combine: Callable[[Node, Sequence[T]], T], parts: Callable[[Node], tuple[Node, ...]] = parts_of
+) -> T:
+    """Return the value of a tree.
+
+    Parameters
+    ----------
+    root : Node
+    combine : callable
+        A node and the values of its parts -> its value; called once for each node.
+    parts : callable
+        Returns the parts of a node to visit.
+    """
+    values: dict[int, T] = {}
+    # A node is pushed twice; the second time, with its parts, their values are known.
+    stack: list[tuple[Node, tuple[Node, ...] | None]] = [(root, None)]
+    while stack:
+        node, known = stack.pop()
+        if id(node) in values:
+            continue
+        below = parts(node) if known is None else known
+        if known is None and below:
+            stack.append((node, below))
+            stack.extend((part, None) for part in below)
+        else:
+            values[id(node)] = combine(node, [values[id(part)] for part in below])
+    return values[id(root)]
+
+
+def rebuilt(node: Node, parts: Sequence[Node]) -> Node:
+    """Return the same operation on other parts; the node itself if they are its own or it has none.
+
+    Parameters
+    ----------
+    node : Node
+    parts : sequence of Node
+        One for each part in `parts_of`.
+    """
+    if all(new is old for new, old in zip(parts, parts_of(node), strict=True)):
+        return node
+    match node:
+        case Concat():
+            return Concat(tuple(parts))
+        case Alternate():
+            return Alternate(tuple(parts))
+        case Intersect():
+            return Intersect(tuple(parts))
+        case Complement():
+            return Complement(parts[0])
+        case Graph():
+            edges = zip(node.edges, parts, strict=True)
+            return Graph(tuple((begin, part, end) for (begin, _, end), part in edges), node.n_points)
+        case Repeat():
+            return Repeat(parts[0], node.minimum, node.maximum)
+        case Look():
+            return Look(parts[0], node.behind, node.negative)
+        case _:
+            raise TypeError(f"{type(node).__name__} has no parts")

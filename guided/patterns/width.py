@@ -2,8 +2,19 @@
 
 from collections.abc import Sequence
 
-from guided.patterns.fold import fold, parts_of
-from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat
+from guided.patterns.tree import (
+    Alternate,
+    Chars,
+    Complement,
+    Concat,
+    Intersect,
+    Literal,
+    Look,
+    Node,
+    Repeat,
+    fold,
+    parts_of,
+)
 
 __all__ = ["max_width", "min_width"]
 

@@ -4,6 +4,9 @@ Bytes and not strings, because a token may hold half a code point. Three kinds o
 (known by name), *end of sequence* tokens (a model may have several), and padding (the logits may be wider than the
 ids). Several ids may have the same bytes. Two vocabularies with equal content have equal fingerprints, and nothing else matters.
 
+A spec may declare *markers*, texts such as ``<tool_call>``; a special token of that name then spells the text, in addition to its spelling
+by ordinary tokens (`with_markers`).
+
 A vocabulary does not encode text: splitting a text into tokens is left to the tokenizer. It is immutable and shared
 by threads.
 """
@@ -29,7 +32,7 @@ from guided.vocabulary.segmentation import UNKNOWN_ENCODING, Encoding, Segmentat
 from guided.vocabulary.tokenizer_json import read_tokenizer
 from guided.vocabulary.trie import TokenTrie, trie_of
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "markers_in", "with_markers"]
 
 _LARGEST_SIZE = 2**31 - 1
 
@@ -369,3 +372,35 @@ def _fingerprint(vocabulary: Vocabulary) -> str:
     digest.update(b"".join(names))
     digest.update(b"".join(spelled))
     return digest.hexdigest()
+
+
+def markers_in(texts: Iterable[str], vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the names of the special tokens that occur in some texts."""
+    whole = "\n".join(texts)
+    return tuple(name for name in vocabulary.special if name and name in whole)
+
+
+def with_markers(vocabulary: Vocabulary, markers: Sequence[str]) -> Vocabulary:
+    """Return the vocabulary in which special tokens named like markers spell their names.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        Of the model; returned itself if no marker is one of its special tokens.
+    markers : sequence of str
+        Texts. A token that ends the text never spells one.
+    """
+    special = vocabulary.special
+    marked: dict[int, bytes] = {}
+    for marker in markers:
+        token = special.get(marker)
+        if marker and token is not None and token not in vocabulary.eos:
+            marked.setdefault(token, marker.encode())
+    # Why first: copying the tokens of a large vocabulary costs more than the index of a small pattern.
+    if not marked:
+        return vocabulary
+    tokens = [*vocabulary.tokens, *[None] * (max(marked) + 1 - len(vocabulary))]
+    for token, data in marked.items():
+        tokens[token] = data
+    others = {name: token for name, token in special.items() if token not in marked}
+    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, others, "special tokens have been given bytes")

@@ -12,9 +12,9 @@ from guided.arrays import mask_words
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.errors import VocabularyError
-from guided.index import groups, regular
-from guided.index.groups import FunctionGroups
+from guided.index import regular, walk
 from guided.index.regular import RegularIndex, build_regular
+from guided.index.walk import FunctionGroups
 from guided.kernels import rows as kernel
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -31,7 +31,7 @@ def lookups(kind: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if kind == "sparse":
             patch.setattr(regular, "_DENSE_CELLS", -1)
-            patch.setattr(groups, "_LARGE", 1)
+            patch.setattr(walk, "_FREQUENT", 1)
         yield
 
 
@@ -267,7 +267,7 @@ def test_groups_follow_from_the_functions_of_tokens_by_the_same_compiled_kernels
     compiled = [kernel.spread_tokens, kernel.number_functions, kernel.list_tokens, kernel.fill_mask]
     index.mask(0)
     before = [len(getattr(each, "signatures", ())) for each in compiled]
-    found = groups.groups_of(index.token_function, index.size)
+    found = walk.groups_of(index.token_function, index.size)
     for name in FunctionGroups.__slots__:
         if name != "rows":
             assert np.array_equal(getattr(found, name), getattr(index.groups, name))

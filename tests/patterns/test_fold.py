@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 
-from guided.patterns.fold import fold, parts_of, rebuilt
-from guided.patterns.tree import Literal, Node, concat, optional
+from guided.patterns.tree import Literal, Node, concat, fold, optional, parts_of, rebuilt
 from tests.strategies import trees
 
 

@@ -1,7 +1,6 @@
 """Special tokens that stand for a text: what changes in a vocabulary, and what does not."""
 
-from guided.vocabulary.markers import with_markers
-from guided.vocabulary.vocabulary import Vocabulary
+from guided.vocabulary.vocabulary import Vocabulary, with_markers
 
 VOCABULARY = Vocabulary(
     [b"a", b"<", None, None], eos=[3], size=8, special={"<call>": 2, "<end>": 3, "<far>": 6, "<user>": 7}

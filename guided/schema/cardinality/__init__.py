@@ -4,5 +4,5 @@ Needed for ``uniqueItems``, and for ``minItems`` or ``minProperties`` that excee
 
 - `values` enumerates the values of any formula. `guided.schema.strings.counting` and `guided.schema.numbers.counting` do so for formulas
   over the atoms of one type.
-- `items` finds the values that an array still needs; `matching` decides whether items with given value sets can be pairwise distinct.
+- `matching` finds the values that an array still needs, where items must be pairwise distinct.
 """

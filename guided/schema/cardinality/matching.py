@@ -1,4 +1,7 @@
-"""Find systems of distinct representatives (Hall 1935) by augmenting paths (Kuhn 1955): whether items with value sets can all differ.
+"""Decide whether the items of an array can differ from each other and from all past items.
+
+An item with more possible values than there are items always finds one, so only the other items need a check. Their values are enumerated
+(`guided.schema.cardinality.values`), and a system of distinct representatives (Hall 1935) is found by augmenting paths (Kuhn 1955).
 
 Items with the same set form a *group*, which takes as many values as it has items. A value is *critical* if every such system uses it:
 if another item takes it, too few values remain.
@@ -6,10 +9,17 @@ if another item takes it, too few values remain.
 Complexity: O(items x values of all sets).
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
-__all__ = ["Group", "critical_values"]
+__all__ = ["EnumerateConstants", "Group", "Needed", "critical_items", "critical_values"]
+
+# From a formula and a limit to the formulas of its values; None if there are more than the limit.
+EnumerateConstants: TypeAlias = Callable[[int, int], tuple[int, ...] | None]
+# Formulas of items, each with the number of items that must satisfy it.
+Needed: TypeAlias = Iterable[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +99,44 @@ def _with_a_choice(groups: Sequence[Group], owner: dict[int, int], spend: Callab
                 found.add(number)
                 todo.append(number)
     return found
+
+
+def critical_items(
+    needed: Needed, past_values: Sequence[int], enumerate_up_to: EnumerateConstants, spend: Callable[[int], None]
+) -> frozenset[int] | None:
+    """Return the formulas that one further item must not satisfy, so that all of these items can differ; None if they cannot differ.
+
+    Each formula has one value.
+
+    Parameters
+    ----------
+    needed : iterable of (int, int)
+        The items that must come: formulas, and the number of items for each.
+    past_values : sequence of int
+        Formulas of past values, which no item may repeat.
+    enumerate_up_to : callable
+        Enumerates the values of a formula.
+    spend : callable
+        Charges the number of values visited.
+
+    Raises
+    ------
+    LimitError
+        There are too many values to list, and possibly too few for the items.
+    """
+    times: Counter[int] = Counter()
+    for formula, number in needed:
+        times[formula] += number
+    total = sum(times.values())
+    groups: list[Group] = []
+    gone = frozenset(past_values)
+    for formula, number in times.items():
+        values = enumerate_up_to(formula, total + len(past_values))
+        if values is None:
+            continue
+        left = tuple(value for value in values if value not in gone)
+        if len(left) < number:
+            return None
+        if len(left) <= total:
+            groups.append(Group(number, left))
+    return critical_values(groups, spend)

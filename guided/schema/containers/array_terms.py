@@ -7,7 +7,7 @@
 - If items must not all differ, two items must be able to share a value, or one must repeat a past value.
 
 Complexity: one satisfiability goal for each prefix position up to the minimum length if there are no existentials; otherwise that of
-`guided.schema.containers.members` for each combination of exact numbers. If items must differ, that of `guided.schema.cardinality.items`
+`guided.schema.containers.members` for each combination of exact numbers. If items must differ, that of `guided.schema.cardinality.matching`
 for each way to end.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
-from guided.schema.cardinality.items import EnumerateConstants, critical_items
+from guided.schema.cardinality.matching import EnumerateConstants, critical_items
 from guided.schema.containers.members import Member, MemberPositions, solutions
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
 

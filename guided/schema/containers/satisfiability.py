@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from guided.fixpoint.tabled import TabledFixpoint
-from guided.schema.cardinality.items import EnumerateConstants
+from guided.schema.cardinality.matching import EnumerateConstants
 from guided.schema.containers import array_terms, object_terms
 from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, conjunctive_object, needed_values
 from guided.schema.containers.derivatives import at_close

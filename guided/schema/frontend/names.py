@@ -18,8 +18,7 @@ import numpy as np
 
 from guided.errors import LimitError, placed
 from guided.limits import Limits
-from guided.patterns.fold import fold
-from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, Repeat
+from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, Repeat, fold
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo

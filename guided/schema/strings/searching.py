@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from guided.patterns.anchors import FIRST, LAST, without_outer_anchors
 from guided.patterns.charset import Charset
-from guided.patterns.fold import fold
 from guided.patterns.tree import (
     Alternate,
     Chars,
@@ -25,6 +24,7 @@ from guided.patterns.tree import (
     Repeat,
     alternate,
     concat,
+    fold,
 )
 
 __all__ = ["found_in"]

@@ -18,8 +18,19 @@ from functools import cache, lru_cache
 from guided.automata.build import as_operand
 from guided.automata.nfa import Operand
 from guided.patterns.charset import Charset
-from guided.patterns.fold import fold, parts_of, rebuilt
-from guided.patterns.tree import Chars, Complement, Intersect, Literal, Look, Node, alternate, concat
+from guided.patterns.tree import (
+    Chars,
+    Complement,
+    Intersect,
+    Literal,
+    Look,
+    Node,
+    alternate,
+    concat,
+    fold,
+    parts_of,
+    rebuilt,
+)
 from guided.schema.formula.memo import Memo
 
 __all__ = [
