@@ -327,11 +327,12 @@ def main() -> int:
     chosen = parser.parse_args()
     warm(lambda _: None)
     tokens = real_vocabulary(chosen.vocabulary)
-    for number in range(3):
-        # What the first specs load is not their successors' price.
-        Client(seconds, limits_over(30), limits_over(30), tokens, 2).send(
-            attack("schema", random.Random(number), is_large=False), random.Random(1)
-        )
+    for kind in KINDS:
+        for number in range(3):
+            # What the first specs of a kind load is not their successors' price.
+            Client(seconds, limits_over(30), limits_over(30), tokens, 2).send(
+                attack(kind, random.Random(number), is_large=False), random.Random(1)
+            )
     gc.freeze()
     todo = [
         (f"{name}, n = {row.full:,}", lambda row=row: row.attack(row.full))
