@@ -21,9 +21,19 @@ from itertools import takewhile
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
-from guided.automata.pushdown import END_ACTION, GUARD, LIVE, MANY, Pushdown, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import (
+    END_ACTION,
+    GUARD,
+    LIVE,
+    MANY,
+    PER_CONTROL,
+    Pushdown,
+    PushdownTables,
+    Reaction,
+    action_entry,
+)
 from guided.caching import cached_property
-from guided.errors import GrammarError, nothing_completes
+from guided.errors import GrammarError, LimitError, nothing_completes
 from guided.kernels import lexemes as kernel
 from guided.lalr.completion import Completion
 from guided.lalr.deadends import DeadEnds
@@ -47,6 +57,7 @@ _END_READ, _NOTHING_READ = -1, -2
 # Steps of a call for a control, besides the one for its place in the tables: it takes 15 us and 2 KB.
 _CONTROL_COST = 3
 _TOO_MANY = "the grammar's terminals overlap in too many ways"
+_TOO_LARGE = "a text may reach too many states of the terminals: lower the counts of repeats"
 
 
 class LalrMachine(Pushdown):
@@ -73,6 +84,10 @@ class LalrMachine(Pushdown):
         self._tables = PushdownTables(limits.states)
         self._tables.steps.limit = limits.call_steps
         scanner = scanner.within(alphabet)
+        # As an index that starts over: one text may take three quarters, and it may reach all states of the scanner.
+        needed = PER_CONTROL * len(scanner.table) * 4 // 3
+        if needed > limits.growth_bytes:
+            raise LimitError("growth_bytes", needed, limits.growth_bytes, _TOO_LARGE)
         self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits, self._tables.steps)
         self.cells = StackSymbols(tables, start, limits.states, self.dead_ends.cells)
         self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)

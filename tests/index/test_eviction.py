@@ -285,3 +285,39 @@ def test_a_text_too_large_for_the_index_fails_alone() -> None:
     assert large.mask().any()
     assert len(large) == before
     assert small.advance_many(b"[") == 1
+
+
+# Grammars of which one text reaches all states of the terminals, and such texts.
+LONG: dict[str, Callable[[int], tuple[str, str]]] = {
+    "a counted letter": lambda n: (f"start: A\nA: /a{{1,{n}}}/", "a" * n),
+    "two counts": lambda n: (f"start: A B\nA: /a{{1,{n}}}/\nB: /b{{1,{n}}}/", "a" * n + "b" * n),
+    "lengths that overlap": lambda n: (f"start: (A | B)*\nA: /[a-z]{{1,{n}}}/\nB: /b[a-z]{{1,{n // 3}}}c/", "b" * n),
+    "an exact count": lambda n: (f"start: A*\nA: /[a-z]{{{n}}}/", "a" * 3 * n),
+    "keywords in a row": lambda n: (
+        "start: " + " ".join(f'"k{i}"' for i in range(n // 10)),
+        "".join(f"k{i}" for i in range(n // 10)),
+    ),
+}
+
+
+@pytest.mark.parametrize("size", [100, 300, 1_000])
+@pytest.mark.parametrize("kind", LONG)
+def test_grammars_whose_terminals_one_text_cannot_afford_are_refused(kind: str, size: int) -> None:
+    """What compiles is read: the growth of a text that nests little is known at compile."""
+    text, way = LONG[kind](size)
+    is_read, refused = [], set[str]()
+    for growth in (100_000, 500_000, 4_000_000):
+        try:
+            index = compile_spec(Grammar(text), VOCABULARY, Limits(growth_bytes=growth))
+        except LimitError as error:
+            is_read.append(False)
+            refused.add(error.what)
+            continue
+        guide = index.guide()
+        for begin in range(0, len(way), 8):
+            guide.advance_many(way[begin : begin + 8].encode())
+            guide.mask()
+        is_read.append(True)
+    assert is_read == sorted(is_read)
+    assert is_read[-1]
+    assert refused <= {"growth_bytes"}
