@@ -151,10 +151,15 @@ def arguments_of(form: Format) -> Arguments:
     closes = tuple(text.rstrip(BLANKS) for text in form.texts("close"))
     end, after_key = form.after_key[0], source((form.after_key[1:],), form.id)
     between: tuple[tuple[str, tuple[str, ...]], ...] = ((after_key, ()),)
-    if form.text_key:
+    if form.has_types:
+        keys = {kind: form.after_key[1:].replace("{type}", kind) for kind in JSON_TYPES}
+        between = tuple((source((text,), form.id), (kind,)) for kind, text in keys.items())
+    elif form.text_key:
         others = tuple(kind for kind in JSON_TYPES if kind != "string")
         between = (source((form.after_text_key[1:],), form.id), ("string",)), (after_key, others)
-    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else _tagged_names(end)
+    names = (
+        _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else _tagged_names(end + "&" * form.has_types)
+    )
     return Arguments(
         first=source((form.before_key[len(skip) :],), form.id),
         following=source((before + form.separator + form.before_key,), form.id),
@@ -163,7 +168,7 @@ def arguments_of(form: Format) -> Arguments:
         end=end,
         between=between,
         names=names,
-        notation=Notation("", after, form.reserved, "strings" if form.text_key else "all") if after else None,
+        notation=Notation("", after, form.reserved, "all" if len(between) == 1 else "strings") if after else None,
     )
 
 

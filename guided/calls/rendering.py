@@ -158,7 +158,7 @@ def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: 
         else:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
             text = as_python(text) if form.values == "python" else text
-        key = form.text_key or form.key if is_text else form.key
+        key = ((is_text and form.text_key) or form.key).replace("{type}", _type(value))
         values.append(written(key, label) + text + written(form.after_value, label))
     close = form.close.rstrip(BLANKS)
     spelled = (written(form.separator).join(values) + written(close))[len(skipped(form)) :]
@@ -320,11 +320,27 @@ def argument_json(written: str, value: Any) -> str:
     return written if not isinstance(value, str) or found == value else json.dumps(value)
 
 
+def _type(value: Any) -> str:
+    """The type of a JSON value, as texts before it name it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case _:
+            return "object" if isinstance(value, Mapping) else "array"
+
+
 def _id(call: Call, place: int, form: Format) -> str:
-    """The id of a call, or an example id with its index."""
+    """The id of a call, or the example counted on by its index."""
     if call.id is not None or not place:
         return form.id_example if call.id is None else call.id
-    found = form.id_example[: -len(str(place))] + str(place)
+    first = form.id_example[len(form.id_example.rstrip("0123456789")) :]
+    found = form.id_example.removesuffix(first) + str(int(first or 0) + place).zfill(len(first))
     return found if re.fullmatch(form.id, found) else form.id_example
 
 

@@ -14,6 +14,17 @@ __all__ = ["READERS", "Found"]
 Found = list[tuple[str, Any]]
 
 
+_TYPE_OF = {
+    type(None): "null",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
 def _object(call: dict[str, Any], key: str = "arguments") -> tuple[str, Any]:
     if not isinstance(call["name"], str) or not isinstance(call[key], dict):
         raise ValueError(f"{call} is no call")
@@ -255,6 +266,26 @@ def kimi(text: str) -> Found:
     return found
 
 
+def kimi_k3(text: str) -> Found:
+    begin, end = r"<\|open\|>", r"<\|close\|>"
+    found: Found = []
+    for block in _blocks("<|open|>tools<|sep|>", "<|close|>tools<|sep|>", text):
+        call = rf'{begin}call tool="([^"]+)" index="\d+"<\|sep\|>(.*?){end}call<\|sep\|>'
+        argument = rf'{begin}argument key="([^"&]+)" type="([a-z]+)"<\|sep\|>(.*?){end}argument<\|sep\|>'
+        if re.sub(call, "", block, flags=re.DOTALL):
+            raise ValueError(block)
+        for name, inside in re.findall(call, block, re.DOTALL):
+            if re.sub(argument, "", inside, flags=re.DOTALL):
+                raise ValueError(inside)
+            values = {}
+            for key, kind, value in re.findall(argument, inside, re.DOTALL):
+                values[key] = value if kind == "string" else _load(value)
+                if kind != _TYPE_OF[type(values[key])]:
+                    raise ValueError(kind)
+            found.append((name, values))
+    return found
+
+
 def command(text: str) -> Found:
     (calls,) = _blocks("<|START_ACTION|>", "<|END_ACTION|>", text)
     found = []
@@ -424,6 +455,7 @@ READERS: dict[str, Callable[[str], Found]] = {
     "kimi-k2": kimi,
     "llama-function": llama_function,
     "llama-json": llama_json,
+    "kimi-k3": kimi_k3,
     "longcat": longcat,
     "longcat-tags": _tagged(
         "<longcat_tool_call>",

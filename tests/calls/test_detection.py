@@ -69,6 +69,7 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     "granite-4": """<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-json-object>}\\n</tool_call>
 {{- '<|start_of_role|>' + message.role + '<|end_of_role|>' }}""",
     "longcat-tags": "{{ '<longcat_tool_call>' + name + '\\n' }}{{ '<longcat_arg_key>' + k + '</longcat_arg_key>\\n<longcat_arg_value>' }}",
+    "kimi-k3": """{{- '<|open|>' + tag -}}{{- '<|sep|>' -}}{{- '<|close|>' + tag + '<|sep|>' -}}{{- open_tag('tools') -}}""",
     "solar-open": """{{- "<|begin|>assistant<|tool_calls|>" }}
 {{- "<|tool_call:begin|>" + id + "<|tool_call:name|>" + name + "<|tool_call:args|>" }}""",
     "step-3": """<｜tool_calls_begin｜>\\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{{ name }}">""",

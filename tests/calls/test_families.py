@@ -376,7 +376,7 @@ def test_T15_strings_without_json(form: Format, is_definition: bool) -> None:
     language = Language(spec)
     for key in "abc":
         for value in STRINGS:
-            is_alone = form.values == "raw" and not form.quote and not form.text_key
+            is_alone = form.values == "raw" and not form.quote and not form.text_key and not form.has_types
             looks_like_another = is_alone and (key, value) in {("b", "null"), ("c", "3")}
             call = Call("take", {"a": "x", key: value}, (0, 0))
             if looks_like_another:

@@ -189,6 +189,10 @@ true
 </｜GCML｜invoke>
 </｜GCML｜tool_calls>""",
     "jamba": '<tool_calls>[\n    {"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n]</tool_calls>',
+    "kimi-k3": '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>'
+    '<|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|>'
+    '<|open|>argument key="days" type="number"<|sep|>2<|close|>argument<|sep|>'
+    '<|open|>argument key="exact" type="boolean"<|sep|>true<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
     "longcat": '<longcat_tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n'
     "</longcat_tool_call>",
     "functionary-3.2": '>>>get_weather\n{"city": "Oslo", "days": 2, "exact": true}',
@@ -391,6 +395,13 @@ Action:
         '<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>get_weather<|tool_call:args|>{"city": "Seoul"}<|tool_call:end|>'
         "<|tool_call:begin|>a1b2c3d4e6<|tool_call:name|>get_current_date<|tool_call:args|>{}<|tool_call:end|>",
         [("get_weather", {"city": "Seoul"}), ("get_current_date", {})],
+    ),
+    (
+        "kimi-k3",
+        "<|open|>think<|sep|>Two.<|close|>think<|sep|><|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|>"
+        '<|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>a "<b>" & 3<|close|>argument<|sep|>'
+        '<|close|>call<|sep|><|open|>call tool="get_current_date" index="2"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
+        [("get_weather", {"city": 'a "<b>" & 3'}), ("get_current_date", {})],
     ),
     (
         "step-3",
@@ -657,6 +668,7 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
     ({"separator": "", "after_value": "x"}, "could continue a value", "after_value"),
     ({"before_name": "{id}:"}, "must be the pattern of {id}", "id"),
     ({"id": "[0-9]+"}, "must be the pattern of {id}", "id"),
+    ({"key": '"{name}": {type}'}, "applies only to raw values", "key"),
     ({"id": "[0-9]+", "before_name": "{id}:", "id_example": "a"}, "does not match the pattern id", "id_example"),
 ]
 

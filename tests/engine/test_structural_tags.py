@@ -579,6 +579,18 @@ def test_plain_schemas_in_a_style_cost_little_more_than_in_json(style: str) -> N
     assert work(style) < 2.5 * work("json")
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_budgets_of_many_arguments_are_within_the_steps_of_a_call(style: str) -> None:
+    names = [f"{number:03}_name_of_a_member" for number in range(500)]
+    schema = {"properties": dict.fromkeys(names, {"type": "integer"}), "required": names}
+    guide = compile_index(StructuralTag(_styled(schema, style)), BYTES).guide()
+    for byte in _written(style, names[0], 12).encode()[:-3]:
+        left = guide.remaining
+        assert guide.mask_within(left).any()
+        guide.advance(byte)
+    assert guide.remaining in (left - 1, left)
+
+
 def test_schemas_in_a_style_are_read_within_the_limits_of_the_tag() -> None:
     schema = {"type": "object", "properties": {"a": {"items": {"pattern": "(a|b)*a(a|b){12}$"}}}}
     tag = {"format": {"type": "json_schema", "style": "qwen_xml", "json_schema": schema}}

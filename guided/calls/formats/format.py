@@ -58,7 +58,8 @@ class Format:
         Texts around the tool's name. The text after it may be empty if arguments and the close begin with the same character, which no
         name has. If it begins with a colon, names must not contain one.
     key : str
-        Text before a value, with ``{name}`` for the parameter's name; quoted names (``"{name}"``) are JSON strings.
+        Text before a value, with ``{name}`` for the parameter's name; quoted names (``"{name}"``) are JSON strings. For formats with raw
+        values it may have ``{type}`` after the name: the type of the value as JSON Schema names it, ``number`` also for integers.
     text_key : str
         For formats with raw values: `key` before a string, if it differs from that of other values, which distinguishes the two. It
         must differ after the name.
@@ -189,6 +190,11 @@ class Format:
         return (self.text_key or self.key).partition("{name}")[2]
 
     @property
+    def has_types(self) -> bool:
+        """Return whether the type of each value stands before it; then arguments are written by one schema of all."""
+        return "{type}" in self.after_key
+
+    @property
     def is_quoted(self) -> bool:
         """Return whether parameter names are JSON strings."""
         return self.values != "raw" and self.before_key.endswith('"') and self.after_key.startswith('"')
@@ -212,7 +218,9 @@ class Format:
             return False
         # Why without blanks: parsers of the families look for the text after them.
         ends = [ending(text)[0].strip(BLANKS) for text in (self.after_key, self.after_text_key)]
-        return all((label + end).find(end) == len(label) for end in ends) and (not self.quote or is_name(label))
+        is_told = all((label + end).find(end) == len(label) for end in ends)
+        # Why no ampersand: templates that write types escape it.
+        return is_told and not (self.quote and not is_name(label)) and not (self.has_types and "&" in label)
 
     @property
     def quotes(self) -> Notation | None:
@@ -314,6 +322,8 @@ class Format:
             raise self._refuse("does not mark the end of the parameter's name", "key")
         if self.text_key:
             self._check_text_key()
+        if "{type}" in self.key and (not self.has_types or self.values != "raw" or self.quote or self.text_key):
+            raise self._refuse("{type} applies only to raw values without quotes, after {name}", "key")
         if self.values == "raw":
             self._check_raw(self.quote or least(self.after_value.replace("{name}", "name")))
         elif self.quote:

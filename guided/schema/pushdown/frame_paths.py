@@ -287,7 +287,7 @@ class FramePaths:
         keys, table = self._keys, state.table
         at, first = 0, -1
         automaton: Automaton | None
-        if keys.is_outermost(control):
+        if is_argument := keys.is_outermost(control):
             first, automaton = keys.argument_names(table)
         else:
             at = keys.quote_at(control)
@@ -299,9 +299,10 @@ class FramePaths:
             return self._rests(start, label, keys.spellings(table, at)[label - 1]).get(control)
         if keys.is_without(control):
             return self.nearest(control, keys.done(label))
-        if first == keys.start(table, at=at):
+        if is_argument or first == keys.start(table, at=at):
             only = keys.only_spelling(table, label, at)
-            if only is not None:
+            # The name of an argument is written as it is.
+            if only is not None and not (is_argument and b"\\" in only):
                 self._spend(len(only) // _BYTES)
                 return self._rests(first, label, (only,)).get(control)
         paths = self._label_paths.get((first, label))

@@ -27,6 +27,8 @@ from guided.schema.values.context import SchemaContext
 
 __all__ = ["KeyFrames", "edges", "labels_ahead"]
 
+# Measured: edges of an automaton of names that are added in the time of a step.
+_EDGES_PER_STEP = 4
 _TOO_LARGE = "the names and patterns of an object have too large an automaton"
 
 
@@ -198,7 +200,7 @@ class KeyFrames:
         """Add the frame of an automaton whose labels are those of the table; the byte ``end`` ends a key."""
         tables = self._tables
         sources, targets = edges(automaton.table)
-        tables.steps.spend(len(sources), _TOO_LARGE)
+        tables.steps.spend(len(sources) // _EDGES_PER_STEP, _TOO_LARGE)
         rows = automaton.by_byte()
         first = tables.n_controls
         alive = rows >= 0
