@@ -367,7 +367,7 @@ def _together(tool: Tool, caps: Caps, strict: bool) -> Parameter:
     if not tool.is_definition:
         return together(tool.parameters(caps, strict), tool.name, caps)
     if tool.types:
-        reason = "with other types, its arguments are written one by one in the declared order: leave out types=, or give another format or order"
+        reason = "with other types, its arguments come one by one in the declared order: leave out types=, or give another format or order"
         raise SchemaError(reason, f"/{tool.name}", "argument_order")
     return whole_of(_schema_of(tool), tool.name, strict, caps)
 

@@ -399,9 +399,9 @@ Action:
     (
         "kimi-k3",
         "<|open|>think<|sep|>Two.<|close|>think<|sep|><|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|>"
-        '<|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>a "<b>" & 3<|close|>argument<|sep|>'
+        '<|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>"<b>" & 3<|close|>argument<|sep|>'
         '<|close|>call<|sep|><|open|>call tool="get_current_date" index="2"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>',
-        [("get_weather", {"city": 'a "<b>" & 3'}), ("get_current_date", {})],
+        [("get_weather", {"city": '"<b>" & 3'}), ("get_current_date", {})],
     ),
     (
         "step-3",

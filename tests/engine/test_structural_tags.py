@@ -582,7 +582,7 @@ def test_plain_schemas_in_a_style_cost_little_more_than_in_json(style: str) -> N
 @pytest.mark.parametrize("style", STYLES)
 def test_budgets_of_many_arguments_are_within_the_steps_of_a_call(style: str) -> None:
     names = [f"{number:03}_name_of_a_member" for number in range(500)]
-    schema = {"properties": dict.fromkeys(names, {"type": "integer"}), "required": names}
+    schema = {"properties": {name: {"type": "integer"} for name in names}, "required": names}
     guide = compile_index(StructuralTag(_styled(schema, style)), BYTES).guide()
     for byte in _written(style, names[0], 12).encode()[:-3]:
         left = guide.remaining
