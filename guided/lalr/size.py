@@ -1,9 +1,9 @@
 """Estimates how large a grammar becomes inside Lark, from its text and before Lark reads it.
 
-Lark expands rules: ``a? b? c?`` becomes eight rules, ``(a|b)~30`` becomes 2^30. Templates may instantiate themselves forever, and terminals
-that name each other twice double in length. Lark parses the pattern of a terminal again at each level of its groups and of the terminals
-that it names, and visits all rules again for each rule in a chain that nothing refers to. This module bounds all of these with a linear
-pass over the text and sums over its definitions.
+Lark expands rules: ``a? b? c?`` becomes eight rules, ``(a|b)~30`` becomes 2^30. Templates that use themselves with other arguments may grow
+forever, so they are refused. Terminals that name each other twice double in length. Lark parses the pattern of a terminal again at each
+level of its groups and of the terminals that it names, and visits all rules again for each rule in a chain that nothing refers to. This
+module bounds all of these with a linear pass over the text and sums over its definitions.
 
 The estimates are upper bounds on what Lark spends on a rule, not only on its number of symbols. Lark's own grammars are counted where they
 are imported, other imported files are not. Invalid grammars are left to Lark, whose messages are better.
@@ -16,8 +16,8 @@ from functools import cache
 from itertools import takewhile
 
 from guided.errors import GrammarError, LimitError
+from guided.fixpoint.worklist import post_order
 from guided.lalr.imports import packaged_text
-from guided.lalr.templates import Template, calls_of, cost_of_instances
 from guided.limits import Limits
 
 __all__ = ["TOKEN", "check_size"]
@@ -42,6 +42,8 @@ _CHARACTER, _AGAIN = 240, 80
 _NODE = 10
 # Share of the steps of all rules that a visit to all of them takes.
 _VISIT = 50
+# Step cost of a use of a template, and of a token of its arguments.
+_CALL = 500
 # Counts saturate here, far above every budget.
 _LARGE = 1 << 60
 # From _SPLIT repeats on, Lark splits a counted repeat into separate rules of at most _PIECE symbols.
@@ -141,16 +143,63 @@ def _cost_of_all(
 ) -> int:
     """Return the steps of all rules and literals, and those of reading all tokens, plus `cost`."""
     rules = [definition for definition in definitions if not definition.is_terminal]
-    templates = [Template(rule.name, rule.parameters, calls_of(rule.body), _cost(rule)) for rule in rules]
     literals = {token for token in tokens if token[0] in '"/'}
     cost += _TOKEN * len(tokens) + _DEFINITION * len(definitions) + _LITERAL * len(literals)
     # Lark compares all pairs of parameters.
     cost += sum(len(rule.parameters) ** 2 for rule in rules)
-    total = cost_of_instances(templates, limit, cost)
+    total = cost + _cost_of_instances(rules)
     total += _visits(rules, starts) * (total // _VISIT)
     if total > limit:
-        raise LimitError("steps", total, limit, "the grammar is too large for Lark: remove the rules that nothing uses")
+        advice = "use fewer optional parts, counts and templates, and remove the rules that nothing uses"
+        raise LimitError("steps", total, limit, f"the grammar is too large for Lark: {advice}")
     return total
+
+
+def _cost_of_instances(rules: Sequence[_Definition]) -> int:
+    """Return the cost of all rules, those included that Lark makes of templates.
+
+    Lark makes a rule of each template and arguments that occur. This counts one for each use of a template by another definition.
+
+    Raises
+    ------
+    GrammarError
+        A template leads back to itself with other arguments, or uses a parameter as a template.
+    """
+    numbers = {rule.name: number for number, rule in enumerate(rules)}
+    calls = [
+        [call for call in _calls(rule.body) if call != (rule.name, tuple(" , ".join(rule.parameters).split()))]
+        for rule in rules
+    ]
+    costs = [-1] * len(rules)
+    for number in post_order(
+        range(len(rules)), lambda one: [numbers[name] for name, _ in calls[one] if name in numbers]
+    ):
+        rule = rules[number]
+        cost = _cost(rule)
+        for name, arguments in calls[number]:
+            used = costs[numbers[name]] if name in numbers else 0
+            if used < 0 or name in rule.parameters:
+                reason = "a template may use itself only with its own parameters, and no parameter as a template"
+                raise GrammarError(reason, rule.name)
+            cost += used + _CALL * (1 + len(arguments))
+        costs[number] = min(cost, _LARGE)
+    return sum(cost for rule, cost in zip(rules, costs, strict=True) if not rule.parameters)
+
+
+def _calls(body: Sequence[str]) -> Collection[tuple[str, tuple[str, ...]]]:
+    """Return the templates that a rule uses, each with the tokens of its arguments; a use within these is one token."""
+    found: dict[tuple[str, tuple[str, ...]], int] = {}
+    opened: list[list[str]] = [[]]
+    for token in body:
+        if token == "{":
+            opened.append([])
+        elif token == "}" and len(opened) > 1:
+            arguments = tuple(opened.pop())
+            name = opened[-1].pop() if opened[-1] else ""
+            opened[-1].append(f"{{{found.setdefault((name, arguments), len(found))}}}")
+        else:
+            opened[-1].append(token)
+    return found
 
 
 def _tokens(text: str) -> list[str]:

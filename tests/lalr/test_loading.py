@@ -224,9 +224,13 @@ HOSTILE = [
 
 RECURSIVE = [
     '_e{x}: x | "(" _g{_e{x}} ")"\n_g{x}: x ("," x)*\nstart: _e{"a"}',
+    '_list{x, y}: _list{x, y} y x | x\nstart: _list{"a", ","} | _list{"b", ","}',
+    '_both{x, y}: x y\n_list{x}: "[" (_both{x, _tail{x}})? "]"\n_tail{x}: ("," x)*\nstart: _list{start} | "a"',
+]
+# Nobody writes these, and what Lark makes of them is hard to count.
+CIRCULAR = [
     '_p{a, b, c, d, e, f}: a | "(" _p{b, c, d, e, f, a} ")" | "[" _p{b, a, c, d, e, f} "]"\nstart: _p{"a", "b", "c", "d", "e", "f"}',
     '_f{x}: "f" _g{x} | x\n_g{x}: "g" _f{x} | "h" _g{"y"}\nstart: _f{"a"} | _g{"b"}',
-    '_both{x, y}: x y\n_list{x}: "[" (_both{x, _tail{x}})? "]"\n_tail{x}: ("," x)*\nstart: _list{start} | "a"',
     '_apply{f, x}: f{x}\n_sep{x}: x ("," x)*\nstart: _apply{_sep, "a"}',
 ]
 
@@ -236,6 +240,12 @@ RECURSIVE = [
 def test_templates_may_be_recursive(text: str) -> None:
     lark.Lark(text, parser="lalr")
     assert tables(text).n_states > 2
+
+
+@pytest.mark.parametrize("text", CIRCULAR)
+def test_templates_that_lead_back_to_themselves_are_refused(text: str) -> None:
+    with pytest.raises(GrammarError, match="only with its own parameters"):
+        tables(text)
 
 
 @pytest.mark.slow
