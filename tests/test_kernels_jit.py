@@ -92,6 +92,31 @@ def forbid_writing(copy: Path) -> dict[str, str]:
     return {"HOME": "/dev/null/home", "XDG_CACHE_HOME": "/dev/null/cache", "LOCALAPPDATA": "/dev/null/local"}
 
 
+INTEGERS = """
+import numpy as np
+from guided.kernels.jit import kernel
+
+@kernel
+def _double(value: int) -> int:
+    return 2 * value
+
+@kernel
+def doubles(values: "np.ndarray[tuple[int], np.dtype[np.int32]]", small: "np.ndarray[tuple[int], np.dtype[np.uint8]]") -> int:
+    return _double(values[0]) + _double(small[0]) + _double(1) + _double(len(values)) + _double(True)
+"""
+
+RUN_INTEGERS = """
+import numpy as np
+from guided.kernels.integers import _double, doubles
+print(doubles(np.array([-3], np.int32), np.array([255], np.uint8)), *_double.signatures)
+"""
+
+
+def test_integers_that_kernels_pass_to_others_need_one_signature(copy: Path) -> None:
+    (copy / "guided" / "kernels" / "integers.py").write_text(INTEGERS, encoding="utf-8")
+    assert run(copy, RUN_INTEGERS).stdout == "510 (int64,) (bool,)\n"
+
+
 def test_without_a_writable_cache_kernels_work_and_warn_once(copy: Path) -> None:
     done = run(copy, RUN_PROBE, **forbid_writing(copy))
     assert done.stdout == COMPILED

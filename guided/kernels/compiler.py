@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba import types
 from numba.core import event as events
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
@@ -49,13 +50,16 @@ _KEPT = 4
 _PREFIX = "guided-"
 # Why without numba's run time (`_nrt`): it counts references of arrays, atomically, whenever a kernel or a part of one is called.
 # PERF: the walk of a mask takes 14 us instead of 29 (`python -m benchmarks.maskbench`). Kernels therefore cannot allocate arrays.
-_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
+# No kernel is called from C by numba's convention.
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 
 
 def dispatcher(function: Callable[..., Any], is_inlined: bool = False) -> Any:
     """Return numba's dispatcher of ``function`` (``nogil``, disk cache where possible), or ``function`` with NUMBA_DISABLE_JIT."""
     global _warned
-    compiled: Any = numba.njit(**_OPTIONS, forceinline=is_inlined)(function)
+    # Kernels whose names begin with an underscore are called by kernels only: numba writes no code that reads Python's arguments.
+    options = _OPTIONS | {"forceinline": is_inlined, "no_cpython_wrapper": function.__name__.startswith("_")}
+    compiled: Any = numba.njit(**options)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return function
     try:
@@ -74,6 +78,7 @@ def dispatcher(function: Callable[..., Any], is_inlined: bool = False) -> Any:
     # Why this method: the dispatcher calls it for types of arguments that it has no code for, and for nothing else, so
     # calls of compiled code cost what they did.
     compiled._compile_for_args = _interruptible(compiled._compile_for_args)
+    compiled.get_call_template = _widened(compiled.get_call_template)
     _kernels.append(compiled)
     return compiled
 
@@ -129,6 +134,23 @@ def _interruptible(load_or_compile: Callable[..., Any]) -> Callable[..., Any]:
             return load_or_compile(*arguments, **options)
 
     return interruptible
+
+
+def _widened(template_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a kernel that calls another pass signed and small integers as int64, constants included.
+
+    PERF: otherwise numba compiles a kernel again for each type of integer that others happen to pass (`python -m benchmarks.cold_start`).
+    """
+
+    def widened(arguments: tuple[types.Type, ...], keywords: dict[str, types.Type]) -> Any:
+        return template_of(tuple(map(_wide, arguments)), {name: _wide(kind) for name, kind in keywords.items()})
+
+    return widened
+
+
+def _wide(kind: types.Type) -> types.Type:
+    kind = types.unliteral(kind)  # type: ignore[no-untyped-call]
+    return types.int64 if isinstance(kind, types.Integer) and kind != types.uint64 else kind
 
 
 class _SafePoints(events.Listener):
