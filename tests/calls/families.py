@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["READERS", "Found"]
+__all__ = ["READERS", "TYPE_OF", "Found"]
 
 Found = list[tuple[str, Any]]
 
 
-_TYPE_OF = {
+TYPE_OF = {
     type(None): "null",
     bool: "boolean",
     int: "number",
@@ -280,7 +280,7 @@ def kimi_k3(text: str) -> Found:
             values = {}
             for key, kind, value in re.findall(argument, inside, re.DOTALL):
                 values[key] = value if kind == "string" else _load(value)
-                if kind != _TYPE_OF[type(values[key])]:
+                if kind != TYPE_OF[type(values[key])]:
                     raise ValueError(kind)
             found.append((name, values))
     return found

@@ -218,9 +218,9 @@ class Format:
             return False
         # Why without blanks: parsers of the families look for the text after them.
         ends = [ending(text)[0].strip(BLANKS) for text in (self.after_key, self.after_text_key)]
-        is_told = all((label + end).find(end) == len(label) for end in ends)
+        is_apart = all((label + end).find(end) == len(label) for end in ends)
         # Why no ampersand: templates that write types escape it.
-        return is_told and not (self.quote and not is_name(label)) and not (self.has_types and "&" in label)
+        return is_apart and not (self.quote and not is_name(label)) and not (self.has_types and "&" in label)
 
     @property
     def quotes(self) -> Notation | None:
