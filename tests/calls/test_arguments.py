@@ -418,7 +418,10 @@ def test_real_schemas_have_the_arguments_of_json_in_every_format(part: int) -> N
                 index = compile_spec(spec, VOCABULARY)
             except SchemaError as error:
                 message = str(error)
-                assert any(each in message for each in ("cannot write this name", "cannot write the name", "cannot write any value"))
+                assert any(
+                    each in message
+                    for each in ("cannot write this name", "cannot write the name", "cannot write any value")
+                )
                 assert unwritable(schema.get("properties", {}), form) or any(unwritable(one, form) for one in given)
                 continue
             index.guide().mask()

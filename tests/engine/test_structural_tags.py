@@ -749,7 +749,11 @@ def test_many_costly_leaves_are_refused_early() -> None:
     patterns = [{"type": "regex", "pattern": f"[a-z]{{1,{number}}}(foo|bar{number})?"} for number in range(1, 900)]
     strings = {f"p{number}": {"type": "string", "pattern": f"a{number}.*b"} for number in range(2_000)}
     arguments = {"type": "json_schema", "style": "qwen_xml", "json_schema": {"type": "object", "properties": strings}}
-    excludes = {"type": "json_schema", "json_schema": {"type": "object"}, "excludes": [str(7**n) for n in range(9, 199)]}
+    excludes = {
+        "type": "json_schema",
+        "json_schema": {"type": "object"},
+        "excludes": [str(7**n) for n in range(9, 199)],
+    }
     grammars = [{"type": "grammar", "grammar": f'start: "({number}" start ")" | "a"'} for number in range(260)]
     for content, what in (
         ({"type": "sequence", "elements": patterns}, "nfa_states"),
