@@ -81,7 +81,7 @@ class Limits:
         Configurations of a schema that becomes a finite automaton (``JsonSchema(eager=...)``). With ``eager="auto"``, a larger schema
         keeps its stack.
     composition_depth : int
-        Nesting of compositions (`guided.Repeat`, ``+``, ``|``), and of groups in GBNF. At most 200.
+        Nesting of compositions (`guided.Repeat`, ``+``, ``|``), and of groups in GBNF and llguidance's dialect. At most 200.
     grammar_symbols : int
         Terminals and rules of a Lark grammar, whichever are more. At most 65,534.
     lookahead : int

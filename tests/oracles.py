@@ -4,6 +4,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -732,3 +733,105 @@ def gbnf_ends(rules: Mapping[str, Any], name: str, text: str) -> set[int]:
                 known[rule, place] |= found
                 is_changed = True
     return known[name, 0]
+
+
+class LongestMatch:
+    """Recognizes the texts of a grammar over lexemes, each of which is the longest that the parser can use (Earley's algorithm, by rows).
+
+    A body is ("lexeme", name), ("rule", name), ("sequence", *bodies), ("choice", *bodies) or ("repeat", body, least, most or None).
+
+    Parameters
+    ----------
+    rules : mapping of str to body
+        With the rule ``start``.
+    words : mapping of str to set of str
+        The texts of each lexeme, those that are much longer than what is asked excepted.
+    lazy : set of str
+        Lexemes that end at their first match.
+    ignored : str or None
+        The lexeme that may come between others.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Any],
+        words: Mapping[str, AbstractSet[str]],
+        lazy: AbstractSet[str],
+        ignored: str | None,
+    ) -> None:
+        self.words, self.lazy, self.ignored = words, lazy, ignored
+        self.begun = {name: {word[:i] for word in texts for i in range(len(word) + 1)} for name, texts in words.items()}
+        self.start = "start"
+        self.sides: dict[str, list[tuple[str, ...]]] = {}
+        for name, body in rules.items():
+            self.sides[name] = [(self._symbol(body),)]
+
+    def _symbol(self, body: Any) -> str:
+        """Return the symbol of a body: a rule's name, a lexeme in ``<>``, or a new name with its sides."""
+        name = f"{len(self.sides)}!"
+        match body:
+            case ("lexeme", lexeme):
+                sides = [(f"<{lexeme}>",)] if self.words[lexeme] - {""} else []
+                sides += [()] if "" in self.words[lexeme] else []
+            case ("rule", rule):
+                return str(rule)
+            case ("sequence", *items):
+                self.sides[name] = []
+                sides = [tuple(map(self._symbol, items))]
+            case ("choice", *items):
+                self.sides[name] = []
+                sides = [(self._symbol(item),) for item in items]
+            case ("repeat", item, least, most):
+                self.sides[name] = []
+                one = self._symbol(item)
+                again = f"{name}*"
+                self.sides[again] = [(), (one, again)]
+                sides = (
+                    [(one,) * least + (again,)]
+                    if most is None
+                    else [(one,) * count for count in range(least, most + 1)]
+                )
+        self.sides[name] = sides
+        return name
+
+    def _closed(self, rows: list[set[Any]], items: set[Any]) -> set[Any]:
+        """Return a row with what its items predict and complete; an item is (name, side, place, the row where it began)."""
+        here, found, work = len(rows), set(items), list(items)
+        while work:
+            name, side, place, origin = item = work.pop()
+            if place == len(side):
+                earlier = found if origin == here else rows[origin]
+                new = {(n, s, p + 1, o) for n, s, p, o in earlier if p < len(s) and s[p] == name}
+            elif side[place].startswith("<"):
+                new = set()
+            else:
+                new = {(side[place], one, 0, here) for one in self.sides[side[place]]}
+                if any(n == side[place] and p == len(s) and o == here for n, s, p, o in found):
+                    new.add((name, side, place + 1, origin))
+            work += new - found
+            found |= new
+            del item
+        return found
+
+    def accepts(self, text: str) -> bool:
+        return self._reads([], {(self.start, side, 0, 0) for side in self.sides[self.start]}, text, is_first=True)
+
+    def _reads(self, rows: list[set[Any]], items: set[Any], text: str, *, is_first: bool = False) -> bool:
+        row = self._closed(rows, items)
+        if not text:
+            return any(n == self.start and p == len(s) and o == 0 for n, s, p, o in row)
+        allowed = {side[place][1:-1] for _, side, place, _ in row if place < len(side) and side[place].startswith("<")}
+        if allowed and self.ignored and not is_first:
+            allowed.add(self.ignored)
+        end = 0
+        while end < len(text) and any(text[: end + 1] in self.begun[name] for name in allowed):
+            end += 1
+            if any(text[:end] in self.words[name] for name in allowed & self.lazy):
+                break
+        matched = {name for name in allowed if text[:end] in self.words[name]} if end else set()
+        shifted = {
+            (n, s, p + 1, o) for n, s, p, o in row if p < len(s) and s[p][1:-1] in matched and s[p].startswith("<")
+        }
+        if shifted and self._reads([*rows, row], shifted, text[end:]):
+            return True
+        return self.ignored in matched and self._reads(rows, items, text[end:])

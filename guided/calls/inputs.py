@@ -206,7 +206,7 @@ def _of_file(path: Path) -> Any:
     if path.suffix in (".lark", ".gbnf"):
         from guided.engine.grammar import Grammar
 
-        return Grammar(path) if path.suffix == ".lark" else Grammar.from_gbnf(path)
+        return Grammar(path)
     raise TypeError(f"expected the path of a schema (.json) or a grammar (.lark, .gbnf), not {shown(str(path))}")
 
 

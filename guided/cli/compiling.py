@@ -70,7 +70,7 @@ def compile_specs(
         typer.Option(
             "--grammar",
             metavar="SOURCE",
-            help="A grammar for Lark (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
+            help="A grammar for Lark or llguidance (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
         ),
     ] = None,
     spec: Annotated[

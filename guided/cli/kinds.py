@@ -102,16 +102,10 @@ def _json_schema(value: Any, options: Mapping[str, Any], folder: Path) -> "Stack
 
 def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec":
     from guided.engine.grammar import Grammar
-    from guided.lalr.gbnf import is_gbnf
 
     is_file = "\n" not in value and (value.endswith((".lark", ".gbnf")) or (folder / value).is_file())
     source = folder / value if is_file else value
     try:
-        if value.endswith(".gbnf") or is_gbnf(value):
-            others = sorted(options.keys() - {"start"})
-            if others:
-                raise UsageError(f"{others[0]} is an option of grammars in Lark's notation, and this one is in GBNF")
-            return Grammar.from_gbnf(source, root=options.get("start", "root"))
         return Grammar(source, **options)
     except TypeError as error:
         raise UsageError(str(error)) from error
@@ -179,7 +173,7 @@ KINDS = {
         _grammar,
         "a grammar's file (calc.lark, calc.gbnf), its name (json, sql, python, ...) or its text",
         lambda value: isinstance(value, str),
-        {"start": (str,), "lexer": (str,), "max_ignored": (int,), "ascii": (bool,)},
+        {"start": (str,), "lexer": (str,), "max_ignored": (int,), "ascii": (bool,), "dialect": (str,)},
     ),
     "spec": Kind(
         _spec,

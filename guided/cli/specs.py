@@ -110,7 +110,7 @@ GrammarOption = Annotated[
     typer.Option(
         "--grammar",
         metavar="SOURCE",
-        help="A grammar for Lark or in GBNF: a file (calc.lark, calc.gbnf), a bundled one (json, sql, python, ...), or its text.",
+        help="A grammar for Lark or llguidance, or in GBNF: a file (calc.lark), a bundled one (json, sql, python, ...), or its text.",
     ),
 ]
 SpecOption = Annotated[

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from guided.engine.algebra import Composable, Part
 from guided.engine.fingerprints import fingerprint_of
@@ -25,20 +25,23 @@ from guided.schema.frontend.json_values import text_of, value_of
 if TYPE_CHECKING:
     from guided.lalr.sources import GrammarLike, Source
 
-__all__ = ["Grammar", "grammar_of"]
+__all__ = ["Dialect", "Grammar"]
+
+Dialect: TypeAlias = Literal["auto", "lark", "gbnf", "llguidance"]
+_DIALECTS = {"gbnf": "GBNF", "llguidance": "llguidance's dialect"}
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Grammar(Composable):
-    r"""Texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts. See docs/lark.md.
+    r"""Texts that ``lark.Lark(grammar, parser="lalr").parse`` accepts, or those of a grammar in another notation. See docs/lark.md.
 
     Parameters
     ----------
     grammar : str, path or lark.Lark
         A str is the text of a grammar, the name of a bundled grammar (docs/grammars.md), or ``"python"`` for Lark's own Python grammar; it
         is never read as a file. A `pathlib.Path` is a file. A Lark object must use LALR.
-    start : str
-        The start rule; ``"file_input"`` for ``"python"``.
+    start : str, optional
+        The start rule. By default ``start``; ``root`` in GBNF, and ``file_input`` for ``"python"``.
     postlex : lark.indenter.Indenter, optional
         Turns columns into INDENT and DEDENT; ``"python"`` and ``"python3"`` include theirs.
     lexer : {"contextual", "basic"}
@@ -57,6 +60,10 @@ class Grammar(Composable):
         finite automaton: `Regex`, `Choice`, schemas of finitely many states, and compositions of them.
     ascii : bool
         Read all patterns with ``re.ASCII``: ``\w``, ``\d``, ``\s`` and ``\b`` mean ASCII characters only, as for `Regex`.
+    dialect : {"auto", "lark", "gbnf", "llguidance"}
+        The notation: Lark's; GBNF, that of llama.cpp (XGrammar's EBNF); or llguidance's dialect of Lark. By default the text decides: it is
+        Lark's unless Lark lacks a part of it. GBNF takes no options but ``start`` and ``limits``, and llguidance's dialect also takes
+        ``max_ignored``.
     limits : Limits, optional
         Budgets of reading the grammar, which includes what Lark does; `guided.compile` has its own.
 
@@ -94,7 +101,7 @@ class Grammar(Composable):
     def __init__(
         self,
         grammar: "GrammarLike",
-        start: str = "start",
+        start: str | None = None,
         postlex: object | None = None,
         lexer: str = "contextual",
         import_paths: Sequence[str | os.PathLike[str]] = (),
@@ -103,14 +110,36 @@ class Grammar(Composable):
         max_ignored: int | None = None,
         terminals: Mapping[str, Iterable[str] | Part] | None = None,
         ascii: bool = False,  # noqa: A002 - the name that Regex has
+        dialect: Dialect = "auto",
         limits: Limits | None = None,
     ) -> None:
         # Why here: whoever imports the class to recognize grammars does not need Lark.
+        from guided.lalr.dialects import dialect_of
         from guided.lalr.sources import overridden, source_of
 
         _check_bound(max_ignored)
         limits = Limits.of(limits)
-        source = source_of(grammar, start, postlex, lexer, import_paths, allow_files)
+        if dialect not in ("auto", "lark", *_DIALECTS):
+            raise ArgumentError("dialect", f"must be 'auto', 'lark', 'gbnf' or 'llguidance', not {shown(dialect)}")
+        if dialect != "lark" and isinstance(grammar, str | os.PathLike):
+            text = _text_of(grammar)
+            notation = dialect if dialect != "auto" else dialect_of(text)
+            if notation != "lark":
+                options = {
+                    "postlex": postlex,
+                    "import_paths": import_paths,
+                    "allow_files": allow_files,
+                    "terminals": terminals,
+                }
+                options |= {"lexer": lexer != "contextual", "ascii": ascii}
+                options |= {"max_ignored": max_ignored is not None} if notation == "gbnf" else {}
+                for name in (name for name, given in options.items() if given):
+                    raise TypeError(
+                        f"{name} is an option of grammars in Lark's notation, and this one is in {_DIALECTS[notation]}"
+                    )
+                self._set(*_tables_of(text, notation, start, limits), max_ignored, None)
+                return
+        source = source_of(grammar, start or "start", postlex, lexer, import_paths, allow_files)
         if not isinstance(ascii, bool):
             raise TypeError(f"ascii must be True or False, not {shown(ascii)}")
         if ascii:
@@ -126,45 +155,6 @@ class Grammar(Composable):
         tables = source.tables(limits)
         self._set(tables, source.start, max_ignored, source)
         start_of(tables, source.start)
-
-    @classmethod
-    @suggest_keywords()
-    def from_gbnf(
-        cls, grammar: str | os.PathLike[str], *, root: str = "root", limits: Limits | None = None
-    ) -> "Grammar":
-        """Return the spec of a grammar in GBNF, llama.cpp's notation (XGrammar's EBNF): exactly its texts.
-
-        Parameters
-        ----------
-        grammar : str or os.PathLike
-            The text, or the path of its file.
-        root : str
-            The start rule.
-        limits : Limits, optional
-            Budgets of reading the text.
-
-        Raises
-        ------
-        GrammarError
-            The text is not GBNF, constrains tokens, or needs more than LALR(1) decides; with rule, line and column.
-        LimitError
-
-        Examples
-        --------
-        >>> Grammar.from_gbnf('root ::= "[" root* "]"')
-        <Grammar from root: 2 terminals, 7 states>
-        """
-        # Why here: as in `__init__`.
-        from guided.lalr.gbnf import tables_of_gbnf
-        from guided.lalr.sources import text_of_file
-
-        if not isinstance(grammar, str | os.PathLike):
-            raise TypeError(f"a grammar in GBNF must be text or a path, not {type(grammar).__name__}")
-        text = grammar if isinstance(grammar, str) else text_of_file(Path(grammar))
-        tables, start = tables_of_gbnf(text, root, Limits.of(limits))
-        spec = cls.__new__(cls)
-        spec._set(tables, start, None, None)
-        return spec
 
     def _set(self, tables: LalrTables, start: str, max_ignored: int | None, source: "Source | None") -> None:
         values = {"tables": tables, "start": start, "max_ignored": max_ignored, "_source": source}
@@ -258,7 +248,7 @@ class Grammar(Composable):
 
     @property
     def can_parse(self) -> bool:
-        """Whether `parse` works, which it does not for GBNF and for a grammar from an index file."""
+        """Whether `parse` works, which it does not for other notations than Lark's and for a grammar from an index file."""
         return self._source is not None
 
     def parse(self, text: str) -> Any:
@@ -273,7 +263,7 @@ class Grammar(Composable):
         """
         if self._source is None:
             raise GrammarError(
-                "GBNF and a grammar loaded from an index file have no parser: create the spec from a text for Lark",
+                "other notations than Lark's and a grammar loaded from an index file have no parser: create the spec from a text for Lark",
                 self.start,
             )
         return self._source.parse(text)
@@ -283,11 +273,23 @@ class Grammar(Composable):
         return self.parse(text) if self.can_parse else text
 
 
-def grammar_of(text: str, limits: Limits | None = None) -> Grammar:
-    """Return the spec of a grammar's text in Lark's notation or GBNF, whichever it is."""
-    from guided.lalr.gbnf import is_gbnf
+def _text_of(grammar: str | os.PathLike[str]) -> str:
+    if isinstance(grammar, str):
+        return grammar
+    from guided.lalr.sources import text_of_file
 
-    return Grammar.from_gbnf(text, limits=limits) if is_gbnf(text) else Grammar(text, limits=limits)
+    return text_of_file(Path(grammar))
+
+
+def _tables_of(text: str, dialect: str, start: str | None, limits: Limits) -> tuple[LalrTables, str]:
+    from guided.engine.llguidance import tables_of_llguidance
+    from guided.lalr.gbnf import tables_of_gbnf
+
+    return (
+        tables_of_gbnf(text, start or "root", limits)
+        if dialect == "gbnf"
+        else tables_of_llguidance(text, start or "start", limits)
+    )
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ from typing import Literal as Word
 
 from guided.automata.build import one_budget
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
-from guided.engine.grammar import grammar_of
+from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
 from guided.engine.located import TreeSpec, at_place, located
 from guided.engine.specs import Regex
@@ -328,7 +328,7 @@ class _Reader:
     def _grammar(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         text = _text(given, "grammar", at)
         with at_place(f"{at}/grammar"):
-            return located(grammar_of(text, self._limits), f"{at}/grammar")
+            return located(Grammar(text, limits=self._limits), f"{at}/grammar")
 
     def _sequence(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
         return Concatenation(self._elements(given, at, ends))

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from guided.engine.grammar import Grammar
+from guided.engine.grammar import Dialect, Grammar
 from guided.engine.index import Index
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
@@ -22,7 +22,7 @@ __all__ = ["grammar"]
 def grammar(
     model: LanguageModel,
     grammar: str | os.PathLike[str],
-    start: str = "start",
+    start: str | None = None,
     postlex: object | None = None,
     lexer: str = "contextual",
     import_paths: Sequence[str | os.PathLike[str]] = (),
@@ -30,6 +30,7 @@ def grammar(
     allow_files: bool = False,
     max_ignored: int | None = None,
     ascii: bool = False,
+    dialect: Dialect = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> "Generator[ParseTree]": ...
@@ -39,7 +40,7 @@ def grammar(
 def grammar(
     model: LanguageModel,
     grammar: "Grammar | GrammarLike",
-    start: str = "start",
+    start: str | None = None,
     postlex: object | None = None,
     lexer: str = "contextual",
     import_paths: Sequence[str | os.PathLike[str]] = (),
@@ -47,19 +48,20 @@ def grammar(
     allow_files: bool = False,
     max_ignored: int | None = None,
     ascii: bool = False,
+    dialect: Dialect = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]: ...
 
 
 @refuse_options_of(
-    Grammar, "grammar", "start", "postlex", "lexer", "import_paths", "allow_files", "max_ignored", "ascii"
+    Grammar, "grammar", "start", "postlex", "lexer", "import_paths", "allow_files", "max_ignored", "ascii", "dialect"
 )
 @suggest_keywords()
 def grammar(
     model: LanguageModel,
     grammar: "Grammar | GrammarLike",
-    start: str = "start",
+    start: str | None = None,
     postlex: object | None = None,
     lexer: str = "contextual",
     import_paths: Sequence[str | os.PathLike[str]] = (),
@@ -67,6 +69,7 @@ def grammar(
     allow_files: bool = False,
     max_ignored: int | None = None,
     ascii: bool = False,  # noqa: A002 - the name that Grammar has
+    dialect: Dialect = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
 ) -> Generator[Any]:
@@ -78,7 +81,7 @@ def grammar(
         Source of the logits.
     grammar : Grammar, str, path or lark.Lark
         As in `Grammar`: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
-    start, postlex, lexer, import_paths, allow_files, max_ignored, ascii
+    start, postlex, lexer, import_paths, allow_files, max_ignored, ascii, dialect
         As in `Grammar`; a `Grammar` object has its own.
     index : Index, optional
         An index of the same grammar for the model's vocabulary.
@@ -88,7 +91,8 @@ def grammar(
     Returns
     -------
     Generator
-        ``value`` of its results is Lark's tree of the text; for a Lark object with a transformer, the transformed tree.
+        ``value`` of its results is Lark's tree of the text; for a Lark object with a transformer, the transformed tree. In other dialects
+        it is the text.
 
     Raises
     ------
@@ -112,5 +116,6 @@ def grammar(
             allow_files=allow_files,
             max_ignored=max_ignored,
             ascii=ascii,
+            dialect=dialect,
         )
     return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)

@@ -29,7 +29,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 from guided.arrays import Int32Array
 from guided.engine.compile import compile as compile_index
-from guided.engine.grammar import Grammar, grammar_of
+from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
@@ -144,7 +144,7 @@ def spec_of(
         One of `KINDS`.
     text : str
         JSON text of a schema, a list of options or a structural tag; a regular expression, whose classes such as ``\d`` are ASCII's; a
-        grammar in Lark's notation or GBNF. Ignored for ``"JSON_OBJECT"``.
+        grammar in Lark's notation, GBNF or llguidance's dialect. Ignored for ``"JSON_OBJECT"``.
     options : Options, optional
     limits : Limits, optional
         Budgets of reading grammars.
@@ -164,7 +164,7 @@ def spec_of(
     if kind == "CHOICE":
         return _choice(_parsed(text))
     if kind == "GRAMMAR":
-        return grammar_of(text, limits)
+        return Grammar(text, limits=limits)
     if kind == "STRUCTURAL_TAG":
         return StructuralTag(
             _parsed(text),

@@ -15,15 +15,15 @@ Linear in the text, apart from the patterns: each use of a regular rule repeats 
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
-from guided.lalr.loading import tables_of_text
+from guided.lalr.notation import Names, Node, Reader, folded, located, nodes_of, tables_of_rules, with_operators
 from guided.lalr.sources import lark_pattern
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
@@ -31,16 +31,11 @@ from guided.patterns.charset import Charset
 from guided.patterns.render import render
 from guided.patterns.tree import Chars, Literal
 
-__all__ = ["is_gbnf", "tables_of_gbnf"]
+__all__ = ["tables_of_gbnf"]
 
-# A line that begins with a name and the sign of a definition.
-_RULE = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
-_BLANK = re.compile(r"[ \t]+|#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_COUNTS = re.compile(r"\{([0-9, 	]{1,40})\}")
 _HEX = {"x": 2, "u": 4, "U": 8}
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", **{sign: sign for sign in '\\"[]-'}}
-_REPEATS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _STEPS_PER_CHARACTER = 16
 _TOO_LONG = "rules without recursion, written out where they are used, are too long"
 
@@ -61,28 +56,7 @@ class _Regular:
 _Sequence: TypeAlias = list["_Regular | str"]
 # Of a rule x: a and b of ``a x | b``, None for no text.
 _Linear: TypeAlias = tuple["_Regular | None", "_Regular | None"] | None
-_T = TypeVar("_T")
 _EMPTY = _Regular("(?:)", "")
-
-
-@dataclass(slots=True)
-class _Node:
-    """A node of a rule's body: a leaf, or ``|``, a sequence or a repeat (``kind``) of others."""
-
-    kind: str
-    offset: int
-    parts: list["_Node"]
-    leaf: _Regular | str = _EMPTY
-    least: int = 1
-    most: int | None = 1
-
-
-def is_gbnf(text: str) -> bool:
-    """Return whether a text defines its first rule with ``::=``, which no grammar of Lark does."""
-    for line in text.splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            return _RULE.match(line) is not None
-    return False
 
 
 def tables_of_gbnf(text: str, root: str, limits: Limits) -> tuple[LalrTables, str]:
@@ -94,141 +68,52 @@ def tables_of_gbnf(text: str, root: str, limits: Limits) -> tuple[LalrTables, st
         The text is not GBNF, uses tokens, or needs more than LALR(1), with rule, line and column.
     LimitError
     """
-    if len(text) > limits.pattern_length:
-        raise LimitError("pattern_length", len(text), limits.pattern_length, "the grammar's text is too long")
-    translation = _Translation(_Reader(text, limits).rules(), text, root, limits)
+    rules = {name: with_operators(name, body) for name, body in _Reader(text, limits).rules().items()}
+    translation = _Translation(rules, text, root, limits)
     lark, name = translation.lark()
-    try:
-        tables = tables_of_text(
-            lark, start=[name], lexer="contextual", postlex=None, import_paths=(), source=None, limits=limits
-        )
-    except GrammarError as error:
-        reason = error.reason.partition(":")[0]
-        rule = translation.rule_of(error.rule)
-        raise _error(text, reason, rule, translation.rules[rule].offset) from None
-    for conflict in tables.conflicts:
-        rule = translation.rule_of(conflict.rule.partition(":")[0])
-        reason = (
-            "a parser that sees only the next part cannot tell whether this rule ends or continues (LALR(1)): make the choice where the "
-            "alternatives differ, or leave out one of two optional parts that can match the same text"
-        )
-        raise _error(text, reason, rule, translation.rules[rule].offset)
+    offsets = {rule: body.offset for rule, body in rules.items()}
+    tables = tables_of_rules(lark, name, text, offsets, translation.names, limits)
     return replace(tables, lexer=replace(tables.lexer, is_scannerless=True)), name
 
 
-def _error(text: str, reason: str, rule: str, offset: int) -> GrammarError:
-    begin = text.rfind("\n", 0, offset) + 1
-    source = text[begin:].partition("\n")[0].rstrip("\r")
-    return GrammarError(reason, rule, text.count("\n", 0, offset) + 1, offset - begin + 1, source)
-
-
-class _Reader:
+class _Reader(Reader):
     """Reads the rules of a text; each body as a tree."""
 
-    def __init__(self, text: str, limits: Limits) -> None:
-        self.text, self.place, self.rule = text, 0, "grammar"
-        self._most_nested = limits.composition_depth
+    blank = re.compile(r"[ \t]+|#[^\r\n]*")
 
-    def rules(self) -> dict[str, _Node]:
-        found: dict[str, _Node] = {}
-        self._skip(lines=True)
+    def rules(self) -> dict[str, Node]:
+        found: dict[str, Node] = {}
+        self.skip(lines=True)
         while self.place < len(self.text):
             begin = self.place
             name = _NAME.match(self.text, begin)
             if name is None:
-                raise self._error("a rule is written `name ::= ...`")
+                raise self.error("a rule is written `name ::= ...`")
             self.rule, self.place = name[0], name.end()
-            self._skip(lines=False)
+            self.skip(lines=False)
             if not self.text.startswith("::=", self.place):
-                raise self._error("a rule is written `name ::= ...`: the sign ::= is missing")
+                raise self.error("a rule is written `name ::= ...`: the sign ::= is missing")
             if self.rule in found:
-                raise self._error(f"the rule {self.rule} is defined twice", begin)
+                raise self.error(f"the rule {self.rule} is defined twice", begin)
             self.place += 3
-            self._skip(lines=True)
-            found[self.rule] = replace(self._body(), offset=begin)
-            self._skip(lines=True)
+            self.skip(lines=True)
+            found[self.rule] = replace(self.body(), offset=begin)
+            self.skip(lines=True)
         return found
 
-    def _body(self) -> _Node:
-        """Read alternatives up to the end of the rule; groups that are open are kept on a stack."""
-        text, stack = self.text, list[_Node]()
-        group = _choice(self.place)
-        while True:
-            here, sequence = text[self.place : self.place + 1], group.parts[-1].parts
-            begin = self.place
-            if here == "(":
-                if len(stack) == self._most_nested:
-                    raise LimitError(
-                        "composition_depth", len(stack) + 1, len(stack), "nested groups of a grammar in GBNF"
-                    )
-                stack.append(group)
-                group = _choice(begin)
-                self.place += 1
-            elif here == ")" and stack:
-                stack[-1].parts[-1].parts.append(group)
-                group = stack.pop()
-                self.place += 1
-            elif here == "|":
-                group.parts.append(_Node("sequence", begin, []))
-                self.place += 1
-            elif here in _REPEATS or here == "{":
-                if not sequence:
-                    raise self._error(f"{here} repeats nothing")
-                least, most = _REPEATS[here] if here in _REPEATS else self._counts()
-                self.place += here != "{"
-                sequence[-1] = _Node("repeat", begin, [sequence[-1]], least=least, most=most)
-            elif here == '"':
-                sequence.append(_Node("leaf", begin, [], self._string()))
-            elif here == "[" or here == ".":
-                sequence.append(_Node("leaf", begin, [], self._class()))
-            elif (name := _NAME.match(text, begin)) is not None:
-                sequence.append(_Node("leaf", begin, [], name[0]))
-                self.place = name.end()
-            elif not stack and here in ("", "\r", "\n"):
-                if not self._continues():
-                    return group
-            elif here in ("<", "!"):
-                raise self._error(
-                    "tokens such as <x>, <[5]> and !<x> are not supported: write the token's text as a string"
-                )
-            else:
-                reason = (
-                    f"a group is not closed by `)`: it begins at {stack[-1].offset}"
-                    if not here
-                    else f"{here!r} cannot come here"
-                )
-                raise self._error(reason)
-            self._skip(lines=bool(stack) or here == "|")
-
-    def _continues(self) -> bool:
-        """Return whether the next line begins with ``|``, and move there."""
+    def item(self, here: str) -> Node | None:
+        """Read a string, a class or a name."""
         begin = self.place
-        self._skip(lines=True)
-        if self.text.startswith("|", self.place):
-            return True
-        self.place = begin
-        return False
-
-    def _skip(self, *, lines: bool) -> None:
-        while True:
-            found = _BLANK.match(self.text, self.place)
-            if found is not None:
-                self.place = found.end()
-            elif lines and self.text[self.place : self.place + 1] in ("\r", "\n"):
-                self.place += 1
-            else:
-                return
-
-    def _counts(self) -> tuple[int, int | None]:
-        found = _COUNTS.match(self.text, self.place)
-        least, comma, most = (number.strip() for number in found[1].partition(",")) if found else ("", "", "")
-        if found is None or not least.isdigit() or not (most.isdigit() or not most):
-            raise self._error("a count is written {2}, {2,} or {2,5}")
-        numbers = int(least), int(most) if most else None if comma else int(least)
-        if numbers[1] is not None and numbers[1] < numbers[0]:
-            raise self._error("a count is from the lower number to the higher")
-        self.place = found.end()
-        return numbers
+        if here == '"':
+            return Node("leaf", begin, [], self._string())
+        if here in ("[", "."):
+            return Node("leaf", begin, [], self._class())
+        if (name := _NAME.match(self.text, begin)) is not None:
+            self.place = name.end()
+            return Node("leaf", begin, [], name[0])
+        if here in ("<", "!"):
+            raise self.error("tokens such as <x>, <[5]> and !<x> are not supported: write the token's text as a string")
+        return None
 
     def _string(self) -> _Regular:
         letters: list[str] = []
@@ -253,20 +138,20 @@ class _Reader:
                 self.place += 1
                 last = self._character("class")
             if last < first:
-                raise self._error("a range is from the lower character to the higher", begin)
+                raise self.error("a range is from the lower character to the higher", begin)
             ranges.append((ord(first), ord(last)))
         self.place += 1
         charset = Charset.of(sorted(ranges))
         charset = ~charset if is_negated else charset
         if not ranges or not charset:
-            raise self._error("the class has no character", begin)
+            raise self.error("the class has no character", begin)
         return _pattern(render(Chars(charset)))
 
     def _character(self, within: str) -> str:
         begin = self.place
         here = self.text[begin : begin + 1]
         if here == "":
-            raise self._error(f"the {within} is not closed")
+            raise self.error(f"the {within} is not closed")
         if here != "\\":
             self.place += 1
             return here
@@ -278,14 +163,7 @@ class _Reader:
             return _ESCAPED[sign]
         if width and re.fullmatch(r"[0-9A-Fa-f]+", digits) and len(digits) == width and int(digits, 16) < 0x110000:
             return chr(int(digits, 16))
-        raise self._error(r"the escapes are \n \r \t \\ \" \[ \] \- \xHH \uHHHH and \UHHHHHHHH", begin)
-
-    def _error(self, reason: str, offset: int | None = None) -> GrammarError:
-        return _error(self.text, reason, self.rule, self.place if offset is None else offset)
-
-
-def _choice(offset: int) -> _Node:
-    return _Node("choice", offset, [_Node("sequence", offset, [])])
+        raise self.error(r"the escapes are \n \r \t \\ \" \[ \] \- \xHH \uHHHH and \UHHHHHHHH", begin)
 
 
 def _pattern(pattern: str) -> _Regular:
@@ -297,62 +175,42 @@ class _Translation:
 
     Attributes
     ----------
-    rules : dict of str to _Node
-    names : dict of str to str
-        The rules by their names in Lark's notation.
+    rules : dict of str to Node
+    names : Names
     """
 
-    def __init__(self, rules: dict[str, _Node], text: str, root: str, limits: Limits) -> None:
+    def __init__(self, rules: dict[str, Node], text: str, root: str, limits: Limits) -> None:
         self.rules, self._text, self._limits = rules, text, limits
         self._root, self._steps = root, Steps(limits.steps)
         self._uses = {
-            name: [node for node in _nodes(body) if isinstance(node.leaf, str)] for name, body in rules.items()
+            name: [node for node in nodes_of(body) if isinstance(node.leaf, str)] for name, body in rules.items()
         }
         for name, uses in self._uses.items():
             for node in uses:
                 if node.leaf not in rules:
-                    raise _error(text, f"the rule {node.leaf} is used but not defined", name, node.offset)
+                    raise located(text, f"the rule {node.leaf} is used but not defined", name, node.offset)
         if root not in rules:
             raise GrammarError(f"the start rule is not defined: add `{root} ::= ...`", root)
         self._regular: dict[str, _Regular] = {}
         self._find_regular()
-        self.names: dict[str, str] = {}
-        self._named: dict[str, str] = {}
+        self.names = Names()
         self._rule = ""
         self._terminals: dict[str, str] = {}
 
     def lark(self) -> tuple[str, str]:
         """Return the grammar's text and the name of its start rule."""
-        work, lines = [self._root], list[str]()
-        self._name(self._root)
-        for name in work:
-            known, pattern = len(self._named), self._regular.get(name)
-            self._rule = self._named[name]
-            body: _Sequence = _folded(self.rules[name], self._joined) if pattern is None else [pattern]
+        start, lines = self.names.of(self._root), list[str]()
+        for name in self.names.rules:
+            pattern = self._regular.get(name)
+            self._rule = self.names.of(name)
+            body: _Sequence = folded(self.rules[name], self._joined) if pattern is None else [pattern]
             lines.append(f"{self._rule}: {self._written(body)}")
-            work += list(self._named)[known:]
         lines += [f"{name}: {lark_pattern(pattern)}" for pattern, name in self._terminals.items()]
-        return "\n".join([*lines, ""]), self._named[self._root]
-
-    def rule_of(self, name: str) -> str:
-        """Return the rule of a name in Lark's grammar; Lark makes further rules of one for its repeats, such as ``__x_star_0``."""
-        made_of = (known for known in self.names if name.startswith(f"__{known}_"))
-        return self.names.get(name) or self.names.get(max(made_of, key=len, default=""), self._root)
+        return "\n".join([*lines, ""]), start
 
     def _terminal(self, pattern: str) -> str:
         """Return the terminal of a pattern, which bears the name of the first rule that needs it."""
         return self._terminals.setdefault(pattern, f"{self._rule.upper()}_{len(self._terminals) + 1}")
-
-    def _name(self, rule: str) -> str:
-        found = self._named.get(rule)
-        if found is None:
-            plain = rule.lower().replace("-", "_").strip("_")
-            plain = plain if plain[:1].isalpha() else f"rule_{plain}".rstrip("_")
-            found = plain if plain not in self.names else f"{plain}_{len(self.names)}"
-            while found in self.names:
-                found += "_"
-            self._named[rule], self.names[found] = found, rule
-        return found
 
     def _spend(self, pattern: str) -> str:
         self._steps.spend(_STEPS_PER_CHARACTER * len(pattern), _TOO_LONG)
@@ -369,12 +227,12 @@ class _Translation:
                 users[other].append(name)
         work = [name for name, needed in needs.items() if not needed]
         for name in work:
-            solved = _folded(self.rules[name], partial(self._linear, name))
+            solved = folded(self.rules[name], partial(self._linear, name))
             if solved is None:
                 continue
             again, rest = solved
             if rest is None:
-                raise _error(
+                raise located(
                     self._text, "the rule derives no text: each alternative needs itself", name, self.rules[name].offset
                 )
             loop = [] if again is None else [self._repeated(again, 0, None)]
@@ -384,7 +242,7 @@ class _Translation:
                 if not needs[user]:
                     work.append(user)
 
-    def _linear(self, name: str, node: _Node, parts: list[_Linear]) -> _Linear:
+    def _linear(self, name: str, node: Node, parts: list[_Linear]) -> _Linear:
         """Return the patterns a and b of a node that is ``a x | b`` for its rule x; None if it is not."""
         if any(part is None for part in parts):
             return None
@@ -412,14 +270,14 @@ class _Translation:
         assert rest is not None, "what does not use the rule has texts"
         return None, self._repeated(rest, node.least, node.most)
 
-    def _joined(self, node: _Node, parts: list[_Sequence]) -> _Sequence:
+    def _joined(self, node: Node, parts: list[_Sequence]) -> _Sequence:
         """Return the sequence of a node, with its regular parts joined."""
         match node.kind:
             case "leaf":
                 if isinstance(node.leaf, _Regular):
                     return [node.leaf]
                 known = self._regular.get(node.leaf)
-                return [self._name(node.leaf) if known is None else known]
+                return [self.names.of(node.leaf) if known is None else known]
             case "choice":
                 regular = [_regular(part) for part in parts]
                 plain = [one for one in regular if one is not None]
@@ -502,24 +360,3 @@ def _regular(sequence: _Sequence) -> _Regular | None:
     if not sequence:
         return _EMPTY
     return sequence[0] if len(sequence) == 1 and isinstance(sequence[0], _Regular) else None
-
-
-def _folded(body: _Node, join: Callable[[_Node, list[_T]], _T]) -> _T:
-    """Return the value of a body, where ``join`` gives that of a node from those of its parts."""
-    values: list[_T] = []
-    for node in _nodes(body):
-        first = len(values) - len(node.parts)
-        values[first:] = [join(node, values[first:])]
-    return values[0]
-
-
-def _nodes(body: _Node) -> Iterator[_Node]:
-    """Yield the nodes of a body, each after its parts."""
-    stack = [(body, False)]
-    while stack:
-        node, is_done = stack.pop()
-        if is_done or not node.parts:
-            yield node
-        else:
-            stack.append((node, True))
-            stack += [(part, False) for part in reversed(node.parts)]

@@ -73,10 +73,10 @@ class Lexemes:
         self.starts: list[list[int]] = scanner.starts.tolist()
         self.events: list[list[int]] = scanner.events.tolist()
         self.ends: list[list[int]] = scanner.ends.tolist()
-        self._table, self._classes = scanner.table, scanner.classes
+        self._scanner, self._table, self._classes = scanner, scanner.table, scanner.classes
         self._byte_rows: list[list[int]] = scanner.table.tolist()
         self._n_columns: int = scanner.table.shape[1]
-        columns = [self._after(example) for example in scanner.examples]
+        columns = [scanner.after(example) for example in scanner.examples]
         self._between = _between(columns, scanner)
         self._letters: dict[bytes, int] = {}
         kept = list[int]()
@@ -110,7 +110,7 @@ class Lexemes:
 
     def letter(self, character: str) -> int:
         """Return the letter of a character; -1 if no state continues with it."""
-        return self._letters.get(self._after(character.encode())[self._between].tobytes(), -1)
+        return self._letters.get(self._scanner.after(character.encode())[self._between].tobytes(), -1)
 
     def begun(self, context: int, control: Control) -> Outcomes:
         """Return the outcomes after a lexeme, in a context of the lexer."""
@@ -385,13 +385,6 @@ class Lexemes:
             self._steps.spend(int(count), _TOO_LONG)
         self._steps.spend(int(_TEXT_COST * n_texts * n_texts), _TOO_LONG)
         return True
-
-    def _after(self, character: bytes) -> Int32Array:
-        """Return the state that each state reaches with a character: int32, shape (n_states,)."""
-        moved = np.arange(len(self._table), dtype=np.int32)
-        for byte in character:
-            moved = np.where(moved >= 0, self._table[moved, self._classes[byte]], DEAD).astype(np.int32)
-        return moved
 
     def _spelled(self, text: bytes) -> tuple[int, ...]:
         """Return the letters of a UTF-8 text."""

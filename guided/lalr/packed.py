@@ -38,6 +38,7 @@ def packed(tables: LalrTables) -> dict[str, Any]:
         "indentation": asdict(tables.indentation) if tables.indentation else None,
         "conflicts": [asdict(conflict) for conflict in tables.conflicts],
         **({"scannerless": True} if lexer.is_scannerless else {}),
+        **({"longest": True} if lexer.takes_longest else {}),
     }
 
 
@@ -60,6 +61,7 @@ def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTable
             tuple((int(owner), int(word)) for owner, word in content["keywords"]),
             tuple(LexerContext(tuple(map(int, tried)), tuple(map(int, words))) for tried, words in content["contexts"]),
             content.get("scannerless") is True,
+            content.get("longest") is True,
         )
         written = content["indentation"]
         indentation = written and Indentation(

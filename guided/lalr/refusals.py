@@ -46,17 +46,6 @@ _OTHER_NOTATIONS = (
         "%import takes a dotted name: `%import common.WORD`, or `%import .words.WORD` for words.lark beside a grammar's file",
     ),
     (
-        re.compile(r"^[ \t]*%llguidance\b", re.MULTILINE),
-        "%llguidance",
-        "this is a grammar for llguidance, which reads another dialect of Lark: remove the header and what only "
-        "llguidance knows (%json, %regex, lazy, ...)",
-    ),
-    (
-        re.compile(r"^[ \t]*root\s*::=|^[ \t]*[A-Za-z][\w]*-[\w-]*\s*::=", re.MULTILINE),
-        "::=",
-        "this looks like GBNF (llama.cpp, XGrammar): `guided.Grammar.from_gbnf(text)` reads it, and the command line files named `*.gbnf`",
-    ),
-    (
         re.compile(r"^[ \t]*<?[A-Za-z][\w -]*+>?\s*::=", re.MULTILINE),
         "::=",
         "this looks like BNF; guided reads Lark grammars: write `name: ...` in place of `name ::= ...`, and begin with `start: ...`",
@@ -86,27 +75,6 @@ _OTHER_NOTATIONS = (
         re.compile(r"^[ \t]*[A-Za-z]\w*[ \t]*(?:->|\u2192|=>)", re.MULTILINE),
         "->",
         "a rule is written `name: ...`, with a colon in place of the arrow",
-    ),
-)
-
-_COMPOSE = "put it beside a grammar with a composition (docs/compositions.md)"
-_LLGUIDANCE = (
-    (
-        re.compile(r"%json\b"),
-        f"%json is llguidance's: a schema is guided.JsonSchema(...); {_COMPOSE}, or write it as rules with its lark()",
-    ),
-    (
-        re.compile(r"%(?:regex|lark)\b"),
-        f"%regex and %lark are llguidance's: use guided.Regex or guided.Grammar and {_COMPOSE}",
-    ),
-    (
-        re.compile(r"\[(?:stop|suffix|capture|lazy|max_tokens|temperature)\b"),
-        "attributes of rules, such as [stop=...], are llguidance's: write `name: ...`, and use guided.FreeText(stop=...), max_tokens "
-        "and named(...) of compositions (docs/compositions.md)",
-    ),
-    (
-        re.compile(r"<(?:\||\[)"),
-        'special tokens such as <|x|> are llguidance\'s: write the text of the token as a string, "<|x|>"',
     ),
 )
 
@@ -257,7 +225,7 @@ def _other_notation(found: _Text) -> GrammarError | None:
             if found.is_inside(offset):
                 continue
             name = re.match(r"<?([\w-]+)", found.text[offset:])
-            rule = name[1] if name and sign not in ("%llguidance", "%import", "grammar") else WHOLE
+            rule = name[1] if name and sign not in ("%import", "grammar") else WHOLE
             return _at(found, advice, rule, offset)
     return None
 
@@ -352,12 +320,8 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
     word = re.match(rf"[ \t]*[?!]*({_NAME})", line)
     name = word[1] if word else ""
     lacks_colon = bool(name) and ":" not in line and rule != name and not line.lstrip().startswith(("|", "%"))
-    # What llguidance reads beyond Lark.
-    dialect = next((advice for pattern, advice in _LLGUIDANCE if pattern.match(text, offset)), None)
-    if dialect is not None:
-        reason, rule = dialect, name if rule == WHOLE and name else rule
     # Lark reports the end of the line if something is missing on it.
-    elif here in ("", "\n", "\r"):
+    if here in ("", "\n", "\r"):
         reason = "the line ends too early: a parenthesis is not closed, or something is missing"
     elif here == "'":
         reason = "strings are written in double quotes"

@@ -29,7 +29,7 @@ from guided.patterns.parse import parse_in_order
 from guided.patterns.source import Intervals
 from guided.patterns.tree import Chars, Concat, Literal, Node
 
-__all__ = ["NOTHING", "Scanner", "scanner_of", "terminal_tree"]
+__all__ = ["NOTHING", "Scanner", "scanner_of", "spelling_of", "terminal_tree"]
 
 NOTHING = -1
 # Minimum branching factor of the tree of starts.
@@ -84,6 +84,13 @@ class Scanner:
         table = np.where(is_open, self.table, DEAD).astype(np.int32)
         return replace(self, table=freeze(table), examples=examples)
 
+    def after(self, character: bytes) -> Int32Array:
+        """Return the state that each state reaches with a character: int32, shape (n_states,)."""
+        moved = np.arange(len(self.table), dtype=np.int32)
+        for byte in character:
+            moved = np.where(moved >= 0, self.table[moved, self.classes[byte]], DEAD).astype(np.int32)
+        return moved
+
     def match(self, data: bytes, position: int, context: int, left: int) -> tuple[int, int, int] | None:
         """Return the lexeme at a position of a whole text: label, end, and the left class there; None if there is none.
 
@@ -128,7 +135,7 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     """
     steps, intervals = steps or Steps(limits.steps), Intervals(limits.intervals)
     trees = [terminal_tree(terminal, limits, intervals) for terminal in lexer.terminals]
-    words = [(owner, word, _characters(trees[word])) for owner, word in lexer.keywords]
+    words = [(owner, word, spelling_of(trees[word])) for owner, word in lexer.keywords]
     program = program_of(trees, limits, steps)
     numbers = {charset: number for number, charset in enumerate(program.charsets)}
     keywords = [
@@ -137,9 +144,8 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     contexts = [Context(context.terminals, context.keywords) for context in lexer.contexts]
     names = [terminal.name for terminal in lexer.terminals]
     parts = partition(program.charsets, limits)
-    ordered = determinize_in_order(
-        program, parts, contexts, keywords, lexer.ignored, names, limits, steps, cuts=not lexer.is_scannerless
-    )
+    cuts = not (lexer.is_scannerless or lexer.takes_longest)
+    ordered = determinize_in_order(program, parts, contexts, keywords, lexer.ignored, names, limits, steps, cuts=cuts)
     table, events, ends, starts, first_left = _minimized(ordered, len(contexts))
     rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits)
     inside = np.full((len(rows) - len(table), 3), (NOTHING, 0, 0), np.int32)
@@ -177,7 +183,7 @@ def terminal_tree(terminal: Terminal, limits: Limits, intervals: Intervals | Non
         ) from None
 
 
-def _characters(tree: Node) -> list[Charset]:
+def spelling_of(tree: Node) -> list[Charset]:
     """Return the sequence of character sets of a string terminal."""
     found: list[Charset] = []
     work = [tree]

@@ -58,6 +58,8 @@ class Lexer:
     contexts : tuple of LexerContext
     is_scannerless : bool
         Whether a lexeme may end wherever one of its terminals matches, as in a grammar over characters. Otherwise the lexer decides.
+    takes_longest : bool
+        Whether the lexer takes the longest match of any terminal, which no two may share. Otherwise it takes what `re` finds first.
     """
 
     terminals: tuple[Terminal, ...]
@@ -65,3 +67,4 @@ class Lexer:
     keywords: tuple[tuple[int, int], ...]
     contexts: tuple[LexerContext, ...]
     is_scannerless: bool = False
+    takes_longest: bool = False

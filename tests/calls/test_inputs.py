@@ -325,8 +325,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.compile(guided.JsonSchema({"propertes": {}}, strict_keywords=True), ASCII),
      guided.SchemaError, "unknown keyword; is 'properties' meant"),
     # Grammars, GBNF, quotations and structural tags.
-    (lambda: guided.Grammar('root ::= "a"'), guided.GrammarError, r"this looks like GBNF .*: `guided.Grammar.from_gbnf\(text\)` reads it"),
-    (lambda: guided.Grammar.from_gbnf('start: "a"'), guided.GrammarError, "the sign ::= is missing .in start, line 1, column 6"),
+    (lambda: guided.Grammar("start: %json {}"), guided.GrammarError, r"a schema is guided.JsonSchema\(...\).*composition"),
+    (lambda: guided.Grammar('start: "a"', dialect="gbnf"), guided.GrammarError, "the sign ::= is missing .in start, line 1, column 6"),
     (lambda: guided.Grammar("start: a"), guided.GrammarError, "the rule a is used but not defined: add `a: ...` .in a, line 1, column 8"),
     (lambda: guided.Grammar("jsn"), guided.GrammarError, "unknown grammar; bundled grammars are "),
     (lambda: guided.compile(guided.Grammar('start: "a"', start="strt"), ASCII), guided.GrammarError, "did you mean start"),

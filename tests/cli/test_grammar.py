@@ -40,6 +40,19 @@ def test_gbnf_is_told_by_its_text_and_its_ending(tmp_path: Path) -> None:
     assert call("check", str(tmp_path / "indices" / "nested.index"), "[[]]").exit_code == 0
 
 
+def test_llguidances_dialect_is_told_by_its_text_or_an_option(tmp_path: Path) -> None:
+    file = tmp_path / "longest.lark"
+    file.write_text("%llguidance {}\nstart: A\nA: /a|ab/", encoding="utf-8")
+    for given in (str(file), file.read_text(encoding="utf-8")):
+        assert call("check", "--grammar", given, "ab").exit_code == 0
+    both = "start: A\nA: /a|ab/"
+    assert call("check", "--grammar", both, "ab").exit_code == 1
+    assert call("check", "--grammar", both, "-O", "dialect=llguidance", "ab").exit_code == 0
+    refused = call("check", "--grammar", "start: %json {}", "ab")
+    assert refused.exit_code == 2
+    assert "guided.JsonSchema" in refused.output
+
+
 def test_index_files(tmp_path: Path) -> None:
     (tmp_path / "pairs.lark").write_text('start: "a" start "b" | "c"', encoding="utf-8")
     write_ranks(tmp_path / "ranks")

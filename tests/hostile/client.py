@@ -18,7 +18,7 @@ from typing import Any
 from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
-from guided.engine.grammar import Grammar, grammar_of
+from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
@@ -38,7 +38,7 @@ __all__ = ["MAKERS", "Attack", "Client", "Cost", "Endless", "limits_over", "seco
 # The most steps, or CPU seconds, after which a call counts as one that does not end.
 MOST_STEPS, MOST_SECONDS = 40_000_000, 60.0
 MAKERS: dict[str, Callable[..., Any]] = {
-    "schema": JsonSchema, "regex": Regex, "choice": Choice, "grammar": grammar_of, "tag": StructuralTag, "tools": Tools,
+    "schema": JsonSchema, "regex": Regex, "choice": Choice, "grammar": Grammar, "tag": StructuralTag, "tools": Tools,
     "value": JsonSchema, "spec": lambda make: make(),
 }  # fmt: skip
 # Kinds that a server's requests have, by its names.

@@ -465,6 +465,26 @@ GRAMMARS: dict[str, tuple[int, int, Callable[[int], str]]] = {
     "GBNF of n rules in a row": (30, 3_000, lambda n: lines("root ::= r0", (f'r{i} ::= "a" r{i + 1}' for i in range(n)), f'r{n} ::= "b"')),
     "GBNF of n alternatives that nest": (9, 1_000, lambda n: "root ::= " + either(f'[a-z]+ "{i}" root' for i in range(n)) + ' | "."'),
     "GBNF of n line breaks": (99, 40_000, lambda n: 'root ::= "a"' + "\n" * n + "x"),
+    "llguidance: n patterns that match n strings": (9, 300, lambda n: lines(
+        "%llguidance {}\nstart: (" + either(f'"{w}" | T{i} "{i};"' for i, w in enumerate(words(n))) + ")*",
+        (f"T{i}: /[a-z]*{word}[a-z]*/ & ~/{word}/" for i, word in enumerate(words(n))),
+    )),
+    "llguidance: n patterns that a text must match": (4, 200, lambda n: (
+        "%llguidance {}\nstart: A\nA: " + " & ".join(f"/[a-z]*{word}[a-z]*/" for word in words(n))
+    )),
+    "llguidance: n lazy lexemes": (9, 200, lambda n: lines(
+        "%llguidance {}\nstart: " + either(f'"{i};" r{i}' for i in range(n)),
+        (f'r{i}[suffix="{word}"]: /(.|\\n)*/' for i, word in enumerate(words(n))),
+    )),
+    "llguidance: a lazy lexeme of n characters before": (4, 40, lambda n: f"%llguidance {{}}\nstart: x\nx[lazy]: /[ab]*a[ab]{{{n}}}/"),
+    "llguidance: n terminals, each twice the next": (4, 60, lambda n: (
+        lines("%llguidance {}\nstart: T0", (f"T{i}: T{i + 1} T{i + 1}" for i in range(n)), f'T{n}: "a"')
+    )),
+    "llguidance: n optional lexemes that may be empty": (9, 3_000, lambda n: "%llguidance {}\nstart: " + "/a*/? " * n),
+    "llguidance: n operators": (9, 2_000, lambda n: '%llguidance {}\nstart: "x" | ' + either(f'start "{word}" start' for word in words(n))),
+    "llguidance: n negations": (9, 40_000, lambda n: "%llguidance {}\nstart: A\nA: " + "~" * n + "/a/"),
+    "llguidance: a string of n that does not end": (99, 40_000, lambda n: '%llguidance {}\nstart: "' + '\\"' * n),
+    "llguidance: n letters in either case": (9, 20_000, lambda n: f'%llguidance {{}}\nstart: NAME | "{"k" * n}"i\nNAME: /[a-z]+/i'),
     "n ignored terminals": (9, 1_000, lambda n: (
         lines('start: "a"*', named(f"/ {word}+/" for word in words(n)), (f"%ignore T{i}" for i in range(n)))
     )),

@@ -17,6 +17,10 @@ TEXTS: dict[str, tuple[dict[str, Any], str]] = {
     "choice": ({"structured": {"choice": ["yes", "no"]}}, "yes|no"),
     "grammar": ({"structured": {"grammar": SUM}}, r"[0-9]{1,3}(\+[0-9]{1,3}){1,2}"),
     "GBNF": ({"structured": {"grammar": 'root ::= "[" n ("," n){1,2} "]"\nn ::= [0-9]{1,2}'}}, r"\[[0-9]{1,2}(,[0-9]{1,2}){1,2}\]"),
+    "llguidance's dialect": (
+        {"structured": {"grammar": '%llguidance {}\nstart: "a" x\nx[suffix=";"]: /[0-9]{1,2}/'}},
+        "a[0-9]{1,2};",
+    ),
     "imported terminals": (
         {"structured": {"grammar": 'start: "n=" DIGIT\n%import common.DIGIT\n'}},
         "n=[0-9]",
