@@ -21,9 +21,10 @@ from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
-from guided.schema.strings import bodies, counting, hexadecimal
-from guided.schema.strings.automaton import string_automaton, truths_together
+from guided.schema.strings import bodies, hexadecimal
+from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.bodies import spelled
+from guided.schema.strings.counting import truths_together
 from guided.schema.strings.languages import known
 from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
@@ -240,13 +241,12 @@ def test_formulas(escapes: str, case: tuple[Formulas, list[int]], texts: list[st
     check(formulas, wanted, leaf, bodies, escapes)
 
 
-@pytest.mark.parametrize("together", [truths_together, counting.truths_together], ids=["spelled", "few"])
 @given(case=formulas_and_roots())
-def test_truths_together_are_those_of_the_labels(together: Any, case: tuple[Formulas, list[int]]) -> None:
+def test_truths_together_are_those_of_the_labels(case: tuple[Formulas, list[int]]) -> None:
     formulas, wanted = case
     leaf = build(formulas, wanted)
     labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
-    found = together(formulas, wanted, JsonOptions(), LIMITS)
+    found = truths_together(formulas, wanted, LIMITS)
     assert found == tuple(sorted(leaf.bits(label) for label in labels))
 
 
@@ -273,11 +273,9 @@ def test_any_other_pattern_is_a_pattern(source: str) -> None:
 def test_listed_values_may_be_all_of_a_truth() -> None:
     formulas = Formulas()
     one_letter, listed = formulas.atom(("pattern", "^[ab]$")), formulas.atom(("strings", ("a", "b")))
-    found = counting.truths_together(formulas, [TRUE, one_letter, listed], JsonOptions(), LIMITS)
+    found = truths_together(formulas, [TRUE, one_letter, listed], LIMITS)
     assert found == (0b00, 0b11)
-    found = counting.truths_together(
-        formulas, [TRUE, one_letter, formulas.atom(("strings", ("a", "c")))], JsonOptions(), LIMITS
-    )
+    found = truths_together(formulas, [TRUE, one_letter, formulas.atom(("strings", ("a", "c")))], LIMITS)
     assert found == (0b00, 0b01, 0b10, 0b11)
 
 
@@ -287,14 +285,14 @@ def test_truths_together_of_lengths_alone(lengths: list[tuple[int, int]]) -> Non
     wanted = [formulas.atom(("length", least, most)) for least, most in lengths]
     leaf = build(formulas, wanted)
     labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
-    found = truths_together(formulas, wanted, JsonOptions(), LIMITS)
+    found = truths_together(formulas, wanted, LIMITS)
     assert found == tuple(sorted(leaf.bits(label) for label in labels))
 
 
 def test_truths_of_large_lengths_have_no_states() -> None:
     formulas = Formulas()
     wanted = [formulas.atom(("length", 0, 10**30)), formulas.atom(("length", 10**20, -1))]
-    assert truths_together(formulas, wanted, JsonOptions(), LIMITS) == (0, 1)
+    assert truths_together(formulas, wanted, LIMITS) == (0, 1)
 
 
 def test_formulas_of_one_structure_are_made_once() -> None:

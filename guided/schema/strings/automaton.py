@@ -37,8 +37,6 @@ __all__ = [
     "judged_texts",
     "numbers_of",
     "string_automaton",
-    "truths_by_length",
-    "truths_together",
     "without_surrogates",
 ]
 
@@ -75,47 +73,6 @@ def string_automaton(
         A budget is exceeded.
     """
     return _kept(formulas, wanted, options, limits, notation)[0]
-
-
-def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
-    """Return the joint truths of ``wanted[1:]`` over the strings that satisfy ``wanted[0]``, as bits.
-
-    Same result as the labels of `string_automaton`, without building spellings, and for lengths alone without states.
-    Raises the same errors.
-    """
-    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
-    by_length = truths_by_length(formulas, wanted)
-    if by_length is not None:
-        return tuple(sorted({truths >> 1 for truths in by_length if truths & 1}))
-    if any(atom[0] == "strings" for atom in atoms):
-        leaf = string_automaton(formulas, wanted, options, limits)
-        labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
-        return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
-    found = language(formulas, wanted, limits)
-    return _as_numbers(found.bits[np.unique(found.labels[found.accepting])])
-
-
-def truths_by_length(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the truths, as bits, of formulas over lengths only: for length 0, and for each length at which they may change.
-
-    None for other formulas.
-    """
-    atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
-    if any(atom[0] != "length" for atom in atoms):
-        return None
-    # Every formula is constant between these lengths.
-    lengths = sorted({0, 1, *(atom[1] for atom in atoms), *(atom[2] + 1 for atom in atoms)})
-    truths = {
-        atom: np.array([atom[1] <= n and (n <= atom[2] or atom[2] == ANY_LENGTH) for n in lengths], np.bool_)
-        for atom in atoms
-    }
-    held = np.array(evaluate(formulas, wanted, truths, len(lengths)), np.bool_).reshape(len(wanted), len(lengths))
-    return tuple(numbers_of(held.T))
-
-
-def _as_numbers(bits: BoolArray) -> tuple[int, ...]:
-    """Return the distinct rows of bits as numbers, ascending."""
-    return tuple(sorted(set(numbers_of(bits))))
 
 
 def numbers_of(bits: BoolArray) -> list[int]:

@@ -17,13 +17,11 @@ from guided.arrays import Int32Array, Int64Array
 from guided.automata.partition import INVALID, Partition
 from guided.caching import cached_property
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
-from guided.schema.strings import automaton as strings
-from guided.schema.strings.automaton import judged_texts, numbers_of, truths_by_length
+from guided.schema.strings.automaton import judged_texts, numbers_of
 from guided.schema.strings.combination import Language, language
 from guided.schema.strings.languages import ANY_LENGTH, final_states
-from guided.schema.strings.lengths import by_length
+from guided.schema.strings.lengths import by_length, truths_by_length
 
 __all__ = ["StringSet", "at_least", "enumerate_by_truths", "enumerate_strings", "truths_together"]
 
@@ -91,11 +89,10 @@ def enumerate_by_truths(
     for text, number in zip(texts, bits, strict=True):
         if text not in apart:
             held.setdefault(number, []).append(text)
-    by_length = truths_by_length(formulas, rest)
+    by_length = truths_by_length(formulas, (TRUE, *rest))
     if by_length is not None:
         # Why: for any length except 0 there are more strings than ``most``.
-        empty, *others = by_length
-        many = set(others)
+        many, empty = _longer(by_length), by_length[0][1]
         if empty not in many and "" not in texts:
             held.setdefault(empty, []).append("")
         return [
@@ -115,30 +112,36 @@ def enumerate_by_truths(
     return [one for one in groups if one is not None and 0 < one.size <= most]
 
 
-def truths_together(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> tuple[int, ...]:
-    """Return `guided.schema.strings.automaton.truths_together` without an automaton of the listed strings."""
+def truths_together(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> tuple[int, ...]:
+    """Return the joint truths of ``wanted[1:]`` over the strings that satisfy ``wanted[0]``, as bits.
+
+    They are those of the labels of `guided.schema.strings.automaton.string_automaton`, without spellings, and without an automaton of the
+    listed strings; for lengths alone without states.
+    """
     texts, bits, rest = judged_texts(formulas, wanted, (), limits)
-    if not texts or len(texts) >= _CHARACTERS:
-        return strings.truths_together(formulas, wanted, options, limits)
     found = {truths >> 1 for truths in bits if truths & 1}
-    by_length = truths_by_length(formulas, rest)
+    by_length = truths_by_length(formulas, rest) if len(texts) < _CHARACTERS else None
     if by_length is not None:
         # Why treat length 0 separately: any other length has more strings than are listed.
-        empty, *others = by_length
-        found.update(truths >> 1 for truths in others if truths & 1)
-        if empty & 1 and "" not in texts:
-            found.add(empty >> 1)
-        return tuple(sorted(found))
-    found_language = language(formulas, rest, limits)
+        found |= _longer(by_length)
+        if "" not in texts:
+            found.add(by_length[0][1])
+        return tuple(sorted(found - {-1}))
+    others = language(formulas, rest, limits)
     words = None
-    numbers = numbers_of(found_language.bits)
-    for label in np.unique(found_language.labels[found_language.accepting]).tolist():
+    numbers = numbers_of(others.bits)
+    for label in np.unique(others.labels[others.accepting]).tolist():
         truths = numbers[label]
         if truths not in found:
-            words = words or _Words(found_language, texts, None)
+            words = words or _Words(others, texts, None)
             if words.enumerate_label(label, (), 0, 0) is None:
                 found.add(truths)
     return tuple(sorted(found))
+
+
+def _longer(by_length: Sequence[tuple[int, int]]) -> set[int]:
+    """Return the truths of lengths greater than 0."""
+    return {bits for (_, bits), (end, _) in zip(by_length, (*by_length[1:], (2, 0)), strict=True) if end > 1}
 
 
 def at_least(formulas: Formulas, formula: int, most: int, limits: Limits) -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH
 
-__all__ = ["Interval", "by_length"]
+__all__ = ["Interval", "by_length", "truths_by_length"]
 
 
 class Interval(NamedTuple):
@@ -39,3 +39,16 @@ def by_length(formulas: Formulas, wanted: Sequence[int]) -> list[Interval]:
         if not found or here != found[-1].formulas:
             found.append(Interval(start, here))
     return found
+
+
+def truths_by_length(formulas: Formulas, wanted: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
+    """Return the truths of ``wanted[1:]``, as bits, for all lengths of strings; None if anything else matters.
+
+    Each is preceded by the length from which on it holds, and is -1 where ``wanted[0]`` does not hold.
+    """
+    if any(atom[0] != "length" for formula in wanted for atom in formulas.atoms(formula)):
+        return None
+    return tuple(
+        (start, sum(1 << i for i, one in enumerate(rest) if one == TRUE) if must == TRUE else -1)
+        for start, (must, *rest) in by_length(formulas, wanted)
+    )

@@ -29,7 +29,7 @@ from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import CountedStrings, counted_strings
 from guided.schema.strings.counting import at_least, enumerate_by_truths, truths_together
 from guided.schema.strings.leaf import Leaf
-from guided.schema.strings.lengths import by_length
+from guided.schema.strings.lengths import by_length, truths_by_length
 from guided.schema.strings.measure import measure_of
 from guided.schema.strings.notation import is_name, texts_of
 from guided.schema.strings.overlay import EXCHANGED, canonical_body, has_one_body, shortest_body
@@ -251,29 +251,23 @@ class SchemaContext:
         if kind == "number" and is_alone and self._is_surely_satisfiable(kind, wanted[1]):
             # Why both: no atom of numbers holds for every number.
             return 0, 1
-        counted = self.counted(wanted) if kind == "string" and self.lengths(wanted) is None else None
-        if counted is not None:
-            return counted.valuations()
-        if kind == "string" and self.has_all_bytes and (kind, wanted) not in self._leaves:
-            return truths_together(self.formulas, wanted, self.options, self.limits)
-        by_length = self.lengths(wanted) if kind == "string" else None
-        if by_length is not None:
-            return tuple(sorted({bits for start, bits in by_length if bits >= 0 and self._has_length(start)}))
+        if kind == "string":
+            by_length = self.lengths(wanted)
+            if by_length is not None:
+                return tuple(sorted({bits for start, bits in by_length if bits >= 0 and self._has_length(start)}))
+            counted = self.counted(wanted)
+            if counted is not None:
+                return counted.valuations()
+            if self.has_all_bytes and (kind, wanted) not in self._leaves:
+                return truths_together(self.formulas, wanted, self.limits)
         leaf = self.leaf(kind, wanted)
         labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
         return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
 
     def lengths(self, wanted: tuple[int, ...]) -> tuple[tuple[int, int], ...] | None:
-        """Return the truths of ``wanted[1:]``, as bits, for all lengths of strings; None if anything else matters.
-
-        Each is preceded by the length from which on it holds, and is -1 where ``wanted[0]`` does not hold.
-        """
+        """Return `truths_by_length` of formulas, computed once."""
         if wanted not in self._lengths:
-            is_length = all(atom[0] == "length" for formula in wanted for atom in self.formulas.atoms(formula))
-            self._lengths[wanted] = None if not is_length else tuple(
-                (start, sum(1 << i for i, one in enumerate(rest) if one == TRUE) if must == TRUE else -1)
-                for start, (must, *rest) in by_length(self.formulas, wanted)
-            )  # fmt: skip
+            self._lengths[wanted] = truths_by_length(self.formulas, wanted)
         return self._lengths[wanted]
 
     def counted(self, wanted: tuple[int, ...]) -> CountedStrings | None:
@@ -481,7 +475,7 @@ class SchemaContext:
 
     def _has_length(self, length: int) -> bool:
         """Return whether the alphabet can spell a string of a length. One spellable character is enough, since it can be repeated."""
-        return length == 0 or bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
+        return length == 0 or self.has_all_bytes or bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
 
     def table_of(self, wanted: tuple[int, ...]) -> int:
         """Return the number of the key table of an object, for formulas over the atoms of objects."""
