@@ -323,6 +323,8 @@ class Dispatch(Composition):
     levels: int = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple):
+            raise TypeError(f"parts must be a tuple, not {type(self.parts).__name__}")
         _set(self)
         text, others = next(iter(self.parts), None), self.parts[1:]
         if (

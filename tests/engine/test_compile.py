@@ -42,7 +42,7 @@ BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257
         (lambda: Choice(None), TypeError, "options must be a list of str, an Enum class or a Literal, not NoneType"),
         (lambda: Choice([]), SchemaError, r"a choice needs at least one option \(at /, choice\)"),
         (lambda: Choice(["a", "b", "a"]), SchemaError, r"duplicate option 'a' \(at /2, choice\)"),
-        (lambda: Choice(["a", int]), TypeError, "option 1 must be a str, a number or an Enum member, not type; alternatives"),
+        (lambda: Choice(["a", int]), TypeError, "option 1 must be a str, a number or an Enum member, not the class int; alternatives"),
         (lambda: Choice(["a", b"b"]), TypeError, "option 1 must be a str, a number or an Enum member, not bytes"),
         (lambda: Choice(["1", 1]), SchemaError, r"duplicate option '1' \(at /1, choice\)"),
         (lambda: Choice(["ok", "\ud800"]), SchemaError, r"a lone surrogate cannot be encoded as UTF-8 \(at /1, choice\)"),
