@@ -130,7 +130,7 @@ class StructuralTag(Concatenation):
     Raises
     ------
     SchemaError
-        The tag is malformed, or has a format that cannot be enforced, with its JSON Pointer: formats of single tokens, EBNF
+        The tag is malformed, or has a format that cannot be enforced, with its JSON Pointer: formats of one token but some, EBNF
         grammars, and styles of arguments other than those of docs/compositions.md.
 
     Examples
@@ -236,15 +236,13 @@ class _Reader:
         """Return the composition of a format. ``ends``: strings that end the text around it, which free text must not contain."""
         if not isinstance(given, Mapping):
             raise SchemaError(f"a format must be an object, not {type(given).__name__}", at, "type")
+        given = _with_texts(given, at)
         kind = _text(given, "type", at)
         found = _FORMATS.get(kind)
         if found is None:
-            if kind in _OF_TOKENS:
-                raise SchemaError(
-                    f"formats of single tokens such as {kind!r} cannot be enforced: specs are sets of texts; use const_string",
-                    at,
-                    "type",
-                )
+            if kind == "exclude_token":
+                reason = "formats of single tokens such as 'exclude_token' cannot be enforced: specs are sets of texts"
+                raise SchemaError(reason, at, "type")
             known = f"{closest(kind, _FORMATS)}; formats are {', '.join(_FORMATS)}"
             raise SchemaError(f"unknown format {shown(kind)}{known}", at, "type")
         read, keys = found
@@ -342,12 +340,12 @@ class _Reader:
 
     def _tag(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...], read: int = 0) -> Part:
         """Return the composition of a tag whose first ``read`` characters were read."""
-        begin = _text(given, "begin", at)[read:]
-        end = _get(given, "end", at)
-        ends = (_text(given, "end", at),) if isinstance(end, str) else _texts(given, "end", at)
+        begin = _border(given, "begin", at)[read:]
+        ends = _texts(given, "end", at) if isinstance(_get(given, "end", at), list) else (_border(given, "end", at),)
         if not ends:
             raise SchemaError("a tag needs at least one end string", f"{at}/end", "end")
         content = _get(given, "content", at)
+        content = _with_texts(content, f"{at}/content") if isinstance(content, Mapping) else content
         if isinstance(content, Mapping) and content.get("type") == "any_text" and all(ends):
             _check_keys(content, ("type", *_FORMATS["any_text"][1]), f"{at}/content")
             self.kinds.append("any_text")
@@ -377,7 +375,7 @@ class _Reader:
         is_needed = _flag(given, "at_least_one", at)
         for i, tag in enumerate(tags):
             place = self._tag_place(at, i)
-            begin = _text(tag, "begin", place)
+            begin = _border(tag, "begin", place)
             prefixes = (begin[:length] for length in lengths if length <= len(begin))
             found = [trigger for trigger in prefixes for _ in range(counts.get(trigger, 0))]
             if len(found) != 1:
@@ -475,7 +473,46 @@ _FOR_PEOPLE = {"title", "description", "$comment"}
 # As in xgrammar.
 _LARGEST = 2**31 - 1
 _CHARACTER = Chars(Charset.UNIVERSE)
-_OF_TOKENS = {"token", "exclude_token", "any_tokens", "token_triggered_tags", "token_dispatch"}
+# The formats of tokens and their keys, and what they are where a token is its text.
+_OF_TOKENS = {
+    "token": ("const_string", {"token": "value"}),
+    "any_tokens": ("any_text", {"exclude_tokens": "excludes"}),
+    "token_triggered_tags": ("triggered_tags", {"trigger_tokens": "triggers", "exclude_tokens": "excludes"}),
+    "token_dispatch": ("dispatch", {"exclude_tokens": "excludes"}),
+}
+
+
+def _with_texts(given: Mapping[str, Any], at: str) -> Mapping[str, Any]:
+    """Return a format of tokens as one of their texts."""
+    kind = given.get("type")
+    found = _OF_TOKENS.get(kind) if isinstance(kind, str) else None
+    if found is None:
+        return given
+    kind, names = found
+    tokens = [token for name in names for token in _as_list(given.get(name))]
+    tokens += [rule[0] for rule in _as_list(given.get("rules")) if isinstance(rule, list) and rule]
+    if any(type(token) is int for token in tokens):
+        raise SchemaError("single tokens are given by their texts, not by their numbers", at, "type")
+    kept = tuple(key for key in _FORMATS[kind][1] if key not in names.values())
+    _check_keys(given, ("type", *kept, *names), at)
+    for name in names:
+        if name == "token":
+            _text(given, name, at)
+        elif name in given:
+            _texts(given, name, at, may_be_empty=False)
+    return {"type": kind, **{names.get(name, name): value for name, value in given.items() if name != "type"}}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _border(given: Any, name: str, at: str) -> str:
+    """Return the text that begins or ends a tag: a string, or a token."""
+    found = _get(given, name, at)
+    if isinstance(found, Mapping) and found.get("type") == "token":
+        return _text(_with_texts(found, f"{at}/{name}"), "value", f"{at}/{name}")
+    return _text(given, name, at)
 
 
 def _dispatched(

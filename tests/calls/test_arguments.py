@@ -30,6 +30,7 @@ from guided.errors import CallError, LimitError, SchemaError, StateEvicted
 from guided.limits import Limits
 from guided.schema.formula.atoms import Notation
 from guided.schema.strings.notation import as_python, in_notation
+from tests.automata.enumerated import EXHAUSTIVE
 from tests.calls.families import TYPE_OF
 from tests.calls.languages import Language
 from tests.calls.test_notations import VOCABULARY, check_walk
@@ -392,9 +393,9 @@ def unwritable(value: Any, form: Format) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", range(130 if EXHAUSTIVE else 10))
 def test_real_schemas_have_the_arguments_of_json_in_every_format(part: int) -> None:
-    """Only names, and strings that look like another value, may keep arguments from being written."""
+    """Only names, and strings that look like another value, may keep arguments from being written. ``GUIDED_EXHAUSTIVE=1`` takes all."""
     folder = official.data_folder("maskbench-dev")
     if folder is None:
         pytest.skip(official.MISSING)

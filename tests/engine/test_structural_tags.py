@@ -30,6 +30,7 @@ from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.test_arguments import NAMES, SCHEMAS, VALUES
 from tests.calls.test_notations import INSTANCES, NESTED, check_walk, read_bytes, stacks_of
 from tests.executed import executed_calls
+from tests.masks import bits
 from tests.profiles import examples
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -202,7 +203,12 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
         ({"type": "x"}, r"unknown type 'x', expected 'structural_tag' \(at /type, type\)"),
         ({"format": 1}, r"a format must be an object, not int \(at /format, type\)"),
         ({"format": {"type": "no"}}, r"unknown format 'no'; formats are .* \(at /format, type\)"),
-        ({"format": {"type": "token", "token": 1}}, r"formats of single tokens such as 'token' cannot be enforced"),
+        ({"format": {"type": "token", "token": 1}}, r"single tokens are given by their texts, not by their numbers \(at /format, type\)"),
+        ({"format": {"type": "any_tokens", "exclude_tokens": ["a", 1]}}, r"single tokens are given by their texts"),
+        ({"format": {"type": "any_tokens", "exclude_tokens": [""]}}, r"at /format/exclude_tokens/0, exclude_tokens"),
+        ({"format": {"type": "any_tokens", "excludes": ["a"]}}, r"unknown key 'excludes'"),
+        ({"format": {"type": "token"}}, r"'token' is missing \(at /format, token\)"),
+        ({"format": {"type": "exclude_token"}}, r"formats of single tokens such as 'exclude_token' cannot be enforced"),
         ({"format": {"type": "const_string"}}, r"'value' is missing \(at /format, value\)"),
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
         ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
@@ -216,6 +222,41 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
 def test_unsatisfiable_values_are_refused_by_path(tag: Any, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         StructuralTag(tag)
+
+
+_BEGIN, _END = {"type": "token", "token": "<a>"}, {"type": "token", "token": "</a>"}
+_INNER = {"type": "regex", "pattern": "x+"}
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [
+        ({"type": "token", "token": "<a>"}, {"type": "const_string", "value": "<a>"}),
+        ({"type": "any_tokens", "exclude_tokens": ["</a>", "<b>"]}, {"type": "any_text", "excludes": ["</a>", "<b>"]}),
+        ({"type": "any_tokens", "max_tokens": 3}, {"type": "any_text", "max_tokens": 3}),
+        ({"type": "tag", "begin": _BEGIN, "content": {"type": "any_tokens", "exclude_tokens": ["<b>"]}, "end": _END},
+         {"type": "tag", "begin": "<a>", "content": {"type": "any_text", "excludes": ["<b>"]}, "end": "</a>"}),
+        ({"type": "tag", "begin": _BEGIN, "content": _INNER, "end": ["</a>", "</b>"]},
+         {"type": "tag", "begin": "<a>", "content": _INNER, "end": ["</a>", "</b>"]}),
+        ({"type": "token_triggered_tags", "trigger_tokens": ["<a>"], "exclude_tokens": ["<b>"], "at_least_one": True,
+          "tags": [{"type": "tag", "begin": _BEGIN, "content": _INNER, "end": _END}]},
+         {"type": "triggered_tags", "triggers": ["<a>"], "excludes": ["<b>"], "at_least_one": True,
+          "tags": [{"type": "tag", "begin": "<a>", "content": _INNER, "end": "</a>"}]}),
+        ({"type": "token_dispatch", "rules": [["<a>", _INNER]], "loop": False, "exclude_tokens": ["<b>"]},
+         {"type": "dispatch", "rules": [["<a>", _INNER]], "loop": False, "excludes": ["<b>"]}),
+    ],
+)  # fmt: skip
+def test_tokens_in_tags_are_their_texts(given: Any, same: Any) -> None:
+    """Special tokens of that name spell them, and so do other tokens."""
+    vocabulary = Vocabulary(
+        [*(bytes([value]) for value in range(256)), None, None, b"</a", None], eos=[256],
+        special={"<a>": 257, "</a>": 259},
+    )  # fmt: skip
+    index, other = (compile_index(StructuralTag({"format": each}), vocabulary) for each in (given, same))
+    assert index.spec_fingerprint == other.spec_fingerprint
+    allowed = bits(index.mask(index.initial))
+    assert allowed == bits(other.mask(other.initial))
+    assert (257 in allowed) == ("<a>" in json.dumps(given))
 
 
 def test_structural_tags_refuse_other_types() -> None:

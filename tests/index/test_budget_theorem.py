@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from guided.automata.steps import Steps
+from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex
+from guided.engine.structural_tags import STYLES, StructuralTag
 from guided.errors import GuidedError, LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -211,6 +213,50 @@ def test_texts_of_random_schemas_end_within_their_budget_or_pass_a_limit(
     if passed is not None:
         assert (passed.what, passed.limit) == ("call_steps", steps)
         assert (guide.state, len(guide)) == (before.state, len(before))
+
+
+# A format for each notation, and tokens across the texts around their values.
+FORMATS = ("json", "qwen-coder", "deepseek-v3.2", "anthropic-legacy", "gemma", "pythonic", "kimi-k3")
+_AROUND = (
+    "</",
+    '">',
+    '"a',
+    'a"',
+    ", ",
+    '<|"|>',
+    "<parameter=",
+    "parameter>",
+    'type="',
+    "[{",
+    "}]",
+    "<|close|>",
+    "\n</",
+)
+MARKED = Vocabulary(
+    [*(bytes([value]) for value in range(256)), *map(str.encode, _AROUND), None], eos=[256 + len(_AROUND)]
+)
+
+
+@MANY
+@given(COUNTED, COUNTED, st.sampled_from([*FORMATS, *STYLES]), st.booleans(), st.integers(0, 20), st.integers(0, 2**32))
+def test_texts_in_every_notation_end_within_their_budget(
+    one: Any, other: Any, where: str, in_any_order: bool, spare: int, seed: int
+) -> None:
+    schema = {"type": "object", "properties": {"a": one, "b": other}, "required": ["a"], "additionalProperties": False}
+    spec: StructuralTag | Tools
+    try:
+        if where in STYLES:
+            content = {"type": "json_schema", "json_schema": schema, "style": where, "any_order": in_any_order}
+            spec = StructuralTag({"format": content})
+        else:
+            order: Any = "any" if in_any_order else "declared"
+            spec = Tools([{"name": "f", "parameters": schema}], where, tool_choice="required", argument_order=order)
+        index = compile_spec(spec, MARKED)
+        index.remaining(index.initial)
+    except (SchemaError, LimitError):
+        reject()
+    assert isinstance(index, Index)
+    follow(index, random.Random(seed), spare)
 
 
 @MANY
