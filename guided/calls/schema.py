@@ -21,7 +21,7 @@ from guided.automata.pushdown import GUARD, KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.calls.schema_names import name_of
 from guided.calls.values import ValueType
-from guided.errors import SchemaError
+from guided.errors import SchemaError, placed
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
@@ -545,9 +545,10 @@ def _check(document: Any, pointer: str, place: str, before: str, caps: Caps) -> 
         lowering = Lowering(document, options, formulas, _LIMITS, pointer=pointer)
         lowering.check()
         alphabet = structure_of(options, _ALL).alphabet
-        if not Containers(SchemaContext(formulas, lowering, options, _LIMITS, alphabet)).satisfiability.is_satisfiable(
-            lowering.root
-        ):
+        context = SchemaContext(formulas, lowering, options, _LIMITS, alphabet)
+        with placed(place):
+            context.check_lists()
+        if not Containers(context).satisfiability.is_satisfiable(lowering.root):
             where = contradiction(document, options, _LIMITS, pointer=pointer)
             raise Unsatisfiable("no value satisfies all of these constraints", *where)
     except SchemaError as error:

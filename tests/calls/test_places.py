@@ -68,6 +68,18 @@ def test_a_limit_within_an_argument_names_it(form: str, tools: list[Any], steps:
     assert first_error(composed.guide(), f":{BEGINNINGS[form]}").pointer == "/hard/p"
 
 
+@pytest.mark.parametrize("form", BEGINNINGS)
+@pytest.mark.parametrize("wrap", [lambda found: found, lambda found: {"items": found}], ids=["alone", "items"])
+def test_a_list_that_no_text_can_enter_is_refused_when_the_tools_are_made(form: str, wrap: Any) -> None:
+    texts = [f"{i}{'ab' * 2_000}{i}" for i in range(20)]
+    with pytest.raises(LimitError, match=r"^growth_bytes: .*too many or too long strings") as caught:
+        Tools(
+            [definition("easy", a={}), definition("hard", p=wrap({"enum": texts}))], tool_choice="required", format=form
+        )
+    assert caught.value.pointer == "/hard/p"
+    Tools([definition("hard", p=wrap({"enum": texts[:3]}))], tool_choice="required", format=form)
+
+
 def test_what_is_around_a_value_has_no_place() -> None:
     """After an error within a value, one outside of values does not name it."""
     spec = Tools([definition("hard", p=ITEMS)], tool_choice="required")

@@ -205,7 +205,7 @@ class Exclusions:
         if (row == DEAD).all():
             self._controls[key] = DEAD
             return
-        tables.steps.spend(_STEPS, "too many strings, numbers or names must not be repeated")
+        tables.steps.spend(_STEPS + len(onward), "too many strings, numbers or names must not be repeated")
         control = tables.n_controls
         row[[byte for byte, after in onward if after == key]] = control
         tables.control(row)
