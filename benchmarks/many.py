@@ -2,8 +2,10 @@
 
 The default model reads records into JSON, greedily. *Similar*: records of one form, whose answers have nearly the same length. *Unlike*:
 the same with one to six items each. *Apart*: groups of ``width`` prompts one after another, without refilling rows. `map` yields texts as
-they end, `batch` in order, so that a row may wait. *Rows used*: of all rows of all steps after the prompts, those that got a token. Beside
-it is the most that is possible where all texts have one length: 50 texts in 8 rows leave 6 rows of the last 8 empty.
+they end, `batch` in order, so that a row may wait. *Rows used*: of all rows of all steps after the prompts, those that got a token.
+Beside it is the most that is possible where all texts have one length: 50 texts in 8 rows leave 6 rows of the last 8 empty. *Of rows
+computed*: the model computes only rows that have a text, so that at the end, steps have fewer rows. *Of positions*: a row that reads
+several forced tokens at once makes the others as wide.
 
 *Memory*: 1,000 and 10,000 prompts with a model that costs nothing, results dropped. *Import*: CPU milliseconds of ``import guided`` in a
 new process, less those of an empty one, and whether numba and numpy are among the modules. The tables are those of
@@ -27,6 +29,7 @@ import guided
 from benchmarks.machine import load, processor
 from guided.generate.model import Batch
 
+_COUNTS = ("steps", "rows", "computed", "tokens", "positions")
 BYTES = guided.Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])
 
 
@@ -55,6 +58,9 @@ class Counted(Batch):
     def feed(self, rows: Sequence[Sequence[int]]) -> Any:
         self._counts["steps"] += 1
         self._counts["rows"] += sum(map(bool, rows))
+        self._counts["computed"] += len(rows)
+        self._counts["tokens"] += sum(map(len, rows))
+        self._counts["positions"] += len(rows) * max(map(len, rows))
         return self._inner.feed(rows)
 
     def rewind(self, row: int, n_kept: int) -> None:
@@ -87,11 +93,12 @@ def throughput(count: int, width: int) -> None:
     """Print the table of the default model."""
     model = guided.load()
     generate = guided.json(model, Order)
-    plain, counts = model.batch, {"steps": 0, "rows": 0}
+    plain, counts = model.batch, dict.fromkeys(_COUNTS, 0)
     model.batch = lambda: Counted(plain(), counts)  # type: ignore[method-assign]
     bound = count / (width * ceil(count / width))
     print(
-        f"| {count} prompts, width {width} | tokens | CPU s | tokens/s | rows used | most if equal |\n|---|---|---|---|---|---|"
+        f"| {count} prompts, width {width} | tokens | CPU s | tokens/s | rows used | most if equal | of rows computed | of positions |\n"
+        "|---|---|---|---|---|---|---|---|"
     )
     for name, most in (("similar", 1), ("unlike", 6)):
         prompts = prompts_of(count, most)
@@ -102,13 +109,14 @@ def throughput(count: int, width: int) -> None:
             "apart": lambda prompts=prompts: apart(generate, prompts, width, max_tokens=120),
         }
         for way, run in ways.items():
-            counts.update(steps=0, rows=0)
+            counts.update(dict.fromkeys(_COUNTS, 0))
             begin = time.process_time()
             n_tokens = sum(len(result.tokens) for _, result in run())
             took = time.process_time() - begin
             used = counts["rows"] / (counts["steps"] * width)
             print(
-                f"| {name}, {way} | {n_tokens:,} | {took:.1f} | {n_tokens / took:.1f} | {used:.0%} | {bound:.0%} |",
+                f"| {name}, {way} | {n_tokens:,} | {took:.1f} | {n_tokens / took:.1f} | {used:.0%} | {bound:.0%} | "
+                f"{counts['rows'] / counts['computed']:.0%} | {counts['tokens'] / counts['positions']:.0%} |",
                 flush=True,
             )
 

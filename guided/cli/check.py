@@ -13,20 +13,15 @@ from guided.cli.boundary import ACCEPTED, REJECTED
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import (
-    AsciiOption,
     ChoiceOption,
     EosOption,
     FormatOption,
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
-    KindOptions,
-    MaxIgnoredOption,
     OptionOption,
     RegexOption,
     SpecOption,
-    StartOption,
-    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -54,8 +49,6 @@ def check(
         ),
     ],
     regex: RegexOption = None,
-    ascii_only: AsciiOption = False,
-    strict_keywords: StrictKeywordsOption = False,
     option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
@@ -64,8 +57,6 @@ def check(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     spec: SpecOption = None,
-    start: StartOption = None,
-    max_ignored: MaxIgnoredOption = None,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_json: JsonOption = False,
@@ -81,7 +72,7 @@ def check(
 
     For example:
 
-      guided check --ascii --regex '\d{4}-\d{2}' 2024-1x
+      guided check -O ascii=true --regex '\d{4}-\d{2}' 2024-1x
       guided check --choice yes --choice no maybe
       guided check --json-schema schema.json '{"name": "Ada"}'
       guided check --grammar python - < program.py
@@ -99,7 +90,7 @@ def check(
         json_schema,
         grammar,
         spec,
-        KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ()),
+        option,
     )
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     rejection = first_rejection(what.language(), data)

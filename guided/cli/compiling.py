@@ -12,14 +12,10 @@ from guided.cli.manifest import COMPILED, FAILED, MANIFEST, UP_TO_DATE, Outcome,
 from guided.cli.output import COMPILING, aligned, console, print_json
 from guided.cli.sources import check_names, given_sources, read_sources, with_options
 from guided.cli.specs import (
-    AsciiOption,
     EosOption,
     FormatOption,
     JsonOption,
-    KindOptions,
-    MaxIgnoredOption,
     OptionOption,
-    StrictKeywordsOption,
     ToolChoiceOption,
     VocabularyOption,
     tool_options,
@@ -42,8 +38,6 @@ def compile_specs(
     regex: Annotated[
         list[str] | None, typer.Option("--regex", metavar="PATTERN", help="A regular expression; may be repeated.")
     ] = None,
-    ascii_only: AsciiOption = False,
-    strict_keywords: StrictKeywordsOption = False,
     option: OptionOption = None,
     choice: Annotated[
         list[str] | None,
@@ -81,7 +75,6 @@ def compile_specs(
             help="A spec, composition or structural tag (agent.py:spec, spec.json, spec.yaml); may be repeated.",
         ),
     ] = None,
-    max_ignored: MaxIgnoredOption = None,
     explore: Annotated[
         int,
         typer.Option(
@@ -123,13 +116,13 @@ def compile_specs(
     For example:
 
       guided compile specs.toml --vocabulary tokenizer.json -o indices
-      guided compile --ascii --regex '\d{4}-\d{2}' --tools tools.py -o indices
+      guided compile -O ascii=true --regex '\d{4}-\d{2}' --tools tools.py -o indices
       guided compile --json-schema schema.json --explore 500 -o indices
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
     sources += given_sources(regex, choice, tools, json_schema, grammar, spec, options)
-    sources = with_options(sources, KindOptions(None, max_ignored, ascii_only, strict_keywords, option or ()))
+    sources = with_options(sources, option)
     if not sources:
         raise UsageError(
             "nothing to compile: pass files that hold constraints, or --regex, --choice, --tools, --json-schema, --grammar or --spec"

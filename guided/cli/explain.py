@@ -11,20 +11,15 @@ from guided.cli.check import first_rejection
 from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import (
-    AsciiOption,
     ChoiceOption,
     EosOption,
     FormatOption,
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
-    KindOptions,
-    MaxIgnoredOption,
     OptionOption,
     RegexOption,
     SpecOption,
-    StartOption,
-    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -54,8 +49,6 @@ def explain(
         ),
     ] = None,
     regex: RegexOption = None,
-    ascii_only: AsciiOption = False,
-    strict_keywords: StrictKeywordsOption = False,
     option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
@@ -64,8 +57,6 @@ def explain(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     spec: SpecOption = None,
-    start: StartOption = None,
-    max_ignored: MaxIgnoredOption = None,
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="The text before the token.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
@@ -86,7 +77,7 @@ def explain(
 
     For example:
 
-      guided explain --ascii --regex '\d{4}-\d{2}' --after 2024 -- -1
+      guided explain -O ascii=true --regex '\d{4}-\d{2}' --after 2024 -- -1
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
@@ -101,7 +92,7 @@ def explain(
         json_schema,
         grammar,
         spec,
-        KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ()),
+        option,
         optional=True,
     )
     words = read_vocabulary(vocabulary, eos)

@@ -8,20 +8,15 @@ import typer
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import COMPILING, console, print_json
 from guided.cli.specs import (
-    AsciiOption,
     ChoiceOption,
     EosOption,
     FormatOption,
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
-    KindOptions,
-    MaxIgnoredOption,
     OptionOption,
     RegexOption,
     SpecOption,
-    StartOption,
-    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     VocabularyOption,
@@ -47,8 +42,6 @@ def explore(
         "explore.html"
     ),
     regex: RegexOption = None,
-    ascii_only: AsciiOption = False,
-    strict_keywords: StrictKeywordsOption = False,
     option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
@@ -57,8 +50,6 @@ def explore(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     spec: SpecOption = None,
-    start: StartOption = None,
-    max_ignored: MaxIgnoredOption = None,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     max_states: Annotated[
@@ -76,14 +67,13 @@ def explore(
 
     For example:
 
-      guided explore --ascii --regex '\d{4}-\d{2}-\d{2}' -o date.html
+      guided explore -O ascii=true --regex '\d{4}-\d{2}-\d{2}' -o date.html
       guided explore --json-schema schema.json --vocabulary tokenizer.json
       guided explore indices/date.index
     """
-    kinds = KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ())
     given = None if index is None else [index]
     what = constraint_of(
-        given, "INDEX", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, spec, kinds, optional=True
+        given, "INDEX", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, spec, option, optional=True
     )  # fmt: skip
     if what.text is not None:
         raise UsageError(f"unexpected argument {what.text!r}: an option gives the constraint")

@@ -218,7 +218,7 @@ def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
     if graph is None or (count := len(graph.nodes)) > limit:
         raise UsageError(
             f"--graph: the graph has at least {count:,} states, and the limit is {limit:,}; raise it with --max-states. "
-            "Patterns with \\d, \\w or \\s are much smaller when compiled with --ascii"
+            "Patterns with \\d, \\w or \\s are much smaller when compiled with -O ascii=true"
         )
     replace_file(path, writers[path.suffix](graph))
 

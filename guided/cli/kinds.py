@@ -148,6 +148,7 @@ KINDS = {
             "tool_choice": (str, list),
             "parallel_tool_calls": (bool, list),
             "reasoning": (bool, list),
+            **dict.fromkeys(("argument_order", "duplicates", "unsupported"), (str,)),
             "strict": (bool,),
             **dict.fromkeys(CAPS, (int,)),
         },

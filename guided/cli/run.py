@@ -12,21 +12,16 @@ from guided.cli.many import read_prompts, write_answers
 from guided.cli.models import load_model, model_name
 from guided.cli.output import COMPILING, print_json, shown
 from guided.cli.specs import (
-    AsciiOption,
     AutoFormatOption,
     ChoiceOption,
     DeviceOption,
     GrammarOption,
     JsonOption,
     JsonSchemaOption,
-    KindOptions,
-    MaxIgnoredOption,
     ModelOption,
     OptionOption,
     RegexOption,
     SpecOption,
-    StartOption,
-    StrictKeywordsOption,
     ToolChoiceOption,
     ToolsOption,
     constraint_of,
@@ -53,8 +48,6 @@ def run(
         ),
     ] = None,
     regex: RegexOption = None,
-    ascii_only: AsciiOption = False,
-    strict_keywords: StrictKeywordsOption = False,
     option: OptionOption = None,
     choice: ChoiceOption = None,
     tools: ToolsOption = None,
@@ -63,8 +56,6 @@ def run(
     json_schema: JsonSchemaOption = None,
     grammar: GrammarOption = None,
     spec: SpecOption = None,
-    start: StartOption = None,
-    max_ignored: MaxIgnoredOption = None,
     few_shot: Annotated[
         bool, typer.Option("--few-shot", help="PROMPT is a question; it is put after the examples of the tools.")
     ] = False,
@@ -165,7 +156,7 @@ def run(
     For example:
 
       guided run --choice positive --choice negative 'Review: I loved it. Sentiment:'
-      guided run --ascii --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
+      guided run -O ascii=true --regex '\d{4}-\d{2}-\d{2}' --chat 'When did Apollo 11 land on the Moon?'
       guided run --json-schema models.py:Person --chat 'Who wrote the first program? Name and year of birth.'
       guided run --regex '(yes|no), because [^.]*\.' --search smc,particles=8 --json 'Is water wet? '
       guided run --tools tools.py --tool-choice required --chat 'What is 12 times 34?'
@@ -183,7 +174,7 @@ def run(
         json_schema,
         grammar,
         spec,
-        KindOptions(start, max_ignored, ascii_only, strict_keywords, option or ()),
+        option,
         optional=source is not None,
     )
     if source is not None and what.text is not None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from guided.cli.boundary import UsageError
 from guided.cli.kinds import KINDS, build_spec
-from guided.cli.specs import KindOptions
+from guided.cli.specs import options_of_kinds
 from guided.cli.toolfiles import split_names
 from guided.files import read_text
 
@@ -91,8 +91,8 @@ def given_sources(
     return [*found, *(Source(_name_of(given), "spec", given, {}, ".", "--spec") for given in spec or ())]
 
 
-def with_options(sources: Iterable[Source], kind_options: KindOptions) -> list[Source]:
-    """Return the sources with the options that apply to their kinds, unless a source has its own.
+def with_options(sources: Iterable[Source], given: Sequence[str] | None) -> list[Source]:
+    """Return the sources with the values of ``--option`` that apply to their kinds, unless a source has its own.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def with_options(sources: Iterable[Source], kind_options: KindOptions) -> list[S
         No source is of the kind of an option.
     """
     found = list(sources)
-    options = kind_options.by_kind({source.kind for source in found})
+    options = options_of_kinds(given, {source.kind for source in found})
     return [replace(source, options={**options.get(source.kind, {}), **source.options}) for source in found]
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "AsciiOption",
     "AutoFormatOption",
     "ChoiceOption",
     "Constraint",
@@ -35,19 +34,16 @@ __all__ = [
     "GrammarOption",
     "JsonOption",
     "JsonSchemaOption",
-    "KindOptions",
-    "MaxIgnoredOption",
     "ModelOption",
     "OptionOption",
     "RegexOption",
     "SpecOption",
-    "StartOption",
-    "StrictKeywordsOption",
     "ToolChoiceOption",
     "ToolsOption",
     "VocabularyOption",
     "constraint_of",
     "only_one",
+    "options_of_kinds",
     "plain_text",
     "tool_options",
 ]
@@ -59,12 +55,6 @@ RegexOption = Annotated[
     str | None,
     typer.Option(
         "--regex", metavar="PATTERN", help="A regular expression in Python's syntax that the whole text must match."
-    ),
-]
-AsciiOption = Annotated[
-    bool,
-    typer.Option(
-        "--ascii", help=r"With --regex and --grammar: \d, \w, \s and \b mean ASCII characters only, as under re.ASCII."
     ),
 ]
 ChoiceOption = Annotated[
@@ -88,21 +78,14 @@ JsonSchemaOption = Annotated[
         help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
     ),
 ]
-StrictKeywordsOption = Annotated[
-    bool,
-    typer.Option(
-        "--strict-keywords",
-        help="With --json-schema: refuse keywords that the draft does not know, such as misspelled ones; annotations and x-... may stay.",
-    ),
-]
 OptionOption = Annotated[
     list[str] | None,
     typer.Option(
         "--option",
         "-O",
         metavar="NAME=VALUE",
-        help="Any option of the constraint that files of specs have, such as max_length=80, whitespace=compact or "
-        "'escapes=[\"n\"]' of a schema; VALUE is JSON or a text. May be repeated.",
+        help="Any option of the constraint that files of specs have: ascii=true of a pattern or grammar, start=expr or max_ignored=2 of a "
+        "grammar, strict_keywords=true, max_length=80 or 'escapes=[\"n\"]' of a schema; VALUE is JSON or a text. May be repeated.",
     ),
 ]
 GrammarOption = Annotated[
@@ -120,18 +103,6 @@ SpecOption = Annotated[
         metavar="SOURCE",
         help="Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
         "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
-    ),
-]
-StartOption = Annotated[
-    str | None, typer.Option("--start", metavar="RULE", help="With --grammar: the start rule; default: start.")
-]
-MaxIgnoredOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-ignored",
-        min=0,
-        metavar="N",
-        help="With --grammar: at most N characters of ignored text (%ignore) in a row, so that whitespace cannot use up the token budget.",
     ),
 ]
 FormatOption = Annotated[
@@ -262,62 +233,32 @@ class Constraint:
             return language_with_stack(spec)
 
 
-@dataclass(frozen=True, slots=True)
-class KindOptions:
-    """The options that apply to one kind of constraint each; None and False mean not given.
+def options_of_kinds(given: Sequence[str] | None, kinds: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the options of the specs of each kind, by the names that `build_spec` takes.
 
-    Attributes
+    Parameters
     ----------
-    start : str, optional
-        With --grammar.
-    max_ignored : int, optional
-        With --grammar.
-    ascii_only : bool
-        With --regex and --grammar.
-    strict_keywords : bool
-        With --json-schema.
-    others : sequence of str
-        Options of any kind, as ``NAME=VALUE``.
+    given : sequence of str, optional
+        The values of ``--option``.
+    kinds : collection of str
+        Which kinds of constraints are given (`guided.cli.kinds.KINDS`).
+
+    Raises
+    ------
+    UsageError
+        An option is unknown, or is given without a constraint of its kind.
     """
-
-    start: str | None = None
-    max_ignored: int | None = None
-    ascii_only: bool = False
-    strict_keywords: bool = False
-    others: Sequence[str] = ()
-
-    def by_kind(self, kinds: Collection[str]) -> dict[str, dict[str, Any]]:
-        """Return the options of the specs of each kind, by the names that `build_spec` takes.
-
-        Parameters
-        ----------
-        kinds : collection of str
-            Which kinds of constraints are given (`guided.cli.kinds.KINDS`).
-
-        Raises
-        ------
-        UsageError
-            An option is given without a constraint of its kind.
-        """
-        found: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-        for option, of, name, value in (
-            ("--start", ("grammar",), "start", self.start),
-            ("--max-ignored", ("grammar",), "max_ignored", self.max_ignored),
-            ("--ascii", ("regex", "grammar"), "ascii", self.ascii_only or None),
-            ("--strict-keywords", ("json_schema",), "strict_keywords", self.strict_keywords or None),
-            *map(_any_option, self.others),
-        ):
-            if value is None:
-                continue
-            if not {*of} & {*kinds}:
-                raise UsageError(f"{option} needs --{' or --'.join(of).replace('_', '-')}")
-            for kind in of:
-                found[kind][name] = value
-        return found
+    found: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    for of, name, value in map(_any_option, given or ()):
+        if not {*of} & {*kinds}:
+            raise UsageError(f"--option {name} needs --{' or --'.join(of).replace('_', '-')}")
+        for kind in of:
+            found[kind][name] = value
+    return found
 
 
-def _any_option(given: str) -> tuple[str, tuple[str, ...], str, Any]:
-    """Return what is given, the kinds of constraints with this option, its name, and its value."""
+def _any_option(given: str) -> tuple[tuple[str, ...], str, Any]:
+    """Return the kinds of constraints with this option, its name, and its value."""
     name, sign, text = given.partition("=")
     if not sign:
         raise UsageError(f"--option {given!r}: an option is written NAME=VALUE, such as max_length=80")
@@ -336,7 +277,7 @@ def _any_option(given: str) -> tuple[str, tuple[str, ...], str, Any]:
     except (ValueError, GuidedError):
         value = text
     types = {one for kind in kinds for one in KINDS[kind].options[name]}
-    return f"--option {name}", kinds, name, text if type(value) not in types and str in types else value
+    return kinds, name, text if type(value) not in types and str in types else value
 
 
 def constraint_of(
@@ -350,7 +291,7 @@ def constraint_of(
     json_schema: str | None,
     grammar: str | None,
     spec_source: str | None,
-    kind_options: KindOptions,
+    given_options: Sequence[str] | None,
     *,
     optional: bool = False,
 ) -> Constraint:
@@ -369,7 +310,7 @@ def constraint_of(
         "json_schema": bool(json_schema),
         "grammar": bool(grammar),
     }
-    options = kind_options.by_kind([kind for kind, is_given in given.items() if is_given])
+    options = options_of_kinds(given_options, [kind for kind, is_given in given.items() if is_given])
     has_spec = regex is not None or bool(choice or tools or json_schema or grammar or spec_source)
     file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
     if file is not None:

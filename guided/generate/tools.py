@@ -56,37 +56,14 @@ class ToolsGenerator(Generator[list[Call]]):
 
     Parameters
     ----------
-    model : LanguageModel
-        Source of the logits.
+    model, limits
+        As in `Generator`.
     spec : Tools
         The tools and their call format.
     index : Index, optional
         Index of the spec or of its ``first_call()``, over the model's vocabulary.
-    execute : bool
-        Whether to run the calls. If not, or if a tool has no function to run, a text ends with its first call; with the spec's
-        ``parallel_tool_calls`` it continues without results. Either way ``finish_reason`` is ``"tool_calls"``.
-    call_prompt : str or callable, optional
-        Prompt injected when a call begins; a callable receives the text so far.
-    until : str, optional
-        The tool whose call ends a text.
-    errors : {"show", "raise"}
-        Whether to show the model an exception of a tool (including a timeout) as the result, or to raise it. StopIteration and
-        StopAsyncIteration are raised as a `CallError` from them, because they would end the caller's loop.
-    select : {"greedy", "score", "probability"}
-        How the name of a tool is chosen: token by token; by the scores of whole names, at the cost of one forward pass for each distinct
-        prefix of the names; or by their probabilities over all spellings, at the cost of one for each prefix that may matter.
-    timeout : float, optional
-        Seconds that a call may take; None and ``math.inf`` mean no limit.
-    confirm : callable, optional
-        Decides whether a call may run (`guided.calls.running`).
-    run_steered : bool
-        Whether to run calls that the budget steered, as in `guided.tools`.
-    concurrency : int, optional
-        Maximum number of calls that run at a time, as in `guided.tools`.
-    show_tools : {"auto", "template", "prompt", "never"}
-        How a prompt of messages presents the tools to the model, as in `guided.tools`.
-    limits : Limits, optional
-        Compile budgets.
+    execute, call_prompt, until, errors, select, timeout, confirm, run_steered, concurrency, show_tools
+        As in `guided.tools`.
 
     Raises
     ------

@@ -492,12 +492,19 @@ def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
     return _at(found, f"%import: unknown grammar {name!r}", name, offset)
 
 
+def _not_replaced(match: re.Match[str], found: _Text) -> GrammarError:
+    name = match["name"]
+    reason = f"{name} is not defined, and only what is defined can be replaced: add `{name}: ...`"
+    return _at(found, reason, name, found.use(name, None))
+
+
 _NAME = r"[^\W\d]\w*"
 _MESSAGES = (
     (re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' used but not defined \(in \w+ (?P<rule>{_NAME})"), _undefined),
     (re.compile(rf"Terminal used but not defined: (?P<name>{_NAME})"), _undefined),
     (re.compile(rf"Using an undefined rule: (?:NonTerminal\(')?(?P<name>{_NAME})"), _no_start),
     (re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' defined more than once"), _twice),
+    (re.compile(rf"Cannot override a nonexisting \w+ (?P<name>{_NAME})"), _not_replaced),
     (re.compile(r"Terminals (?P<names>\{.*\}) were marked to ignore"), _ignored),
     (
         re.compile(

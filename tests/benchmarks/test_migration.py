@@ -1,10 +1,12 @@
 """The page docs/comparison.md shows the outcomes of the programs of benchmarks/migration, which do what it says."""
 
 import ast
+import io
 import json
 import re
 import subprocess
 import sys
+import tokenize
 
 import pytest
 
@@ -57,6 +59,41 @@ def test_the_record_is_of_the_required_versions() -> None:
         if program != "guided":
             assert f"{distribution}=={row['versions'][distribution]}\n" in pins
     assert all(found["answer"] == "right" for found in record["guided"]["tasks"].values())
+
+
+def lengths(program: str) -> dict[str, int]:
+    """The statements of each task, with those of the functions and classes that it uses; and the words and signs of the program."""
+    source = (FOLDER / f"{program}.py").read_text(encoding="utf-8")
+    defined = {each.name: each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef | ast.ClassDef)}
+    found = {}
+    for task in TASKS:
+        todo, used = ["total" if task == "sum" else task], set[str]()
+        while todo:
+            if (name := todo.pop()) in defined and name not in used:
+                used.add(name)
+                todo += [each.id for each in ast.walk(defined[name]) if isinstance(each, ast.Name)]
+        if used:
+            nodes = [node for name in used for node in ast.walk(defined[name])]
+            found[task] = sum(isinstance(node, ast.stmt) and not isinstance(node, ast.FunctionDef) for node in nodes)
+    # Without comments, docstrings and layout.
+    code = ast.unparse(ast.parse(source)).partition("\n")[2]
+    signs = tokenize.generate_tokens(io.StringIO(code).readline)
+    found["all"] = sum(bool(sign.string.strip()) for sign in signs)
+    return found
+
+
+def test_no_program_is_shorter() -> None:
+    """In no task has another library fewer statements."""
+    own = lengths("guided")
+    others = {program: lengths(program) for program in LIBRARIES if program != "guided"}
+    for program, found in others.items():
+        assert not {task: n for task, n in found.items() if n < own[task]}, program
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    shortest = min(others, key=lambda program: others[program]["all"])
+    assert (
+        f"`guided`'s program has {own['all']} words and signs, the next one, {shortest}'s, {others[shortest]['all']}"
+        in text
+    )
 
 
 def test_missing_packages_are_reported() -> None:

@@ -50,27 +50,27 @@ def test_choices(text: str, code: int) -> None:
 
 def test_ascii_is_an_option_of_patterns() -> None:
     assert call("check", "--regex", r"\d", "\u0661").exit_code == 0
-    assert call("check", "--ascii", "--regex", r"\d", "\u0661").exit_code == 1
-    assert call("check", "--ascii", "--regex", r"\d", "1").exit_code == 0
-    assert call("check", "--ascii", "--choice", "a", "a").exit_code == 2
+    assert call("check", "-O", "ascii=true", "--regex", r"\d", "\u0661").exit_code == 1
+    assert call("check", "-O", "ascii=true", "--regex", r"\d", "1").exit_code == 0
+    assert call("check", "-O", "ascii=true", "--choice", "a", "a").exit_code == 2
 
 
 def test_ignored_text_of_grammars_is_bounded() -> None:
     grammar = 'start: "a" "b"\n%ignore " "'
     assert call("check", "--grammar", grammar, "a   b").exit_code == 0
-    assert call("check", "--grammar", grammar, "--max-ignored", "2", "a   b").exit_code == 1
-    assert call("check", "--grammar", grammar, "--max-ignored", "2", "a  b  ").exit_code == 0
-    assert call("check", "--choice", "a", "--max-ignored", "2", "a").exit_code == 2
+    assert call("check", "--grammar", grammar, "-O", "max_ignored=2", "a   b").exit_code == 1
+    assert call("check", "--grammar", grammar, "-O", "max_ignored=2", "a  b  ").exit_code == 0
+    assert call("check", "--choice", "a", "-O", "max_ignored=2", "a").exit_code == 2
 
 
 def test_strict_keywords_refuse_misspelled_ones(tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
     file.write_text('{"type": "object", "requred": ["a"]}')
     assert call("check", "--json-schema", str(file), "{}").exit_code == 0
-    run = call("check", "--strict-keywords", "--json-schema", str(file), "{}")
+    run = call("check", "-O", "strict_keywords=true", "--json-schema", str(file), "{}")
     assert run.exit_code == 2
     assert "is 'required' meant?" in run.stderr
-    assert call("check", "--strict-keywords", "--choice", "a", "a").exit_code == 2
+    assert call("check", "-O", "strict_keywords=true", "--choice", "a", "a").exit_code == 2
 
 
 # An option of each kind of constraint by the command line, a text that it refuses, and one that it allows.

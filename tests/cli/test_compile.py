@@ -428,10 +428,7 @@ def test_options_of_a_kind_apply_to_files_of_that_kind(folder: Path) -> None:
         "digit.regex",
         "word.lark",
         "own.toml",
-        "--strict-keywords",
-        "--ascii",
-        "--max-ignored",
-        "1",
+        *("-O", "strict_keywords=true", "-O", "ascii=true", "-O", "max_ignored=1"),
     ]
     entries = {entry["name"]: entry for entry in compile_all(*given, code=1)}
     assert {name: entry["status"] for name, entry in entries.items()} == {
@@ -441,13 +438,13 @@ def test_options_of_a_kind_apply_to_files_of_that_kind(folder: Path) -> None:
     assert call("check", "indices/digit.index", "\u0663").exit_code == 1
     assert [call("check", "indices/word.index", text).exit_code for text in ("a b", "a  b")] == [0, 1]
     for option, kind in (
-        ("--strict-keywords", "json-schema"),
-        ("--ascii", "regex or --grammar"),
-        ("--max-ignored=1", "grammar"),
+        ("strict_keywords=true", "json-schema"),
+        ("ascii=true", "regex or --grammar"),
+        ("max_ignored=1", "grammar"),
     ):
         (folder / "colour.choice").write_text("red")
-        assert f"{option.partition('=')[0]} needs --{kind}" in errors_of(
-            "compile", "colour.choice", option, *VOCABULARY
+        assert f"--option {option.partition('=')[0]} needs --{kind}" in errors_of(
+            "compile", "colour.choice", "-O", option, *VOCABULARY
         )
 
 

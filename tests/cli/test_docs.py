@@ -131,7 +131,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_the_help_use_ascii_digits(example: str) -> None:
-    assert r"\d" not in example or "--ascii" in example
+    assert r"\d" not in example or "-O ascii=true" in example
 
 
 def read_from_environment(tree: ast.Module) -> set[str]:

@@ -12,7 +12,7 @@ DANGLING = 'start: "i" start ("e" start)? | "x"'
 def test_texts_are_checked() -> None:
     assert call("check", "--grammar", "json", '{"a": [1]}').exit_code == 0
     assert call("check", "--grammar", "json", '{"a": [1}').exit_code == 1
-    assert call("check", "--grammar", 'start: "a" b\nb: "b"', "--start", "b", "b").exit_code == 0
+    assert call("check", "--grammar", 'start: "a" b\nb: "b"', "-O", "start=b", "b").exit_code == 0
     assert reply("check", "--grammar", "python", "x = 1\n")["accepted"]
 
 
@@ -33,7 +33,7 @@ def test_gbnf_is_told_by_its_text_and_its_ending(tmp_path: Path) -> None:
     for given in (str(file), file.read_text(encoding="utf-8")):
         assert call("check", "--grammar", given, "[[][]]").exit_code == 0
         assert call("check", "--grammar", given, "[[]").exit_code == 1
-    assert call("check", "--grammar", str(file), "--start", "inner", "[][]").exit_code == 0
+    assert call("check", "--grammar", str(file), "-O", "start=inner", "[][]").exit_code == 0
     write_ranks(tmp_path / "ranks")
     options = ["--vocabulary", str(tmp_path / "ranks"), "--eos", "256", "-o", str(tmp_path / "indices")]
     assert call("compile", str(file), *options).exit_code == 0
@@ -73,10 +73,10 @@ def test_index_files(tmp_path: Path) -> None:
         (("grammar", "check", "json", "--lexer", "dynamic"), "lexer must be"),
         (("grammar", "check", 'root ::= "a"', "--lexer", "basic"), "lexer is an option of grammars in Lark's notation"),
         (
-            ("check", "--grammar", 'root ::= "a"', "--max-ignored", "1", "a"),
+            ("check", "--grammar", 'root ::= "a"', "-O", "max_ignored=1", "a"),
             "max_ignored is an option of grammars in Lark's",
         ),
-        (("check", "--start", "b", "--regex", "a", "a"), "--start needs --grammar"),
+        (("check", "-O", "start=b", "--regex", "a", "a"), "--option start needs --grammar"),
         (("check", "--grammar", "json", "--regex", "a", "a"), "exclude each other"),
     ],
 )

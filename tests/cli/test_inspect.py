@@ -115,8 +115,8 @@ def test_errors(folder: Path) -> None:
 def test_a_pattern_with_digits_is_drawn_with_ascii_and_the_advice_says_so(folder: Path) -> None:
     compiling = ["compile", "--regex", r"\d{4}-\d{2}", "-o", "."]
     assert call(*compiling, *VOCABULARY).exit_code == 0
-    assert "compiled with --ascii" in errors_of("inspect", "regex.index", "--graph", "a.svg")
-    assert call(*compiling, "--ascii", *VOCABULARY).exit_code == 0
+    assert "compiled with -O ascii=true" in errors_of("inspect", "regex.index", "--graph", "a.svg")
+    assert call(*compiling, "-O", "ascii=true", *VOCABULARY).exit_code == 0
     assert reply("inspect", "regex.index", "--graph", "a.svg")["states"] == 8
     assert Path("a.svg").read_text().startswith("<svg")
     content = bytearray(Path("a.index").read_bytes())

@@ -14,7 +14,7 @@ from guided.cli.many import read_prompts, write_answers
 from guided.cli.models import model_name
 from guided.events import Result
 from tests.cli.programs import call, errors_of
-from tests.generate.models import ascii_model
+from tests.generate.models import ASCII, CountingModel, ascii_model
 
 LINES = ['"a"', '{"prompt": "bc", "id": 7}', '"d"', '"a"', '"efg"']
 
@@ -51,6 +51,37 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, n_bytes: int) -> None:
     before = (tmp_path / "answers.jsonl").read_bytes()
     assert run(tmp_path) == ACCEPTED
     assert (tmp_path / "answers.jsonl").read_bytes() == before
+
+
+class Interrupted(CountingModel):
+    """A model in which Ctrl-C comes at a step; later runs are those of `ascii_model`."""
+
+    def __init__(self, n_steps: int) -> None:
+        super().__init__(ASCII)
+        self.n_steps = n_steps
+
+    def _logits(self, tokens: list[int]) -> Any:
+        if len(self.asked) == self.n_steps:
+            raise KeyboardInterrupt
+        return super()._logits(tokens)
+
+
+@pytest.mark.parametrize("n_steps", [0, 3, 10, 20, 40])
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path, n_steps: int) -> None:
+    run(tmp_path)
+    expected = answers(tmp_path)
+    (tmp_path / "answers.jsonl").unlink()
+    model = Interrupted(n_steps)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, model=model)
+    kept = answers(tmp_path)
+    assert all(answer in expected for answer in kept)
+    assert bool(kept) == (n_steps >= 20)
+    before = ascii_model()
+    assert run(tmp_path, model=before) == ACCEPTED
+    assert answers(tmp_path) == expected
+    # Only what is missing is generated: each text has nine letters.
+    assert len(before.asked) == 9 * (5 - len(kept))
 
 
 def test_answers_to_other_prompts_are_left_alone(tmp_path: Path) -> None:

@@ -247,7 +247,11 @@ def test_terminals_match_what_their_specs_do() -> None:
 @pytest.mark.parametrize(
     ("terminals", "kind", "message"),
     [
-        ({"NOPE": ["a"]}, GrammarError, "nonexisting terminal NOPE"),
+        (
+            {"NOPE": ["a"]},
+            GrammarError,
+            "NOPE is not defined, and only what is defined can be replaced: add `NOPE: ...`",
+        ),
         ({"start": ["a"]}, GrammarError, "not the name of a terminal, which is written in capitals"),
         ({"A": []}, GrammarError, "a terminal must match at least one text"),
         ({"A": [""]}, GrammarError, "none of them may be empty"),

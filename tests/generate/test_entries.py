@@ -281,7 +281,7 @@ SPECS: list[tuple[str, Any, Any, set[str], set[str]]] = [
             ),
             "argument_order",
         },
-        {"engine", "duplicates", "chat_template", "unsupported", "argument_order"},
+        {"engine", "chat_template"},
     ),
 ]
 
@@ -298,6 +298,67 @@ def test_factories_and_files_take_the_options_of_specs(
     assert KINDS[kind].options.keys() == {*options} - not_in_files
     for name in {*options} & given:
         assert f"{name}" in (inspect.getdoc(factory) or ""), first
+
+
+# A value of each option of these specs that differs from its default.
+OF_SPECS: dict[str, Any] = {
+    "builder": "interegular",
+    "ascii": True,
+    "start": "b",
+    "lexer": "basic",
+    "max_ignored": 2,
+    "dialect": "llguidance",
+    "format": "hermes",
+    "tool_choice": "required",
+    "parallel_tool_calls": True,
+    "strict": False,
+    "reasoning": ["<a>", "</a>"],
+    "argument_order": "any",
+    "duplicates": "rename",
+    "unsupported": "skip",
+    "max_length": 3,
+    "max_digits": 2,
+    "max_items": 1,
+    "max_properties": 4,
+}
+GIVEN: dict[str, Any] = {
+    "regex": r"a\d",
+    "grammar": 'start: "a" /\\d/\nb: "b"\n%ignore " "',
+    "tools": [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [
+        (kind, name)
+        for kind, spec, *_ in SPECS
+        for name in OF_SPECS
+        if kind in GIVEN and name in inspect.signature(spec).parameters
+    ],
+)
+def test_every_entry_reads_the_options_of_specs_alike(kind: str, option: str, tmp_path: Path) -> None:
+    """Factories and files make the spec that the class makes."""
+    _, made_of, factory, _, not_in_files = next(row for row in SPECS if row[0] == kind)
+    given, options = GIVEN[kind], {option: OF_SPECS[option]}
+    spec = made_of(given, **options)
+    if option not in ("builder", "duplicates", "unsupported"):
+        assert spec.fingerprint != made_of(given).fingerprint
+    model = ascii_model()
+    found = {guided.generator(model, spec).index.spec_fingerprint}  # type: ignore[union-attr]
+    if option in inspect.signature(inspect.unwrap(factory)).parameters:
+        found.add(factory(model, given, **options).index.spec_fingerprint)
+    if option not in not_in_files:
+        found.add(guided.generator(model, build_spec(kind, given, options, tmp_path)).index.spec_fingerprint)  # type: ignore[union-attr]
+    assert len(found) == 1
+
+
+def test_all_options_of_these_specs_are_tried() -> None:
+    # The others are objects of a program, or say where files are.
+    objects = {"postlex", "terminals", "import_paths", "allow_files", "chat_template", "engine", "limits"}
+    for _, spec, *_ in SPECS:
+        first, *options = inspect.signature(spec).parameters
+        assert {*options} <= OF_SPECS.keys() | objects, first
 
 
 def test_a_table_of_mistakes_is_tried() -> None:
