@@ -107,10 +107,16 @@ class ObjectState(NamedTuple):
         return any(self._may_follow(lowest(some)) for group in relevant._groups() if (some := group & labels))
 
     def _may_follow(self, label: int) -> bool:
-        """Return whether `after` has a result; computes no result if the object may end after the key and its value."""
+        """Return whether `after` has a result, without computing it."""
         shared = self.shared
+        key = self, self._label_class(label)
+        if key in shared.members:
+            return shared.members[key] is not None
         last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label)
-        return shared.satisfiability.is_satisfiable(last) or self.after(label) is not None
+        if shared.satisfiability.is_satisfiable(last):
+            return True
+        after = self._replace(formulas=self.formulas[:1]).derivative(label)
+        return after is not None and shared.pending.may_come((after.table, after.seen), after.formulas)
 
     def after(self, label: int) -> "tuple[ValueQuery, ObjectState] | None":
         """Return the query of the value after a key, and the state while it is pending; None if the key cannot come."""
