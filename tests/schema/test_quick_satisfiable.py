@@ -1,17 +1,12 @@
-"""Formulas that list their values: against an evaluation over all values that stand in them. Texts in common: against the product."""
+"""Formulas that list their values: against an evaluation over all values that stand in them."""
 
 from fractions import Fraction
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, Formulas
-from guided.schema.strings.automaton import string_automaton
-from guided.schema.strings.languages import known, shortest_texts, truth
-from guided.schema.values.quick_satisfiable import has_common_text, listed
+from guided.schema.values.quick_satisfiable import listed
 
 VALUES = [Fraction(number, 2) for number in range(6)]
 sets = st.lists(st.sampled_from(VALUES), min_size=1, max_size=4)
@@ -46,45 +41,6 @@ def test_listed_numbers_are_those_of_which_the_formula_holds(
         # Nothing is listed where nothing is left, or where what is excluded comes first.
         first = formulas.nodes[formulas.members(formula)[0]][0]
         assert first == "!" or not any(holds(formulas, formula, value) for value in VALUES)
-
-
-PATTERNS = [
-    "^/.+/$",
-    "^[a-c]{2,3}$",
-    "^(ab|cd)*$",
-    "b",
-    "^[^a]*$",
-    "^\\x01+$",
-    "^\\u00e9.?$",
-    "^a$",
-    "^http",
-    "^$",
-    "[A-Z]$",
-]
-STRING_ATOMS = st.sampled_from(
-    [*(("pattern", pattern) for pattern in PATTERNS), *(("format", name) for name in ("uri", "regex", "date", "ipv4"))]
-)
-
-
-@given(st.lists(STRING_ATOMS, min_size=2, max_size=3, unique=True))
-def test_texts_in_common_are_of_the_product(atoms: list[Any]) -> None:
-    """A common text proves that the product has strings; the texts tried are accepted by the automaton they are made of."""
-    formulas = Formulas()
-    formula = formulas.conjunction(map(formulas.atom, atoms))
-    is_empty = string_automaton(formulas, (formula,), JsonOptions(), Limits()).automaton.is_empty()
-    assert not (has_common_text(atoms, Limits()) and is_empty)
-    for atom in atoms:
-        dfa = known(atom, Limits()).dfa
-        texts = shortest_texts(dfa)
-        assert texts or not dfa.accepting.any()
-        assert truth(dfa, texts).all()
-
-
-def test_a_common_text_is_found_where_a_short_one_exists() -> None:
-    assert has_common_text([("format", "regex"), ("pattern", "^/.+/$")], Limits())
-    assert has_common_text([("format", "uri"), ("pattern", "^(https?://.+|\\$[A-Za-z]+)")], Limits())
-    assert not has_common_text([("pattern", "^a$"), ("pattern", "^b$")], Limits())
-    assert not has_common_text([("format", "regex"), ("pattern", "^/.+/$")], Limits(states=100_000))
 
 
 def test_strings_are_listed_by_their_atoms() -> None:

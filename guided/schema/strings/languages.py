@@ -36,7 +36,6 @@ __all__ = [
     "nothing",
     "of_format",
     "of_tree",
-    "shortest_texts",
     "steps_of",
     "tree_of",
     "truth",
@@ -68,8 +67,6 @@ _widths: Memo[tuple[int, int | None]] = Memo(2048, 1 << 20)
 _USUAL = Limits()
 # Up to this many texts are read one after the other.
 _READ_SINGLY = 16
-# Printable ASCII, letters first.
-_PREFERRED = np.array(sorted(range(ord(" "), 0x7F), key=lambda point: not chr(point).isalpha()), np.int32)
 
 
 def known(atom: Atom, limits: Limits, most: int | None = None) -> AtomLanguage:
@@ -180,35 +177,6 @@ def final_states(table: Int32Array, parts: Partition, texts: Sequence[str]) -> I
                 break
         states[i] = state
     return states
-
-
-def shortest_texts(dfa: CharDFA) -> list[str]:
-    """Return for each live state a shortest text that leads through it, of ASCII letters where possible. O(edges)."""
-    starts, classes = dfa.partition.starts, dfa.partition.classes
-    points = np.concatenate([_PREFERRED, starts])
-    letters: dict[int, str] = {}
-    for point, number in zip(
-        points.tolist(), classes[np.searchsorted(starts, points, "right") - 1].tolist(), strict=True
-    ):
-        letters.setdefault(number, chr(point))
-    before: list[list[tuple[int, str]]] = [[] for _ in dfa.table]
-    prefixes, ahead = {0: ""}, [0]
-    for state in ahead:  # grows during iteration
-        row = dfa.table[state]
-        for read in np.flatnonzero(row >= 0).tolist():
-            target = row.item(read)
-            before[target].append((state, letters[read]))
-            if target not in prefixes:
-                prefixes[target] = prefixes[state] + letters[read]
-                ahead.append(target)
-    back = np.flatnonzero(dfa.accepting).tolist()
-    suffixes = dict.fromkeys(back, "")
-    for state in back:  # grows during iteration
-        for source, letter in before[state]:
-            if source not in suffixes:
-                suffixes[source] = letter + suffixes[state]
-                back.append(source)
-    return list(dict.fromkeys(prefixes[state] + suffixes[state] for state in ahead if state in suffixes))
 
 
 def named(atom: Atom) -> str:

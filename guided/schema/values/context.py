@@ -37,7 +37,6 @@ from guided.schema.strings.spelling import unwritable
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import KeyLabel, KeyLeaf, key_automaton, unquoted
 from guided.schema.values.quick_satisfiable import (
-    has_common_text,
     listed,
     quick_satisfiable_number,
     quick_satisfiable_string,
@@ -450,9 +449,7 @@ class SchemaContext:
         if kind == "number":
             return quick_satisfiable_number(rest, len(excluded))
         if not excluded:
-            if len(rest) == 1:
-                return quick_satisfiable_string(rest[0], is_ascii=not self.has_all_bytes)
-            return self.has_all_bytes and has_common_text(rest, self.limits)
+            return len(rest) == 1 and quick_satisfiable_string(rest[0], is_ascii=not self.has_all_bytes)
         # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
         return self.has_more(kind, self.formulas.conjunction(members), sum(len(nodes[one][1]) for one in excluded))
 

@@ -2,26 +2,20 @@
 
 True is a proof; False proves nothing, and the caller must build the automaton.
 
-Complexity: O(atoms), and one regex match for each pattern; `has_common_text` needs the automaton of each atom, but not their product.
+Complexity: O(atoms), and one regex match for each pattern.
 """
 
 import re
 from fractions import Fraction
-from math import ceil, prod
+from math import ceil
 
-from guided.limits import Limits
 from guided.schema.formula.exact import common_multiple
 from guided.schema.formula.formulas import Atom, Formulas
-from guided.schema.strings.languages import known, shortest_texts, truth
 
-__all__ = ["has_common_text", "listed", "quick_satisfiable_number", "quick_satisfiable_string"]
+__all__ = ["listed", "quick_satisfiable_number", "quick_satisfiable_string"]
 
 # Up to this size of bounds and divisors, the automaton of multiples between bounds is small.
 _SMALL = 1000
-# Up to this number of texts are tried for patterns and formats that must hold together.
-_TEXTS_TRIED = 32
-# A product of automata with at most one in this many of `Limits.states` passes no limit once it is spelled in JSON.
-_SPELLED = 16
 
 # Patterns that surely match some string: no lookaround, anchors only at the ends, no empty class.
 _PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
@@ -53,28 +47,6 @@ def quick_satisfiable_string(atom: Atom, *, is_ascii: bool = False) -> bool:
     if kind == "strings":
         return any(text.isascii() and text.isprintable() for text in atom[1]) if is_ascii else bool(atom[1])
     return bool(kind == "format")
-
-
-def has_common_text(atoms: list[Atom], limits: Limits) -> bool:
-    """Return whether one of a few texts satisfies all of these patterns and formats.
-
-    Raises
-    ------
-    PatternError
-        A pattern is malformed, or needs a feature that no automaton supports.
-    LimitError
-        The automaton of one of them exceeds a budget.
-    """
-    if any(atom[0] not in ("pattern", "format") for atom in atoms):
-        return False
-    smallest, *others = sorted((known(atom, limits).dfa for atom in atoms), key=lambda dfa: len(dfa.table))
-    # Why not for large ones: building their product early reports an exceeded limit as soon as possible.
-    if prod(len(dfa.table) for dfa in (smallest, *others)) * _SPELLED > limits.states:
-        return False
-    texts = shortest_texts(smallest)[:_TEXTS_TRIED]
-    for dfa in others:
-        texts = [text for text, holds in zip(texts, truth(dfa, texts).tolist(), strict=True) if holds]
-    return bool(texts)
 
 
 def quick_satisfiable_number(atoms: list[Atom], n_excluded: int = 0) -> bool:
