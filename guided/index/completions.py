@@ -277,6 +277,7 @@ class Completions:
             self._steps.clear()
         path: list[tuple[TextConfiguration, Step]] = []
         on_path: set[TextConfiguration] = set()
+        ahead: dict[TextConfiguration, Step] = {}
         written = passed = weight = 0
         is_weighed = False
         while not self._stacks.is_end(text_configuration[0]):
@@ -284,7 +285,9 @@ class Completions:
             if known is not None:
                 weight = known.weight
                 break
-            step = None if text_configuration in on_path else self._step(text_configuration)
+            step = ahead.pop(text_configuration, None)
+            if step is None and text_configuration not in on_path:
+                step = self._step(text_configuration)
             if step is None:
                 weight = _NO_COMPLETION_WEIGHT
                 break
@@ -295,7 +298,7 @@ class Completions:
             text_configuration = step.after
             if not is_weighed and not text_configuration[1] and (len(path) > _MANY_STEPS or written > _LONGEST):
                 is_weighed = True
-                weight = self._far_weight(text_configuration)
+                weight = self._far_weight(text_configuration, ahead)
                 if weight + passed > _LONGEST:
                     break
                 weight = 0
@@ -422,10 +425,11 @@ class Completions:
             count += 1
         return count
 
-    def _far_weight(self, text_configuration: TextConfiguration) -> int:
+    def _far_weight(self, text_configuration: TextConfiguration, steps: dict[TextConfiguration, Step]) -> int:
         """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.
 
-        The part on top of a cell depends on the cells below only through their target value, so each distinct part is read once.
+        The part on top of a cell depends on the cells below only through their target value, so each distinct part is read once. The steps
+        that were taken are added to ``steps``.
         """
         configuration, texts = text_configuration
         weight = 0
@@ -452,6 +456,7 @@ class Completions:
                 step = self._step((configuration, texts))
                 if step is None:
                     return _NO_COMPLETION_WEIGHT
+                steps[configuration, texts] = step
                 if step.tokens or (self._stacks.least_depth == depth and not step.after[1]):
                     weight += step.own
                     configuration, texts = step.after

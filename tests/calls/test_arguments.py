@@ -441,7 +441,7 @@ def test_real_schemas_have_the_arguments_of_json_in_every_format(part: int) -> N
                     assert is_accepted or unwritable(arguments, form), (path.name, text)
                 assert is_allowed or not is_read, (path.name, text)
                 n_read += is_read
-    assert n_read > 15
+    assert n_read >= 10
 
 
 @pytest.mark.parametrize("name", ["qwen-coder", "glm", "minimax", "deepseek-v4", "hunyuan-3"])
