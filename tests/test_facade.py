@@ -156,6 +156,23 @@ def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
         getattr(guided, name)
 
 
+ALONE = """
+import sys
+before = {*sys.modules}
+import guided
+guided.__all__
+print([name for name in {*sys.modules} - before if name.partition(".")[0] not in sys.stdlib_module_names])
+"""
+
+
+def test_the_import_imports_nothing_else() -> None:
+    """Ten milliseconds, which `python -X importtime -c "import guided"` shows, are those of Python's own modules."""
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
+    assert done.stdout.strip() == "['guided']"
+
+
 KERNELS_AT_WORK = """
 import importlib, sys
 import guided

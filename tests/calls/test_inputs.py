@@ -306,7 +306,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
      TypeError, "confirm must be a function that takes a call"),
     # Caps, whitespace, escapes and formats of schemas.
     (lambda: guided.JsonSchema(City, escapes="none"),  # type: ignore[call-overload]
-     guided.ArgumentError, "escapes must be 'canonical' or 'any' or 'dumps', not 'none'"),
+     guided.ArgumentError, r"'canonical' or 'any' or 'dumps', or a list such as \['n', 't'\], not 'none'"),
     (lambda: guided.JsonSchema(City, escapes=["\\n"]), guided.ArgumentError, "list what may follow a backslash, among .* b f n r t u"),
     (lambda: guided.JsonSchema(City, max_properties=-1), guided.ArgumentError, "max_properties must be an integer >= 1, not -1"),
     (lambda: guided.JsonSchema(City, max_property=1), TypeError, "did you mean 'max_properties'"),  # type: ignore[call-overload]

@@ -316,7 +316,8 @@ class JsonOptions:
         ):
             value = getattr(self, name)
             if value not in allowed:
-                raise ArgumentError(name, f"must be {' or '.join(map(repr, allowed))}, not {shown(value)}")
+                others = ", or a list such as ['n', 't']" if name == "escapes" else ""
+                raise ArgumentError(name, f"must be {' or '.join(map(repr, allowed))}{others}, not {shown(value)}")
         if self.formats and self.format == "annotate":
             raise ArgumentError("formats", "must be left out with format='annotate', which asserts no format")
         for name in ("strict_keywords", "additional_properties"):
