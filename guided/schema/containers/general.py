@@ -44,6 +44,8 @@ class SharedContext:
         self.formulas = pending.formulas
         self.items: dict[ArrayState, tuple[ValueQuery, ArrayState] | None] = {}
         self.members: dict[tuple[ObjectState, int | tuple[int, int]], tuple[ValueQuery, ObjectState] | None] = {}
+        # Whether `members` would have a result, where it was not computed.
+        self.followed: dict[tuple[ObjectState, int | tuple[int, int]], bool] = {}
         self.labels: dict[ObjectState, int] = {}
         self.counts_names: dict[tuple[int, ...], bool] = {}
         # By key table and formulas.
@@ -112,11 +114,16 @@ class ObjectState(NamedTuple):
         key = self, self._label_class(label)
         if key in shared.members:
             return shared.members[key] is not None
-        last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label)
-        if shared.satisfiability.is_satisfiable(last):
-            return True
-        after = self._replace(formulas=self.formulas[:1]).derivative(label)
-        return after is not None and shared.pending.may_come((after.table, after.seen), after.formulas)
+        found = shared.followed.get(key)
+        if found is None:
+            last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label)
+            found = shared.satisfiability.is_satisfiable(last)
+            if not found:
+                after = self._replace(formulas=self.formulas[:1]).derivative(label)
+                found = after is not None and shared.pending.may_come((after.table, after.seen), after.formulas)
+            if not shared.satisfiability.goals.is_open:
+                shared.followed[key] = found
+        return found
 
     def after(self, label: int) -> "tuple[ValueQuery, ObjectState] | None":
         """Return the query of the value after a key, and the state while it is pending; None if the key cannot come."""
