@@ -24,7 +24,7 @@ __all__ = ["ITEM", "ArrayState", "ObjectState", "SharedContext"]
 # The one label of an array.
 ITEM = 0
 # From this number of alternatives on, each alternative computes its labels separately.
-_MANY_OPTIONS = 4
+_MANY_OPTIONS = 16
 # Mentioned names per step; each takes some operations on sets of all labels.
 _NAMES_PER_STEP = 4
 
