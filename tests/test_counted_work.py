@@ -33,6 +33,7 @@ from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.hostile.random_specs import a_schema
+from tests.hostile.table import ROWS
 from tests.schema.engine import BYTES
 
 # Lines per step of a call and of a compile, and lines per character of a spec.
@@ -222,6 +223,21 @@ def test_each_lookahead_of_a_pattern_is_work() -> None:
         pattern = Regex("|".join(f"(?=.*{i})?" for i in range(count)))
         with nullcontext() if is_fine else pytest.raises(LimitError, match="too many assertions at once"):
             pattern.lower(limits)
+
+
+@pytest.mark.parametrize("name", ["n patterns that match n strings", "n lazy lexemes"])
+def test_lexemes_with_automata_of_their_own_are_work(name: str) -> None:
+    text = ROWS[f"grammar: llguidance: {name}"].make(12)
+    with pytest.raises(LimitError, match="the lexemes of a grammar have too many"):
+        Grammar(text, limits=Limits(steps=1_500_000))
+
+
+def test_terminals_of_gbnf_are_work() -> None:
+    """Lark parses each again, at some microseconds a character."""
+    names = " | ".join(f'"{word}"' for word in words(3_000))
+    for most, is_fine in ((200_000_000, True), (30_000_000, False)):
+        with nullcontext() if is_fine else pytest.raises(LimitError, match="written out where they are used"):
+            Grammar(f"root ::= {names}", limits=Limits(steps=most))
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

@@ -87,6 +87,9 @@ _COMMON = {"ESCAPED_STRING": r'"(?:[^"\\\n]|\\[^\n])*"', "C_COMMENT": r"/\*(?:[^
 _IN_PATTERN = re.compile(r"(\\[^/])|\\/|\(\?s:\.([*+?]?)\)", re.DOTALL)
 # Sets of characters in the expression of a terminal that is not a plain pattern.
 _EXPRESSION_SETS = 10_000
+# Steps that any automaton takes, however small; its expression; a pattern that is compared with a string; and a letter of that.
+_PER_AUTOMATON, _PER_EXPRESSION, _PER_PAIR, _PER_LETTER = 200_000, 300_000, 300, 150
+_TOO_MANY = "the lexemes of a grammar have too many states"
 _COMPOSE = "put it beside a grammar with a composition (docs/compositions.md)"
 _UNSUPPORTED = {
     "stop": "stop= hides the text that ends it: use suffix=, which keeps it, or guided.FreeText(stop=...) of compositions",
@@ -349,7 +352,7 @@ def _common() -> dict[str, Tree]:
     lines = [line for line in text.splitlines() if not re.match(r"_STRING|ESCAPED_STRING|C_COMMENT", line)]
     reader = _Reader("\n".join([*lines, ""]), Limits())
     reader.read()
-    terminals = _Terminals(reader)
+    terminals = _Terminals(reader, Steps(reader.limits.steps))
     own = {name: reader.pattern(source, "", 0) for name, source in _COMMON.items()}
     return {name: terminals.of(name, name, 0) for name in reader.terminals} | own
 
@@ -357,8 +360,8 @@ def _common() -> dict[str, Tree]:
 class _Terminals:
     """The trees of terminals, by name: plain patterns, without ``&`` and ``~``."""
 
-    def __init__(self, reader: _Reader) -> None:
-        self._reader = reader
+    def __init__(self, reader: _Reader, steps: Steps) -> None:
+        self._reader, self._steps = reader, steps
         self._known: dict[str, Tree] = {}
         self._sizes: dict[str, int] = {}
         self._open: dict[str, None] = {}
@@ -438,8 +441,10 @@ class _Terminals:
         if not is_lazy and not fold(tree, lambda node, parts: isinstance(node, Intersect | Complement) or any(parts)):
             return tree
         limits = self._reader.limits
+        self._steps.spend(_PER_AUTOMATON + _PER_EXPRESSION, _TOO_MANY)
         automaton = from_tree(tree, limits)
         if is_lazy:
+            self._steps.spend(_PER_AUTOMATON, _TOO_MANY)
             ended = np.where(automaton.accepting[:, None], DEAD, automaton.table)
             automaton = replace(automaton, table=freeze(ended.astype(automaton.table.dtype)))
             automaton = from_tree(operand_of(automaton), limits)
@@ -449,6 +454,11 @@ class _Terminals:
             reason = "it matches no text" if automaton.is_empty() else "its regular expression is too long"
             raise located(self._reader.text, reason, owner.strip(), offset)
         return found
+
+
+def _spelled(tree: Tree) -> list[list[str]]:
+    """Return, for each place of a string, its letters in all cases."""
+    return [[chr(point) for first, last in one.ranges for point in range(first, last + 1)] for one in spelling_of(tree)]
 
 
 def _size(node: Tree, parts: Sequence[int]) -> int:
@@ -495,7 +505,7 @@ class _Translation:
     def __init__(self, reader: _Reader, start: str, limits: Limits) -> None:
         self._reader, self._limits, self._start = reader, limits, start
         self._steps = Steps(limits.steps)
-        self._terminals = _Terminals(reader)
+        self._terminals = _Terminals(reader, self._steps)
         self._names, self._terminal_names = Names(), Names()
         # By definition in Lark's notation.
         self._lexemes: dict[str, _Lexeme] = {}
@@ -582,13 +592,14 @@ class _Translation:
 
     def _alternatives(self) -> Iterator[str]:
         """Yield a rule for each pattern that matches strings of the grammar too: the pattern or one of them."""
-        strings = [one for one in self._lexemes.values() if one.is_string]
+        strings = [(one, _spelled(one.tree)) for one in self._lexemes.values() if one.is_string]
         for lexeme in self._lexemes.values() if strings else ():
             if lexeme.is_string or lexeme.shown == "%ignore":
                 continue
+            self._steps.spend(_PER_AUTOMATON, _TOO_MANY)
             automaton = from_tree(lexeme.tree, self._limits)
-            self._steps.spend(automaton.table.size, "the lexemes of a grammar have too many states")
-            among = [one.name for one in strings if self._has(automaton, lexeme, one)]
+            self._steps.spend(automaton.table.size, _TOO_MANY)
+            among = [one.name for one, letters in strings if self._has(automaton, lexeme, one, letters)]
             if among:
                 name = self._names.of(f"{lexeme.name} ", lexeme.rule)
                 self._among[name] = [lexeme.name, *among]
@@ -597,12 +608,12 @@ class _Translation:
                     if used == lexeme.name:
                         self._uses[leaf] = name, is_optional
 
-    def _has(self, automaton: Automaton, lexeme: _Lexeme, string: _Lexeme) -> bool:
-        """Return whether a string, in each case, is a text of a lexeme."""
+    def _has(self, automaton: Automaton, lexeme: _Lexeme, string: _Lexeme, spelled: Sequence[Sequence[str]]) -> bool:
+        """Return whether a string, in each case, is a text of a lexeme; ``spelled``: its letters in all cases."""
         states = {0}
-        for charset in spelling_of(string.tree):
-            letters = [chr(point) for first, last in charset.ranges for point in range(first, last + 1)]
-            self._steps.spend(len(states) * len(letters), "the lexemes of a grammar have too many states")
+        self._steps.spend(_PER_PAIR, _TOO_MANY)
+        for letters in spelled:
+            self._steps.spend(_PER_LETTER * len(states) * len(letters), _TOO_MANY)
             states = {automaton.run(letter, state) if state >= 0 else DEAD for letter in letters for state in states}
             if states == {DEAD}:
                 return False

@@ -459,6 +459,10 @@ GRAMMARS: dict[str, tuple[int, int, Callable[[int], str]]] = {
         any_of_terminals([*(f"/[a-z]{{1,{i + 2}}}/" for i in range(n)), *(f'"{word}"' for word in words(n))])
     )),
     "GBNF of n optional parts": (30, 10_000, lambda n: "root ::= " + '"a"? ' * n),
+    "GBNF of n alternatives": (99, 20_000, lambda n: "root ::= " + either(f'"{word}"' for word in words(n))),
+    "GBNF of n rules": (99, 20_000, lambda n: (
+        lines("root ::= " + either(f"r{i}" for i in range(n)), (f'r{i} ::= "{word}"' for i, word in enumerate(words(n))))
+    )),
     "GBNF of n rules, each twice the next": (4, 60, lambda n: (
         lines("root ::= r0", (f"r{i} ::= r{i + 1} r{i + 1}" for i in range(n)), f'r{n} ::= "a"')
     )),
