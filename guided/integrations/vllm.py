@@ -11,8 +11,8 @@ workers), and `register` changes vLLM in these places, once, with effect only wh
 4. ``AsyncLLM``, in the front end: ``__init__`` prepares the checks, which takes a second, and ``add_request`` runs each on a thread first,
    because place 2 is called in the event loop.
 
-`differences` compares the shape of these places with what this module was written for (vLLM 0.32). If they differ, `register` logs what
-differs, as an error, and changes nothing: vLLM then refuses the name ``guided`` at start, and other backends are unaffected.
+`differences` compares the shape of these places with what this module was written for (vLLM 0.32 and 0.33). If they differ, `register`
+logs what differs, as an error, and changes nothing: vLLM then refuses the name ``guided`` at start, and other backends are unaffected.
 
 Importing this module imports neither vLLM nor the rest of the package, since vLLM does so in processes that need neither.
 """
@@ -78,8 +78,8 @@ def register() -> None:
         import vllm
 
         _logger.error(
-            "backend 'guided' is not available: vLLM %s differs from the version it was written for, 0.32 (%s). "
-            "Use another version of vLLM or of guided-decoding.",
+            "backend 'guided' is not available: vLLM %s differs from the versions it was written for, 0.32 and 0.33 "
+            "(%s). Use another version of vLLM or of guided-decoding.",
             getattr(vllm, "__version__", "of an unknown version"),
             "; ".join(found),
         )
