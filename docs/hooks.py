@@ -1,7 +1,7 @@
 """Hooks of the documentation site: links from pages of docs/ to other files of the repository.
 
 The pages are also read in the repository, where such links work. In the site, each example is a page with its source, and a link to
-another file outside the site becomes the file's path in code font.
+another file outside the site becomes the file's path in code font, where a page first names it.
 """
 
 import re
@@ -52,6 +52,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     if re.match(r"adr/|changelog", page.file.src_uri):
         page.meta.setdefault("search", {"boost": 0.2})  # guides and reference come first
     depth = "../" * page.file.src_uri.count("/")
+    told: set[PurePosixPath] = set()
 
     def replaced(match: re.Match[str]) -> str:
         text, link = match.groups()
@@ -68,7 +69,11 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
         if target.suffix == ".py" and target.is_relative_to("docs/examples"):
             return f"[{text}]({depth}examples/{target.stem}.md)"
         path = f"`{target}`"
-        return path if text.strip("`") in (str(target), target.name, link) else f"{text} ({path})"
+        if text.strip("`") in (str(target), target.name, link):
+            return path
+        is_told = target in told
+        told.add(target)
+        return text if is_told else f"{text} ({path})"
 
     def row(match: re.Match[str]) -> str:
         return SPAN.sub(lambda span: span[0].replace("\\|", "|"), match[0])
