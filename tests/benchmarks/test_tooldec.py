@@ -364,6 +364,7 @@ def test_tables_count_their_rows(tmp_path: Path) -> None:
     assert found["FuncQA, several calls: fewer tool errors than backtrace"] == "not run"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not report.RECORD.is_dir(), reason="nothing is recorded")
 def test_the_document_is_made_of_the_record() -> None:
     made = report.document()

@@ -319,7 +319,7 @@ def test_T1_random_walks_are_calls_to_an_independent_reader(form: Format, choice
     spec = Tools(TOOLS, form, tool_choice=choice, max_length=12, max_digits=4)
     index = compile_spec(spec if choice != "auto" else spec.first_call(), vocabulary_of(form))
     chance = random.Random(f"{form.name} {choice}")
-    for _ in range(12):
+    for _ in range(examples(12, by_default=5)):
         trigger = chance.choice(triggers_of(form, spec.argument_lists))
         begun = b"Hm. " * (not trigger.is_first) + trigger.text if choice == "auto" else b""
         text = walked(index, begun, chance.randint(0, 40), chance).decode()

@@ -193,7 +193,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
 def test_the_engine_is_the_oracle(kind: str) -> None:
     counts = {"all": 0, "refused": 0}
 
-    @settings(BRIEF, max_examples=examples(60, by_default=10))
+    @settings(BRIEF, max_examples=examples(60, by_default=6))
     @given(KINDS[kind], option_sets(), st.data())
     def run(schema: Any, options: dict[str, Any], data: st.DataObject) -> None:
         agree(schema, options, data, counts)

@@ -121,7 +121,7 @@ def check_budget(index: Index, state: int, vocabulary: Vocabulary, chance: rando
     assert index.is_accepting(state)
 
 
-MANY = settings(max_examples=examples(40), suppress_health_check=[*HealthCheck], deadline=None)
+MANY = settings(max_examples=examples(40, by_default=8), suppress_health_check=[*HealthCheck], deadline=None)
 
 
 @MANY

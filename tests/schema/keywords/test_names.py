@@ -24,7 +24,7 @@ SETS = {"[a-z]": "a", "[^/]": "\u00e9", r"\w": "_", r"[\p{L}\p{N}_]": "\u4e2d", 
 
 @pytest.mark.parametrize("keyword", ["propertyNames", "patternProperties"])
 @pytest.mark.parametrize("letters", SETS)
-@pytest.mark.parametrize("count", [90, 400, 3_000, 30_000])
+@pytest.mark.parametrize("count", [90, 400, pytest.param(3_000, marks=pytest.mark.slow), 30_000])
 def test_names_that_count_far_are_refused_at_once_or_read(keyword: str, letters: str, count: int) -> None:
     pattern = f"^{letters}{{1,{count}}}$"
     inner: dict[str, Any] = {"pattern": pattern} if keyword == "propertyNames" else {pattern: {"type": "integer"}}
@@ -81,7 +81,7 @@ NAMES: dict[str, Callable[[int], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("limits", [Limits(), FRONT_END_LIMITS], ids=["default", "front end"])
 @pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.parametrize("size", [3, 40, 100, 200, 400])
+@pytest.mark.parametrize("size", [3, 40, *(pytest.param(size, marks=pytest.mark.slow) for size in (100, 200)), 400])
 def test_names_that_compile_are_read(kind: str, size: int, limits: Limits) -> None:
     """Whatever the names of an object cost, it is known when the schema is compiled: no call in a text exceeds a limit."""
     reason = read_or_refused(NAMES[kind](size), b"", limits)
