@@ -28,8 +28,7 @@ settings.register_profile("ci", max_examples=100, **_COMMON)
 settings.register_profile("deep", max_examples=100 * DEEP_FACTOR, **_COMMON)
 settings.load_profile("default")
 
-# Why: all that collecting makes stays until the end, so that Python's collector finds nothing in it but walks it again and again: a tenth of
-# the time of the default tier.
+# Why: all that collecting makes stays until the end. Python's collector finds nothing in it, but would walk it again and again.
 gc.disable()
 
 

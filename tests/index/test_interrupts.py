@@ -221,6 +221,6 @@ def test_an_interrupt_at_some_lines_leaves_the_index_usable(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_an_interrupt_at_any_line_leaves_the_index_usable(name: str) -> None:
-    """Every line with ``GUIDED_EXHAUSTIVE=1``, in half an hour; else those of the small case, and of the others a quarter or a twentieth."""
+    """Every line with ``GUIDED_EXHAUSTIVE=1``, in half an hour; else those of the small case, a quarter or a twentieth of the others."""
     share = (1.0, 1.0) if name == SMALL_CASE or os.environ.get("GUIDED_EXHAUSTIVE") else (0.25, 0.05)
     assert check_lines(name, shares(*share)) > 30
