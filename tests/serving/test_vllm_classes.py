@@ -355,11 +355,12 @@ def test_known_constraints_wait_for_no_compile(tokenizer: Any) -> None:
     config = VllmConfig(structured_outputs_config=StructuredOutputsConfig(backend="guided"))
     manager = StructuredOutputManager.__new__(StructuredOutputManager)
     manager.vllm_config, manager._use_async_grammar_compilation = config, True
-    manager.backend = backend_of(tokenizer)
+    manager.backend, manager.backend_name = backend_of(tokenizer), None
     end = threading.Event()
 
     def grammar_of(pattern: str) -> Any:
         params = SamplingParams(structured_outputs=StructuredOutputsParams(regex=pattern))
+        params.structured_outputs._backend = "guided"  # as the front end does
         asked = StructuredOutputRequest(params.structured_outputs)
         manager.grammar_init(SimpleNamespace(structured_output_request=asked, sampling_params=params, request_id="1"))
         return asked._grammar
