@@ -829,6 +829,7 @@ class LongestMatch:
             if any(text[:end] in self.words[name] for name in allowed & self.lazy):
                 break
         matched = {name for name in allowed if text[:end] in self.words[name]} if end else set()
+        matched = matched & self.lazy or matched
         shifted = {
             (n, s, p + 1, o) for n, s, p, o in row if p < len(s) and s[p][1:-1] in matched and s[p].startswith("<")
         }

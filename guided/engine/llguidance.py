@@ -5,16 +5,16 @@ r"""llguidance's dialect of Lark -> a grammar for Lark whose lexer takes the lon
 in terminals ``&`` and ``~``; ``%ignore``, ``%import common.NAME``, ``%llguidance {}``; ``name[lazy]``, ``name[suffix=...]`` and
 ``name[capture]``, which constrains nothing.
 
-Each use of a terminal, string or pattern in a rule is a *lexeme*. llguidance's lexer takes the longest of those that the parser can
-use, keeps all that match it, never returns to a shorter one, and ends a lazy one at its first match. Lark's contextual lexer with longest
-matches (`Lexer.takes_longest`) does the same where
+Each use of a terminal, string or pattern in a rule is a *lexeme*. llguidance's lexer takes the longest of those that may come, keeps all
+that match it, never returns to a shorter one, and ends a lazy one at its first match, which excludes others.
+
+Theorem: Lark's contextual lexer with longest matches (`Lexer.takes_longest`), over canonical tables, reads the same texts if
 
 - no two lexemes of a context match one text. If a pattern matches a string too, the lexer reads the string, and each use of the pattern
-  admits it.
+  admits it; not so for a lazy one.
 - what follows a lexeme cannot begin like a longer match that fails (``1.`` of ``1.5``), and no lexeme continues where a lazy one ends.
 
-Other grammars are refused, and so are conflicts of the LALR(1) tables. A difference remains: a context is that of an LALR(1) state, as in
-Lark, which may contain terminals that cannot follow this text.
+Other grammars are refused, and so are conflicts of the LALR(1) tables. Characters are read as a whole, other than by llguidance.
 
 Complexity: that of the automata of the lexemes.
 """
@@ -36,13 +36,12 @@ from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError, PatternError
 from guided.export.characters import operand_of
 from guided.export.elimination import expression
-from guided.lalr.indents import Indenter
-from guided.lalr.lexing import Lexing
+from guided.lalr.canonical import canonical
+from guided.lalr.longest import returns
 from guided.lalr.notation import Names, Node, Reader, folded, located, nodes_of, tables_of_rules, with_operators
 from guided.lalr.scanner import scanner_of, spelling_of
 from guided.lalr.sources import lark_pattern, lark_string
 from guided.lalr.tables import LalrTables
-from guided.lalr.terminals import LexerContext
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.render import render
@@ -104,6 +103,7 @@ _UNSUPPORTED = {
     '"': "the string is not closed",
     "/": "the pattern is not closed",
 }
+_SHARED = re.compile(r" that (\S+) matches too")
 _ADVICE = "exclude texts from one with & and ~, as in NAME: /[a-z]+/ & ~/if|else/, or make one terminal of both"
 
 
@@ -363,8 +363,7 @@ class _Terminals:
     def __init__(self, reader: _Reader, steps: Steps) -> None:
         self._reader, self._steps = reader, steps
         self._known: dict[str, Tree] = {}
-        self._sizes: dict[str, int] = {}
-        self._open: dict[str, None] = {}
+        self._sizes: dict[Any, int] = {}
 
     def of(self, name: str, user: str, offset: int) -> Tree:
         """Return the tree of a terminal that is used at a place.
@@ -375,40 +374,45 @@ class _Terminals:
             A terminal is not defined, contains itself, or matches no text.
         LimitError
         """
-        found = self._known.get(name)
-        if found is not None:
-            return found
-        reader, most = self._reader, self._reader.limits.composition_depth
-        if name not in reader.terminals:
-            kind = "terminal" if name.lstrip("_")[:1].isupper() else "rule"
-            advice = (
-                ", and a terminal consists of terminals only"
-                if name in reader.rules
-                else f" but not defined: add `{name}: ...`"
-            )
-            raise located(reader.text, f"the {kind} {name} is used{advice}", user, offset)
-        if name in self._open:
-            raise located(reader.text, "a terminal cannot contain itself: write a rule, in lower case", name, offset)
-        if len(self._open) == most:
-            raise LimitError("composition_depth", most + 1, most, "terminals within terminals")
-        self._open[name] = None
-        self._sizes[name] = 0
-        tree = folded(reader.terminals[name], partial(self._joined, name))
-        self._known[name] = self.plain(tree, name, reader.terminals[name].offset, is_lazy=name in reader.lazy)
-        del self._open[name]
+        reader = self._reader
+        # Each terminal behind the one that uses it.
+        work: dict[str, tuple[str, int]] = {name: (user, offset)}
+        while work:
+            name = next(reversed(work))
+            if name not in reader.terminals:
+                kind = "rule" if name.lstrip("_")[:1].islower() else "terminal"
+                advice = f" but not defined: add `{name}: ...`"
+                if name in reader.rules:
+                    advice = ", and a terminal consists of terminals only"
+                raise located(reader.text, f"the {kind} {name} is used{advice}", *work[name])
+            body = reader.terminals[name]
+            within = [node for node in nodes_of(body) if isinstance(node.leaf, str) and node.leaf not in self._known]
+            for node in within[:1]:
+                if node.leaf in work:
+                    reason = "a terminal cannot contain itself: write a rule, in lower case"
+                    raise located(reader.text, reason, name, node.offset)
+                work[node.leaf] = name, node.offset
+            if not within:
+                self._known[name] = self._tree(body, name, is_lazy=name in reader.lazy)
+                del work[name]
         return self._known[name]
 
     def of_body(self, body: Node) -> Tree:
         """Return the tree of ignored text."""
-        self._sizes["%ignore"] = 0
-        return self.plain(folded(body, partial(self._joined, "%ignore")), "grammar", body.offset)
+        for node in nodes_of(body):
+            if isinstance(node.leaf, str):
+                self.of(node.leaf, "grammar", node.offset)
+        return self._tree(body, "grammar", is_lazy=False)
+
+    def _tree(self, body: Node, owner: str, *, is_lazy: bool) -> Tree:
+        self._sizes[owner] = 0
+        return self._plain(folded(body, partial(self._joined, owner)), owner, body.offset, is_lazy=is_lazy)
 
     def _joined(self, owner: str, node: Node, parts: Sequence[Tree]) -> Tree:
         match node.kind:
             case "leaf":
-                tree = node.leaf.tree if isinstance(node.leaf, _Written) else self.of(node.leaf, owner, node.offset)
-                size = self._sizes.get(node.leaf) if isinstance(node.leaf, str) else fold(tree, _size)
-                self._sizes[owner] += size or fold(tree, _size)
+                tree: Tree = node.leaf.tree if isinstance(node.leaf, _Written) else self._known[node.leaf]
+                self._sizes[owner] += self._sizes.get(node.leaf) or fold(tree, _size)
                 most = self._reader.limits.pattern_length
                 if self._sizes[owner] > most:
                     raise LimitError("pattern_length", self._sizes[owner], most, f"the terminal {owner} is too long")
@@ -436,7 +440,7 @@ class _Terminals:
     def _refused(self, reason: str, owner: str, node: Node) -> GrammarError:
         return located(self._reader.text, reason, owner.strip(), node.offset)
 
-    def plain(self, tree: Tree, owner: str, offset: int, *, is_lazy: bool = False) -> Tree:
+    def _plain(self, tree: Tree, owner: str, offset: int, *, is_lazy: bool) -> Tree:
         """Return a tree of the same texts without ``&`` and ``~``; ``is_lazy``: of those that begin with no other one."""
         if not is_lazy and not fold(tree, lambda node, parts: isinstance(node, Intersect | Complement) or any(parts)):
             return tree
@@ -509,6 +513,9 @@ class _Translation:
         self._names, self._terminal_names = Names(), Names()
         # By definition in Lark's notation.
         self._lexemes: dict[str, _Lexeme] = {}
+        self._ignored: _Lexeme | None = None
+        # Lazy lexemes and strings that they match.
+        self._excluded: list[tuple[str, str]] = []
         # By rule of `_alternatives`: its alternatives.
         self._among: dict[str, list[str]] = {}
         # By leaf: its texts in Lark's notation but the empty one ("" if there are none), and whether that is one of them.
@@ -520,10 +527,8 @@ class _Translation:
         reader, start = self._reader, self._names.of(self._start)
         reader.rules = {name: with_operators(name, body) for name, body in reader.rules.items()}
         rules = self._reachable()
-        ignored = [
-            self._lexeme(self._terminals.of_body(body), "%ignore", "grammar", body.offset) for body in reader.ignored
-        ]
-        lines = [f"%ignore {one.name}" for one in ignored if one is not None]
+        self._ignore()
+        lines = [f"%ignore {self._ignored.name}"] if self._ignored else []
         lines += self._alternatives()
         for name in rules:
             body = reader.rules[name]
@@ -534,10 +539,19 @@ class _Translation:
         offsets = {name: reader.rules[name].offset for name in rules}
         advice = f"; or where a pattern matches a string too, {_ADVICE}" if self._among else ""
         tables = tables_of_rules(text, start, reader.text, offsets, self._names, self._limits, advice)
-        tables = _without_ignored(tables, has_initial_skip=reader.has_initial_skip)
+        tables = canonical(tables, self._limits, has_initial_skip=reader.has_initial_skip)
         tables = replace(tables, lexer=replace(tables.lexer, takes_longest=True))
         self._check(tables)
         return tables, start
+
+    def _ignore(self) -> None:
+        """Enter the lexeme of ignored text."""
+        ignored, known = self._reader.ignored, {*self._lexemes}
+        if ignored:
+            tree = self._terminals.of_body(Node("choice", ignored[0].offset, ignored))
+            self._ignored = self._lexeme(tree, "%ignore", "grammar", ignored[0].offset)
+            if self._ignored and {*self._lexemes} == known:
+                raise self._undecided(self._ignored, "is ignored, and a rule uses it")
 
     def _reachable(self) -> dict[str, None]:
         """Return the rules that the start rule needs, and enter their lexemes."""
@@ -579,6 +593,8 @@ class _Translation:
             return None
         pattern = render(nonempty)
         string = lark_string(nonempty.text) if isinstance(nonempty, Literal) else self._reader.strings.get(pattern)
+        # Why: Lark gives a token of a pattern the type of a string, whether or not the string is ignored.
+        string = None if shown == "%ignore" else string
         definition = string or lark_pattern(f"(?:{pattern})")
         found = self._lexemes.get(definition)
         if found is None:
@@ -594,12 +610,18 @@ class _Translation:
         """Yield a rule for each pattern that matches strings of the grammar too: the pattern or one of them."""
         strings = [(one, _spelled(one.tree)) for one in self._lexemes.values() if one.is_string]
         for lexeme in self._lexemes.values() if strings else ():
-            if lexeme.is_string or lexeme.shown == "%ignore":
+            if lexeme.is_string:
                 continue
             self._steps.spend(_PER_AUTOMATON, _TOO_MANY)
             automaton = from_tree(lexeme.tree, self._limits)
             self._steps.spend(automaton.table.size, _TOO_MANY)
             among = [one.name for one, letters in strings if self._has(automaton, lexeme, one, letters)]
+            if lexeme.is_lazy:
+                # A lazy lexeme excludes others that end where it does.
+                self._excluded += [(lexeme.name, name) for name in among]
+                continue
+            if among and lexeme is self._ignored:
+                raise self._undecided(lexeme, "matches a string of a rule too")
             if among:
                 name = self._names.of(f"{lexeme.name} ", lexeme.rule)
                 self._among[name] = [lexeme.name, *among]
@@ -646,8 +668,6 @@ class _Translation:
             return (f"({item}+)", least == 0) if least <= 1 else (f"({item}~{least} {item}*)", False)
         return (item if most == 1 else f"({item}~{max(least, 1)}..{most})"), least == 0
 
-    # Checks
-
     def _check(self, tables: LalrTables) -> None:
         """Refuse a grammar that llguidance's lexer reads in another way.
 
@@ -655,72 +675,27 @@ class _Translation:
         ------
         GrammarError
         """
+        named = {one.name: one for one in self._lexemes.values()}
+        names = [terminal.name for terminal in tables.lexer.terminals]
+        for context in tables.lexer.contexts if self._excluded else ():
+            self._steps.spend(len(context.terminals) + len(self._excluded), "the lexemes of a grammar overlap too much")
+            tried = {names[terminal] for terminal in context.terminals}
+            for lazy, other in self._excluded:
+                if {lazy, other} <= tried:
+                    raise self._undecided(named[lazy], f"is lazy, and matches {named[other].shown} too")
+        if self._ignored is not None:
+            named |= {"": self._ignored, "%ignore": self._ignored}
         try:
             scanner = scanner_of(tables.lexer, self._limits)
         except GrammarError as error:
-            one, other = (
-                self._named(error.rule),
-                self._named(error.reason.partition(" that ")[2].partition(" matches ")[0]),
-            )
-            raise self._undecided(
-                one or other, f"matches a text that {other.shown if other else 'ignored text'} matches too"
-            ) from None
-        lexing = Lexing(tables, scanner, Indenter(tables), bytes([1] * 256))
-        steps = np.stack([scanner.after(example) for example in scanner.examples], axis=1).tolist()
-        names = [terminal.name for terminal in tables.lexer.terminals]
-        for state, event in enumerate(lexing.events):
-            if event is None or not lexing.may_continue[state]:
-                continue
-            is_ignored = event[0] == lexing.ignored
-            lexeme = next(
-                one
-                for one in self._lexemes.values()
-                if (one.shown == "%ignore" if is_ignored else one.name == names[event[0]])
-            )
-            if lexeme.is_lazy:
-                raise self._undecided(lexeme, "is lazy, and another lexeme continues where it ends")
-            if self._may_return(lexing, steps, state, event[0]):
-                raise self._undecided(lexeme, "may begin a longer match that fails, where what follows begins alike")
+            found = _SHARED.search(error.reason)
+            pair = [named[error.rule], named[found[1] if found else error.rule]]
+            pair.sort(key=lambda one: one is self._ignored)
+            raise self._undecided(pair[0], f"matches a text that {pair[1].shown} matches too") from None
+        ended = {one.name for one in self._lexemes.values() if one.is_lazy}
+        for name, reason in returns(tables, scanner, ended, self._steps):
+            raise self._undecided(named[name], reason)
 
-    def _may_return(self, lexing: Lexing, steps: list[list[int]], state: int, label: int) -> bool:
-        """Return whether lexemes that follow a match may read what begins a longer match that fails.
-
-        ``steps``: the next state of each state by each character that the lexemes distinguish.
-        """
-        begins = {start for starts in lexing.after(label) for start in starts if start >= 0}
-        work = [(state, begin) for begin in begins]
-        seen = set(work)
-        for longer, other in work:
-            self._steps.spend(len(steps[0]), "the lexemes of a grammar overlap too much")
-            if longer != state and lexing.events[other] is not None:
-                return True
-            for pair in zip(steps[longer], steps[other], strict=True):
-                if pair[1] >= 0 and pair[0] < 0 and longer != state:
-                    return True
-                if min(pair) >= 0 and lexing.events[pair[0]] is None and pair not in seen:
-                    seen.add(pair)
-                    work.append(pair)
-        return False
-
-    def _named(self, name: str) -> _Lexeme | None:
-        return next((one for one in self._lexemes.values() if one.name == name), None)
-
-    def _undecided(self, lexeme: _Lexeme | None, why: str) -> GrammarError:
-        lexeme = lexeme or next(iter(self._lexemes.values()))
+    def _undecided(self, lexeme: _Lexeme, why: str) -> GrammarError:
         reason = f"{lexeme.shown} {why}, which llguidance's lexer decides in another way: {_ADVICE}"
         return located(self._reader.text, reason, lexeme.rule, lexeme.offset)
-
-
-def _without_ignored(tables: LalrTables, *, has_initial_skip: bool) -> LalrTables:
-    """Return tables that ignore no text where only the end may follow, nor, without ``has_initial_skip``, at the start of a text."""
-    lexer = tables.lexer
-    places = {state for state, actions in enumerate(tables.actions) if actions.keys() == {tables.end}}
-    if not has_initial_skip:
-        places |= {start.state for start in tables.starts}
-    contexts = {context: number for number, context in enumerate(lexer.contexts)}
-    numbers = tables.context.tolist()
-    for state in sorted(places):
-        context = lexer.contexts[numbers[state]]
-        kept = LexerContext(tuple(one for one in context.terminals if one not in lexer.ignored), context.keywords)
-        numbers[state] = contexts.setdefault(kept, len(contexts))
-    return replace(tables, context=freeze(np.array(numbers, np.int32)), lexer=replace(lexer, contexts=tuple(contexts)))

@@ -8,12 +8,10 @@ grammars over bytes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate
 from typing import Any
 
-import numpy as np
 from lark import Lark
 from lark.grammar import Rule
 from lark.indenter import Indenter
@@ -21,9 +19,8 @@ from lark.lexer import BasicLexer, ContextualLexer, TerminalDef, UnlessCallback
 from lark.parser_frontends import PostLexConnector
 from lark.parsers.lalr_analysis import IntParseTable, LALR_Analyzer, Reduce
 
-from guided.arrays import Int32Array, freeze
 from guided.errors import GrammarError
-from guided.lalr.tables import Conflict, Indentation, LalrTables, Start
+from guided.lalr.tables import Conflict, Indentation, LalrTables, Start, column, csr
 from guided.lalr.terminals import Lexer, LexerContext, Terminal
 
 __all__ = ["check_object", "read_tables"]
@@ -80,12 +77,12 @@ def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
     return LalrTables(
         symbols,
         end,
-        *_rows(actions),
-        *_rows(gotos),
-        _column(symbol_of[rules[rule][0]] for rule in ordered),
-        _column(len(rule.expansion) for rule in ordered),
+        *csr(actions),
+        *csr(gotos),
+        column(symbol_of[rules[rule][0]] for rule in ordered),
+        column(len(rule.expansion) for rule in ordered),
         tuple(_text(rules[rule]) for rule in ordered),
-        _column(contexts),
+        column(contexts),
         tuple(
             Start(name, state_of[table.start_states[name]], state_of[table.end_states[name]])
             for name in lark.options.start
@@ -219,14 +216,3 @@ def _text_of(rule: Rule) -> str:
 
 def _text(names: Sequence[str]) -> str:
     return f"{names[0]}: {' '.join(names[1:])}".rstrip()
-
-
-def _rows(rows: Sequence[Sequence[tuple[int, int]]]) -> tuple[Int32Array, Int32Array, Int32Array]:
-    """Return rows of pairs as CSR: row offsets, first members, second members."""
-    flat = np.array([pair for row in rows for pair in row], np.int32).reshape(-1, 2)
-    indptr = np.fromiter(accumulate(map(len, rows), initial=0), np.int32, len(rows) + 1)
-    return freeze(indptr), freeze(flat[:, 0]), freeze(flat[:, 1])
-
-
-def _column(numbers: Iterable[int]) -> Int32Array:
-    return freeze(np.array(list(numbers), np.int32))

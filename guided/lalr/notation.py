@@ -193,7 +193,7 @@ def with_operators(name: str, body: Node) -> Node:
         kind = infix if begins and ends else behind if begins else before if ends else rest
         if len(items) > 1 or not begins:
             kind.append(replace(sequence, parts=items[begins : len(items) - ends]))
-    if not infix and not (before and behind):
+    if not rest or not (infix or (before and behind)):
         return body
 
     def any_of(sequences: list[Node]) -> Node:
@@ -225,7 +225,7 @@ class Names:
         """Return the name of a rule, a new one at first; ``owner``: the rule that errors name for it."""
         found = self._named.get(rule)
         if found is None:
-            plain = re.sub(r"\W", "_", rule.lower()).strip("_")
+            plain = re.sub(r"[^a-z0-9]", "_", rule.lower())[:40].strip("_")
             plain = plain if plain[:1].isalpha() else f"rule_{plain}".rstrip("_")
             found = plain if plain not in self._owners else f"{plain}_{len(self._owners)}"
             while found in self._owners:

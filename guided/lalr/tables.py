@@ -6,13 +6,16 @@ States are numbered breadth first from the starts, so that a grammar gives the s
 Invariant: conflicts are resolved. Each (state, terminal) has one action, the one that Lark runs.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-from guided.arrays import Int32Array
+import numpy as np
+
+from guided.arrays import Int32Array, freeze
 from guided.lalr.terminals import Lexer
 
-__all__ = ["Conflict", "Indentation", "LalrTables", "Start"]
+__all__ = ["Conflict", "Indentation", "LalrTables", "Start", "column", "csr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +134,15 @@ class LalrTables:
 def _by_state(indptr: Int32Array, symbols: Int32Array, values: Int32Array) -> list[dict[int, int]]:
     symbol, value = symbols.tolist(), values.tolist()
     return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(indptr.tolist())]
+
+
+def csr(rows: Sequence[Sequence[tuple[int, int]]]) -> tuple[Int32Array, Int32Array, Int32Array]:
+    """Return rows of pairs as CSR: row offsets, first members, second members."""
+    flat = np.array([pair for row in rows for pair in row], np.int32).reshape(-1, 2)
+    indptr = np.fromiter(accumulate(map(len, rows), initial=0), np.int32, len(rows) + 1)
+    return freeze(indptr), freeze(flat[:, 0]), freeze(flat[:, 1])
+
+
+def column(numbers: Iterable[int]) -> Int32Array:
+    """Return numbers as an array."""
+    return freeze(np.array(list(numbers), np.int32))

@@ -26,7 +26,7 @@ LONG = ["".join(letters) for length in range(7) for letters in product("ab, ", r
 # Lexemes as they are written, and as patterns of Python.
 WRITTEN = {
     '"a"': "a", '"b"': "b", '"ab"': "ab", '","': ",", '"("': r"\(", '"A"i': "[Aa]", '"a".."b"': "[ab]", "/a+/": "a+", "/[ab]+/": "[ab]+",
-    "/b*/": "b*", "/a|ab/": "a|ab", "/[^( ]+/": "[^( ]+", "/,.?/": ",.?",
+    "/b*/": "b*", "/a|ab/": "a|ab", "/[^( ]+/": "[^( ]+", "/,.?/": ",.?", '" "': " ", "/[ a]+/": "[ a]+",
 }  # fmt: skip
 NAMED = {
     "A": ('"b"+ ","', "b+,"),
@@ -46,14 +46,15 @@ def words(pattern: str) -> frozenset[str]:
 def spelled(body: Any) -> str:
     match body:
         case ("lexeme" | "rule", name):
-            return str(name).partition("[")[0]
+            return name.partition("[")[0] if name in NAMED else str(name)
         case ("sequence", *items):
             return f"({' '.join(map(spelled, items))})"
         case ("choice", *items):
             return f"({' | '.join(map(spelled, items))})"
         case ("repeat", item, least, most):
             signs = {(0, None): "*", (1, None): "+", (0, 1): "?", (2, 2): "~2", (0, 2): "{,2}"}
-            return spelled(item) + signs.get((least, most), f"{{{least},{'' if most is None else most}}}")
+            # llguidance reads one count behind an item.
+            return f"({spelled(item)})" + signs.get((least, most), f"{{{least},{'' if most is None else most}}}")
     raise ValueError(body)
 
 
@@ -128,13 +129,16 @@ def index_of(grammar: str) -> guided.Index:
 def index_or_reason(grammar: str) -> guided.Index | str:
     try:
         return index_of(grammar)
-    except GrammarError as refused:
-        return refused.reason
+    except (GrammarError, LimitError) as refused:
+        return str(refused)
 
 
 @given(GRAMMARS, st.none() | st.sampled_from([*IGNORED]))
 @example({"start": OPERATORS, "x": A, "y-1": A}, None)
 @example({"start": KEYWORDS, "x": A, "y-1": A}, '" "')
+# What may follow `x` differs, and the longest lexeme with it.
+@example({"start": ("sequence", ("rule", "x"), ("rule", "x"), ("lexeme", "/a+/")), "x": A, "y-1": A}, None)
+@example({"start": ("choice", ("sequence", COMMA, ("rule", "x"), B), ("rule", "x")), "x": A, "y-1": A}, '" "')
 @example({"start": ("sequence", ("lexeme", "lazy[lazy]"), NAME), "x": A, "y-1": A}, "/ +/")
 @example(
     {
@@ -153,9 +157,7 @@ def test_the_language_is_that_of_llguidance(rules: dict[str, Any], ignored: str 
     event("accepted")
     reference = oracle(rules, ignored)
     for text in TEXTS:
-        # Ignored text may end a text where the state of the parser allows more.
-        is_trailing = ignored is not None and text.endswith(" ") and index.accepts(text.rstrip())
-        assert index.accepts(text) == reference.accepts(text) or is_trailing, text
+        assert index.accepts(text) == reference.accepts(text), text
         if index.accepts(text):
             guide = index.guide()
             for byte in text.encode():
@@ -174,10 +176,12 @@ def test_the_language_is_that_of_llguidance(rules: dict[str, Any], ignored: str 
 @given(GRAMMARS, st.none() | st.sampled_from([*IGNORED]))
 @example({"start": KEYWORDS, "x": A, "y-1": A}, '" "')
 def test_the_oracle_is_llguidance(rules: dict[str, Any], ignored: str | None) -> None:
-    matcher, reference = matcher_of(text_of(rules, ignored)), oracle(rules, ignored)
-    if matcher is not None:
-        for text in TEXTS[::3]:
-            assert matches(matcher, text) == reference.accepts(text), text
+    grammar, reference = text_of(rules, ignored), oracle(rules, ignored)
+    if not isinstance(index_or_reason(grammar), str):
+        matcher = matcher_of(grammar)
+        assert [text for text in TEXTS[::3] if matches(matcher, text)] == [
+            text for text in TEXTS[::3] if reference.accepts(text)
+        ]
 
 
 STATEMENTS = r"""
@@ -237,7 +241,10 @@ TABLE: list[tuple[str, list[str], list[str]]] = [
     ("start: /a.b/s | /c.d/i", ["a\nb", "Cxd"], ["c\nd", "Axb"]),
     ('start: ["a" | "b"] ("c" -> alias\n  | d)\nd[capture]: "d" ""', ["ac", "d", "bd"], ["", "ab"]),
     ('start: "a"\n%llguidance {"allow_initial_skip": true}\n%ignore /\\s/', [" a", "\n a"], ["b", "a b"]),
+    ('start: x "," x\nx[suffix=","]: /a*/', ["a,,,", ",,a,"], [",a,", ",,"]),
     ('!start: _x?\n_x: "a"', ["", "a"], ["aa"]),
+    ('start: "é1a" "b"\n%ignore " "\n%ignore "\\t"', ["é1a \t b"], ["é1a\nb"]),
+    ("start: T0\n" + "\n".join(f"T{n}: T{n + 1}" for n in range(2_000)) + '\nT2000: "a"', ["a"], ["aa"]),
 ]
 
 
@@ -308,6 +315,14 @@ REFUSED: list[tuple[str, str, str, int | None, int | None]] = [
     ("start: INT | HEX\nINT: /[0-9]+/\nHEX: /[0-9a-f]+/", "matches too", "start", 1, 8),
     ('start: NAME | "IF"i ":"\nNAME: /[a-z]+/', "some of its cases", "start", 1, 8),
     ('start: x | "ab"\nx[lazy]: /a/', "is lazy", "x", 2, 1),
+    ('start: "a" WS "b"\nWS: " "\n%ignore WS', "%ignore matches a string of a rule too", "grammar", 3, 9),
+    ('start: "a" WS "b"\nWS: / +/\n%ignore WS', "is ignored, and a rule uses it", "start", 1, 12),
+    ('start: "a" /[ -]/ "b"\n%ignore " "', "matches too", "start", 1, 12),
+    ('start: "a" " " "b"\n%ignore / +/', "%ignore matches a string of a rule too", "grammar", 2, 9),
+    ('start: NUM "." "a"\nNUM: /1(\\.[0-9])?/', "begins alike", "start", 1, 8),
+    ("start: A\nA: B\nB: C\nC: B", "cannot contain itself", "C", 4, 4),
+    ("start: A\n%ignore NONE", "the terminal A is used", "start", 1, 8),
+    ('start: x* ","\nx[suffix=","]: /a*/', 'is lazy, and matches "," too', "x", 2, 1),
     ("start: /a*/\n%ignore / /", "may be empty", "start", 1, 8),
     ('start: "a"+ x\nx: "a"+ "b"', "LALR(1)", "start", 1, 1),
     (
@@ -334,11 +349,10 @@ def test_refused_with_its_place(grammar: str, reason: str, rule: str, line: int 
     [
         "start: " + "(" * 300,
         "start: T0\n" + "\n".join(f"T{n}: T{n + 1} T{n + 1}" for n in range(60)) + '\nT60: "a"',
-        "start: T0\n" + "\n".join(f"T{n}: T{n + 1}" for n in range(300)) + '\nT300: "a"',
         'start: "a"~999999999',
         'start: "a' + "b" * 2_000_000 + '"',
     ],
-    ids=["groups", "doubled", "nested", "count", "length"],
+    ids=["groups", "doubled", "count", "length"],
 )  # fmt: skip
 def test_large_grammars_are_refused(grammar: str) -> None:
     with pytest.raises(LimitError):

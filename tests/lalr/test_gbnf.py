@@ -62,6 +62,14 @@ BODIES = st.recursive(
 )
 GRAMMARS = st.fixed_dictionaries({"root": BODIES, "x": BODIES, "y-1": BODIES})
 A_OR_LIST = ("choice", ("class", frozenset("ab"), False), ("sequence", ("text", "("), ("rule", "root"), ("text", ",")))
+OPERATORS = (
+    "choice",
+    ("sequence", ("rule", "root"), ("text", ","), ("rule", "root")),
+    ("sequence", ("rule", "x"), ("rule", "root")),
+    ("sequence", ("rule", "root"), ("text", "b")),
+    ("rule", "root"),
+    ("text", "a"),
+)
 MANY = ("repeat", ("class", frozenset("ab"), False), 1, None)
 
 
@@ -97,6 +105,15 @@ def completed(index: guided.Index, text: bytes) -> bytes:
         "root": ("sequence", ("rule", "x"), ("text", ",a")),
         "x": ("choice", ("sequence", ("text", "("), ("rule", "root"), ("rule", "y-1")), ("text", "a")),
         "y-1": ("repeat", ("text", ","), 0, None),
+    }
+)
+@example({"root": OPERATORS, "x": ("text", "("), "y-1": ("class", frozenset("ab"), False)})
+# Nothing but itself.
+@example(
+    {
+        "root": ("choice", ("rule", "x"), ("text", "a")),
+        "x": ("choice", ("sequence", ("rule", "x"), ("rule", "x"))),
+        "y-1": MANY,
     }
 )
 def test_the_language_is_that_of_the_notation(rules: dict[str, Any]) -> None:

@@ -1,0 +1,62 @@
+"""`canonical`: LALR tables -> tables whose states accept exactly the terminals that can follow the text, as those of LR(1).
+
+An LALR(1) state merges states that differ in what may follow a rule, so a contextual lexer may try terminals that the text cannot continue
+with, and a longest match of one of them excludes the right one. The cells of `guided.lalr.stack_symbols` make the distinction; here they
+become states.
+
+Complexity: O(actions of the cells).
+"""
+
+from dataclasses import replace
+
+from guided.automata.steps import Steps
+from guided.lalr.stack_symbols import StackSymbols
+from guided.lalr.tables import LalrTables, column, csr
+from guided.lalr.terminals import LexerContext
+from guided.limits import Limits
+
+__all__ = ["canonical"]
+
+# Steps of a state, and of an action in it.
+_STATE, _ACTION = 5_000, 500
+
+
+def canonical(tables: LalrTables, limits: Limits, *, has_initial_skip: bool) -> LalrTables:
+    """Return tables of the same language, with a lexer that tries what the text can continue with.
+
+    Ignored text may come where a terminal may follow, and with ``has_initial_skip`` at the start of a text. The tables have one start.
+
+    Raises
+    ------
+    LimitError
+    """
+    (start,) = tables.starts
+    cells, steps = StackSymbols(tables, start, limits.states), Steps(limits.steps)
+    end = cells.push(0, start.end)
+    actions, gotos, contexts = [], [], list[LexerContext]()
+    # The list grows while its cells are visited.
+    for number, cell in enumerate(cells.known):
+        known = cells.actions[cell.state]
+        steps.spend(_STATE + _ACTION * len(known), "the grammar has too many distinct parser stacks")
+        row = {terminal: action for terminal, action in known.items() if cell.expected >> terminal & 1}
+        actions.append([(one, cells.push(number, to) if to >= 0 else to) for one, to in row.items()])
+        gotos.append([(symbol, cells.push(number, to)) for symbol, to in cells.gotos[cell.state].items()])
+        tried = {terminal for terminal in row if terminal < len(tables.lexer.terminals)}
+        words = [i for i, (owner, word) in enumerate(tables.lexer.keywords) if {owner, word} <= tried]
+        tried |= tables.lexer.ignored if tried and (number or has_initial_skip) else set()
+        contexts.append(LexerContext(tuple(sorted(tried)), tuple(words)))
+    numbers = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
+    action_indptr, action_symbol, action_value = csr(actions)
+    goto_indptr, goto_symbol, goto_state = csr(gotos)
+    return replace(
+        tables,
+        action_indptr=action_indptr,
+        action_symbol=action_symbol,
+        action_value=action_value,
+        goto_indptr=goto_indptr,
+        goto_symbol=goto_symbol,
+        goto_state=goto_state,
+        context=column(numbers[context] for context in contexts),
+        starts=(replace(start, state=0, end=end),),
+        lexer=replace(tables.lexer, contexts=tuple(numbers)),
+    )
