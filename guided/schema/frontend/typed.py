@@ -180,6 +180,14 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
+class _LeftOutError(Exception):
+    """A required field has no schema."""
+
+    def __init__(self, field: Any) -> None:
+        super().__init__()
+        self.field = field
+
+
 class _Schemas(GenerateJsonSchema):
     """Pydantic's schema generator with the differences listed above."""
 
@@ -347,9 +355,16 @@ class _Schemas(GenerateJsonSchema):
             result = super().generate_inner(schema)
         except PydanticOmit:
             if schema["type"] in _FIELDS and self.field_is_required(schema, total=True):
-                reason = "a required field that its type leaves out (SkipJsonSchema or WithJsonSchema(None)); give it a default"
-                return self.handle_invalid_for_json_schema(schema, reason)
+                raise _LeftOutError(schema) from None
             raise
+        except _LeftOutError as error:
+            fields = schema.get("fields", ())
+            named = fields.items() if isinstance(fields, dict) else [(field["name"], field) for field in fields]
+            name = next((name for name, field in named if field is error.field), None)
+            if name is None:
+                raise
+            reason = f"the required field {name!r} has no schema (SkipJsonSchema or WithJsonSchema(None)): give it a default"
+            raise SchemaError(reason, "", name) from None
         if check in _CHECKS:
             return _marked(result, _CHECKS[check])
         if check == "ByteSize._validate":
