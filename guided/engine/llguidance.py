@@ -103,6 +103,12 @@ _UNSUPPORTED = {
     '"': "the string is not closed",
     "/": "the pattern is not closed",
 }
+# Options of ``%llguidance``; the first says how tokens are computed, not which texts there are.
+_OPTION_VALUES = {"no_forcing": (True, False), "allow_initial_skip": (True, False), "skip_repetition": ("many",)}
+_KNOWN_OPTIONS = 'no_forcing and allow_initial_skip may be true or false, and skip_repetition may be "many"'
+_UNSUPPORTED_OPTIONS = {
+    "skip_repetition": '"skip_repetition" may be "many" only: bound ignored text by max_ignored=',
+}
 _SHARED = re.compile(r" that (\S+) matches too")
 _ADVICE = "exclude texts from one with & and ~, as in NAME: /[a-z]+/ & ~/if|else/, or make one terminal of both"
 
@@ -185,11 +191,11 @@ class _Reader(Reader):
                 options = parse_json(found[1], limits=self.limits)
             except ValueError as error:
                 raise self.error(str(error), begin) from None
-            self.has_initial_skip = options.get("allow_initial_skip", self.has_initial_skip) is True
-            if options.get("skip_repetition", "many") == "once":
-                raise self.error(
-                    '"skip_repetition": "once" is not supported: bound ignored text by max_ignored=', begin
-                )
+            for name, value in options.items():
+                if not any(value == one and type(value) is type(one) for one in _OPTION_VALUES.get(name, ())):
+                    reason = f"the option {name!r} with {value!r} is not supported: {_KNOWN_OPTIONS}"
+                    raise self.error(_UNSUPPORTED_OPTIONS.get(name, reason), begin)
+            self.has_initial_skip = options.get("allow_initial_skip", self.has_initial_skip)
         elif self.text.startswith("%ignore", begin):
             self.place += len("%ignore")
             self._is_terminal = True

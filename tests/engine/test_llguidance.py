@@ -310,6 +310,8 @@ REFUSED: list[tuple[str, str, str, int | None, int | None]] = [
     ("%import common.FOO", "no terminal FOO", "grammar", 1, 1),
     ("%llguidance {a}", "property name", "grammar", 1, 1),
     ('%llguidance {"skip_repetition": "once"}', "max_ignored", "grammar", 1, 1),
+    ('%llguidance {"allow_invalid_utf8": true}', "'allow_invalid_utf8' with True is not supported", "grammar", 1, 1),
+    ('%llguidance {"allow_initial_skip": 1}', "may be true or false", "grammar", 1, 1),
     ('%declare A\nstart: "a"', "the statements are", "grammar", 1, 1),
     ('start: A B\nA: /1(23)?/\nB: "24"', "a longer match that fails", "start", 1, 8),
     ("start: INT | HEX\nINT: /[0-9]+/\nHEX: /[0-9a-f]+/", "matches too", "start", 1, 8),
