@@ -8,6 +8,7 @@ Linear in the text.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -46,7 +47,7 @@ def located(text: str, reason: str, rule: str, offset: int) -> GrammarError:
     return GrammarError(reason, rule, text.count("\n", 0, offset) + 1, offset - begin + 1, source)
 
 
-class Reader:
+class Reader(ABC):
     """Reads the bodies of rules.
 
     Attributes
@@ -68,9 +69,9 @@ class Reader:
         self.text, self.place, self.rule = text, 0, "grammar"
         self._most_nested = limits.composition_depth
 
+    @abstractmethod
     def item(self, here: str) -> Node | None:
         """Read a leaf whose first character is `here`; None if none begins with it."""
-        raise NotImplementedError
 
     def append(self, sequence: list[Node], item: Node) -> None:
         """Append an item to a sequence."""
