@@ -363,7 +363,9 @@ class _Schemas(GenerateJsonSchema):
             name = next((name for name, field in named if field is error.field), None)
             if name is None:
                 raise
-            reason = f"the required field {name!r} has no schema (SkipJsonSchema or WithJsonSchema(None)): give it a default"
+            reason = (
+                f"the required field {name!r} has no schema (SkipJsonSchema or WithJsonSchema(None)): give it a default"
+            )
             raise SchemaError(reason, "", name) from None
         if check in _CHECKS:
             return _marked(result, _CHECKS[check])
