@@ -186,7 +186,7 @@ def test_bounds_are_those_of_the_unrolled_automaton(condition: Any, more: dict[s
     assert isinstance(index.tables, PushdownIndex)
     machine = cast("SchemaMachine", index.tables.automaton)
     context = machine.context
-    strings = context.counted((context.typed(context.lowering.root, "string"),))
+    strings = context.leaves.strings((context.typed(context.lowering.root, "string"),)).counted
     if strings is None:
         return
     sources, targets = strings.edges

@@ -24,8 +24,8 @@ from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.numbers import table
 from guided.schema.numbers.automaton import number_automaton
-from guided.schema.strings.leaf import Leaf
-from guided.schema.values.quick_satisfiable import quick_satisfiable_number
+from guided.schema.strings.labeled import Labeled
+from guided.schema.values.leaves import quick_satisfiable_number
 from tests.profiles import examples
 from tests.schema.engine import compiled
 from tests.schema.oracle_text import is_text
@@ -113,7 +113,7 @@ def expected(formulas: Formulas, wanted: list[int], text: str, options: JsonOpti
     return sum(truth << i for i, truth in enumerate(truths[1:])) if truths[0] else None
 
 
-def found(leaf: Leaf, text: str) -> int | None:
+def found(leaf: Labeled, text: str) -> int | None:
     state = leaf.automaton.run(text.encode())
     if state < 0 or not leaf.automaton.accepting[state]:
         return None
@@ -171,7 +171,7 @@ class Writer:
     def no(self, member: int) -> int:
         return self.formulas.negation(member)
 
-    def leaf(self, must: int, *observed: int, options: JsonOptions = PLAIN, limits: Limits | None = None) -> Leaf:
+    def leaf(self, must: int, *observed: int, options: JsonOptions = PLAIN, limits: Limits | None = None) -> Labeled:
         return number_automaton(self.formulas, [must, *observed], options, limits or Limits())
 
     def accepts(self, text: str, must: int, options: JsonOptions) -> bool:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
+from guided.automata.nearest import distances_to, shortest_by_label
 from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, PushdownTables, action_entry
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
@@ -18,11 +19,10 @@ from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.pushdown.exclusions import Exclusions
-from guided.schema.pushdown.nearest import distances_to, shortest_by_label
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.strings.automaton import string_automaton
-from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.overlay import canonical_body
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -44,7 +44,7 @@ PIECES = [
 ]
 
 
-def automaton_of(chance: random.Random, formulas: Formulas, options: JsonOptions, n_observed: int) -> Leaf:
+def automaton_of(chance: random.Random, formulas: Formulas, options: JsonOptions, n_observed: int) -> Labeled:
     def formula() -> int:
         members = [formulas.atom(atom) for atom in chance.sample(ATOMS, chance.choice([1, 1, 2]))]
         members = [formulas.negation(one) if chance.random() < 0.4 else one for one in members]
@@ -54,7 +54,7 @@ def automaton_of(chance: random.Random, formulas: Formulas, options: JsonOptions
     return string_automaton(formulas, wanted, options, Limits())
 
 
-def made(structure: Structure, leaf: Leaf) -> tuple[StringFrames, np.ndarray, int, np.ndarray]:
+def made(structure: Structure, leaf: Labeled) -> tuple[StringFrames, np.ndarray, int, np.ndarray]:
     """A frame whose ends are numbered by label, 0 being that of all strings; the frame's rows are those of the tables."""
     tables = structure.tables.copy()
     done = [action_entry(structure.value_done), *(action_entry(tables.action()) for _ in range(8))]

@@ -25,8 +25,8 @@ from guided.schema.strings import bodies, hexadecimal
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.bodies import spelled
 from guided.schema.strings.counting import truths_together
+from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.languages import known
-from guided.schema.strings.leaf import Leaf
 from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
 from guided.schema.values.key_table import OTHER
 from guided.schema.values.keys import KeyLabel, key_automaton
@@ -88,7 +88,7 @@ def is_canonical(automaton: Automaton) -> bool:
     return Automaton.from_table(*arrays) == automaton and not automaton.labels[~automaton.accepting].any()
 
 
-def judged(leaf: Leaf, body: str) -> int | None:
+def judged(leaf: Labeled, body: str) -> int | None:
     """The bits of a body, None where it is not accepted."""
     state = leaf.automaton.run(body.encode())
     if state < 0 or not leaf.automaton.accepting[state]:
@@ -96,7 +96,7 @@ def judged(leaf: Leaf, body: str) -> int | None:
     return leaf.bits(int(leaf.automaton.labels[state]))
 
 
-def check(formulas: Formulas, wanted: list[int], leaf: Leaf, bodies: list[str], escapes: str) -> None:
+def check(formulas: Formulas, wanted: list[int], leaf: Labeled, bodies: list[str], escapes: str) -> None:
     for body in bodies:
         value = value_of(body, escapes)
         expected = None
@@ -105,7 +105,7 @@ def check(formulas: Formulas, wanted: list[int], leaf: Leaf, bodies: list[str], 
         assert judged(leaf, body) == expected, (body, value)
 
 
-def build(formulas: Formulas, wanted: list[int], escapes: str = "canonical", limits: Limits = LIMITS) -> Leaf:
+def build(formulas: Formulas, wanted: list[int], escapes: str = "canonical", limits: Limits = LIMITS) -> Labeled:
     return string_automaton(formulas, wanted, JsonOptions(escapes=escapes), limits)
 
 

@@ -9,8 +9,6 @@ While liveness goals are open, they count as false, so values that depend on the
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from guided.errors import LimitError
@@ -18,12 +16,10 @@ from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.formula.atoms import TYPES
-from guided.schema.formula.exact import Number
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.keywords import enumerations
-from guided.schema.numbers.counting import enumerate_numbers
-from guided.schema.strings.counting import enumerate_strings
+from guided.schema.values.leaves import too_many_values
 
 __all__ = ["ValueEnumerator"]
 
@@ -53,9 +49,6 @@ class ValueEnumerator:
         self._many: dict[int, int] = {}
         self._open: set[int] = set()
         self._listed = satisfiability.context.limits.listed_values
-
-    def _not_listed(self, count: int) -> LimitError:
-        return LimitError("listed_values", count, self._listed, "too many values that must differ")
 
     def constants_up_to(self, formula: int, most: int) -> tuple[int, ...] | None:
         """Return the formulas of the values of a formula, equal only for equal values; None if there are more than ``most``."""
@@ -106,7 +99,7 @@ class ValueEnumerator:
             if len(values) > most:
                 return None
         if len(values) > self._listed:
-            raise self._not_listed(len(values))
+            raise too_many_values(len(values), self._context.limits)
         return tuple(values)
 
     def _of_type(self, kind: str, typed: int, most: int) -> Sequence[Any] | None:
@@ -114,27 +107,10 @@ class ValueEnumerator:
             return (_WORDS[kind],)
         if kind == "array" or kind == "object":
             return self._containers(kind, typed, most)
-        if kind == "number":
-            numbers = enumerate_numbers(self._formulas, typed, most, self._spend)
-            return numbers and self._spelled(kind, typed, [(one, ("equals", Number(one))) for one in numbers])
-        strings = enumerate_strings(self._formulas, typed, most, self._listed, self._context.limits, self._spend)
-        if strings is not None and strings.texts is None:
-            raise self._not_listed(strings.size)
-        return strings and self._spelled(kind, typed, [(one, ("strings", (one,))) for one in strings.texts or ()])
+        return self._context.leaf(kind, (typed,)).values_up_to(most, self._spend)
 
     def _spend(self, steps: int) -> None:
         self._satisfiability.spend(1 + steps // 16)
-
-    def _spelled(self, kind: str, typed: int, found: list[tuple[Any, Any]]) -> list[Any]:
-        """Return those numbers or strings that the language can spell."""
-        formulas, context = self._formulas, self._context
-        if not context.has_all_bytes or any(atom == ("integer", True) for atom in formulas.atoms(typed)):
-            found = [
-                (value, atom)
-                for value, atom in found
-                if context.has_leaf(kind, formulas.conjunction((typed, formulas.atom(atom))))
-            ]
-        return [_decimal(value) if isinstance(value, Fraction) else value for value, _ in found]
 
     def _containers(self, kind: str, typed: int, most: int) -> list[Any] | None:
         """Return arrays or objects; of objects, the members come in the order of the key table."""
@@ -179,7 +155,7 @@ class ValueEnumerator:
     def _are_too_many(self, count: int, most: int) -> bool:
         """Return whether the number of prefixes exceeds ``most``; raise LimitError if it exceeds only the limit on listed values."""
         if self._listed < count <= most:
-            raise self._not_listed(most)
+            raise too_many_values(most, self._context.limits)
         return count > most
 
     def _values(self, query: ValueQuery, most: int) -> list[tuple[Any, int]] | None:
@@ -195,13 +171,3 @@ class ValueEnumerator:
                     bits |= 1 << i
             found.append((value, bits))
         return found
-
-
-def _decimal(number: Fraction) -> int | Decimal:
-    """Convert a number with a finite decimal expansion exactly."""
-    if number.denominator == 1:
-        return int(number)
-    places, scaled = 0, number
-    while scaled.denominator != 1:
-        places, scaled = places + 1, scaled * 10
-    return Decimal((int(scaled < 0), tuple(map(int, str(abs(int(scaled))))), -places))

@@ -121,7 +121,8 @@ class Satisfiability:
         if unlike is not None:
             # PERF: avoids a visit to each excluded value (`python -m benchmarks.maskbench`).
             rest, count = unlike[0], self.formulas.count_among(unlike[1])
-            if any(self.context.has_more(kind, self.context.typed(rest, kind), count) for kind in ("string", "number")):
+            kinds, typed = ("string", "number"), self.context.typed
+            if any(self.context.leaf(kind, (typed(rest, kind),)).has_more(count) for kind in kinds):
                 return True
         # PERF: most formulas name one of the seven types (`python -m benchmarks.first_mask`).
         types = self.context.types(formula) or _CHEAP_FIRST
@@ -132,7 +133,7 @@ class Satisfiability:
         if formula == FALSE or not self._can_spell[kind]:
             return False
         if kind == "string" or kind == "number":
-            return self.context.has_leaf(kind, formula)
+            return not self.context.leaf(kind, (formula,)).is_empty
         if kind == "object":
             # PERF: most objects are only tested here and never opened (`python -m benchmarks.first_mask`).
             values = needed_values(self.formulas, formula) if self.context.has_ascii else None
@@ -165,7 +166,7 @@ class Satisfiability:
                 masks[formula] = masks.get(formula, 0) | 1 << i
         if kind not in ("string", "number"):
             return (certain,)
-        found = self.context.truths_together(kind, (must, *masks))
+        found = self.context.leaf(kind, (must, *masks)).valuations()
         return tuple(certain | sum(at for j, at in enumerate(masks.values()) if bits >> j & 1) for bits in found)
 
     # Open objects and arrays

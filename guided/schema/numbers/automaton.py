@@ -30,14 +30,14 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.condition import condition_of
 from guided.schema.numbers.explore import explore
-from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.labeled import Labeled
 
 __all__ = ["number_automaton"]
 
-_KEPT: Memo[Leaf] = Memo(entries=2048, weight=1 << 24)
+_KEPT: Memo[Labeled] = Memo(entries=2048, weight=1 << 24)
 
 
-def number_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Leaf:
+def number_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> Labeled:
     """Return the texts of numbers that satisfy ``wanted[0]``, labeled by which of ``wanted[1:]`` hold.
 
     Parameters
@@ -53,7 +53,7 @@ def number_automaton(formulas: Formulas, wanted: Sequence[int], options: JsonOpt
 
     Returns
     -------
-    Leaf
+    Labeled
         With the empty automaton if no number satisfies the formula.
 
     Raises

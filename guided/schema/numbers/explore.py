@@ -21,7 +21,7 @@ from guided.schema.numbers.exponent import Mantissa, Mantissas, StepFunction, do
 from guided.schema.numbers.line import Line
 from guided.schema.numbers.table import MINUS, N_COLUMNS, PLUS, POINT, REJECTED, E, automaton_of
 from guided.schema.numbers.verdicts import Verdicts
-from guided.schema.strings.leaf import DIRECT, Leaf
+from guided.schema.strings.labeled import DIRECT, Labeled
 
 __all__ = ["explore"]
 
@@ -42,7 +42,7 @@ _NOWHERE = (DEAD,) * 10
 _NO_RESTS: list[tuple[int, ...]] = [()] * 10
 
 
-def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
+def explore(condition: Condition, plain: bool, limits: Limits) -> Labeled:
     """Return the numbers that satisfy a condition.
 
     Parameters
@@ -63,7 +63,7 @@ def explore(condition: Condition, plain: bool, limits: Limits) -> Leaf:
         vectors = tuple(sorted(set(outcomes) - {REJECTED}))
         number = {bits: number for number, bits in enumerate(vectors)}
         numbers = [number.get(outcome, REJECTED) for outcome in outcomes]
-    return Leaf(automaton_of(rows, numbers), vectors, exploration.n_steps // _PER_CALL_STEP)
+    return Labeled(automaton_of(rows, numbers), vectors, exploration.n_steps // _PER_CALL_STEP)
 
 
 class _Exploration:

@@ -22,6 +22,7 @@ import numpy as np
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
+from guided.automata.nearest import path_down
 from guided.automata.pushdown import PushdownTables, Reaction, action_entry
 from guided.caching import cached_property
 from guided.errors import VocabularyError
@@ -34,7 +35,6 @@ from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.pushdown.layout import dead_row, direct
-from guided.schema.pushdown.nearest import path_down
 from guided.schema.pushdown.structure import Structure
 from guided.schema.pushdown.value_starts import ValueStarts
 

@@ -13,15 +13,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from guided.automata.automaton import Automaton
+from guided.automata.nearest import ORDER, PathsDown, distances_to
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH
 from guided.errors import no_completion_found
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.nearest import ORDER, PathsDown, distances_by_characters, distances_to
 from guided.schema.pushdown.value_starts import ValueStarts
 from guided.schema.strings.counted import CountedStrings
-from guided.schema.strings.leaf import Leaf
+from guided.schema.values.leaves import Leaf
 
 __all__ = ["FramePaths", "LeafFrame", "TargetValuation", "TargetValuations"]
 
@@ -119,11 +119,10 @@ class FramePaths:
 
     def _paths_of_counted(self, strings: CountedStrings) -> PathsDown:
         """Return the paths to the nearest end of strings that only have a greatest length."""
-        automaton = strings.leaf.automaton
+        automaton = strings.automaton
         found = self._counted.get(id(automaton))
         if found is None:
-            distance = distances_by_characters(automaton, strings.measure)
-            found = self._counted[id(automaton)] = PathsDown(automaton, distance)
+            found = self._counted[id(automaton)] = PathsDown(automaton, strings.distances)
         return found
 
     def in_counted(
@@ -172,7 +171,7 @@ class FramePaths:
 
         The state itself comes first, so that a long way repeats one character.
         """
-        automaton = strings.leaf.automaton
+        automaton = strings.automaton
         key = id(automaton), state
         found = self._characters.get(key)
         if found is None:

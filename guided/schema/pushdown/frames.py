@@ -17,10 +17,10 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, UInt8Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
+from guided.automata.nearest import ORDER
 from guided.kernels import minimize as kernel
 from guided.schema.formula.atoms import BEGINS, Arguments, Notation
 from guided.schema.pushdown.arguments import after_arguments
-from guided.schema.pushdown.nearest import ORDER
 
 __all__ = ["ANY", "Frame", "FrameStates", "Hole", "HostAutomaton", "SubTrie", "Value"]
 

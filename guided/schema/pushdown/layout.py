@@ -22,6 +22,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
+from guided.automata.nearest import distances_to, path_down
 from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.kernels import frames as kernel
@@ -30,7 +31,6 @@ from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.memo import Memo
-from guided.schema.pushdown.nearest import distances_to, path_down
 
 __all__ = [
     "BLANK",

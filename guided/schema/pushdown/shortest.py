@@ -17,13 +17,13 @@ Complexity: O(alternatives) derivatives and one relaxation, once per formula.
 """
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from itertools import islice, zip_longest
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from guided.arrays import Int64Array
+from guided.automata.nearest import shortest_by_label
 from guided.errors import no_completion_found, too_few_values
 from guided.fixpoint.worklist import post_order
 from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, lowest, ones, positions
@@ -33,8 +33,6 @@ from guided.schema.formula.atoms import TYPES, WORDS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.marks import VALUE
 from guided.schema.formula.queries import split, substitute
-from guided.schema.numbers.spelling import number_bodies
-from guided.schema.pushdown.nearest import distances_by_characters, shortest_by_label
 
 __all__ = ["CLOSE", "INFINITE", "Node", "Shortest", "Truths"]
 
@@ -239,7 +237,7 @@ class Shortest:
         for kind, quotes in (("number", 0), ("string", 2 if notation is None else len(notation.opening.encode()) + 1)):
             typed = context.typed(formula, kind)
             if typed != FALSE and self._satisfiability.can_be(kind, typed):
-                length = self._leaf_length(kind, typed)
+                length = context.leaf(kind, (typed,)).shortest()
                 if length >= 0:
                     found.append(_Choice(quotes + length, (), kind))
         # Only containers that may be empty are as short as a short string or number.
@@ -253,26 +251,6 @@ class Shortest:
             if (not has_short or state.at_close() is not None) and self._satisfiability.can_be(kind, typed):
                 found.append(_Choice(1, (state,), kind))
         return found
-
-    def _leaf_length(self, kind: str, formula: int) -> int:
-        by_length = self._context.lengths((formula,)) if kind == "string" else None
-        if by_length is not None:
-            return next((start for start, bits in by_length if bits >= 0), -1)
-        if kind == "number":
-            spelled = [
-                bodies[0] for value in self._context.listed(kind, formula) if (bodies := number_bodies(Fraction(value)))
-            ]
-            if spelled:
-                return min(map(len, spelled))
-        if kind == "string" and (found := self._context.shortest_unlike(formula)) >= 0:
-            return found
-        counted = self._context.counted((formula,)) if kind == "string" else None
-        if counted is None:
-            automaton = self._context.leaf(kind, (formula,)).automaton
-            return -1 if automaton.is_empty() else int(automaton.distances()[0])
-        if counted.registers[0]:
-            return counted.fewest(0, 0, lambda _: True)[0]
-        return int(distances_by_characters(counted.leaf.automaton, counted.measure)[0])
 
     def _of_conjunctive(self, state: ConjunctiveState, most: int | None) -> list[_Choice]:
         rules = state.rules
@@ -436,7 +414,7 @@ class Shortest:
             typed = context.typed(formula, kind)
             if typed == FALSE:
                 continue
-            values = context.listed(kind, typed)
+            values = context.leaf(kind, (typed,)).listed
             if len(values) != 1 or any(context.typed(formula, other) != FALSE for other in TYPES if other != kind):
                 break
             found: dict[int, int] = {}
@@ -445,7 +423,7 @@ class Shortest:
                 if one <= TRUE:
                     found[other] = one
                 elif nodes[one][0] in ("strings", "equals"):
-                    found[other] = TRUE if values[0] in context.listed(kind, one) else FALSE
+                    found[other] = TRUE if values[0] in context.leaf(kind, (one,)).listed else FALSE
             return found
         return {}
 

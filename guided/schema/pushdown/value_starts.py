@@ -30,8 +30,8 @@ from guided.schema.pushdown.layout import NEWLINE, Spaces, dead_row, direct, ind
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain, number_frame
 from guided.schema.strings.counted import CountedStrings
-from guided.schema.strings.leaf import Leaf
 from guided.schema.values.context import SchemaContext
+from guided.schema.values.leaves import Leaf, Leaves
 
 __all__ = ["ValueStarts", "bits_of"]
 
@@ -65,14 +65,14 @@ class _Strings(NamedTuple):
 
     Attributes
     ----------
-    context : SchemaContext
-        Spells strings between them.
+    leaves : Leaves
+        The strings between them.
     frames : StringFrames
     without : Exclusions
         Frames that exclude some values.
     """
 
-    context: SchemaContext
+    leaves: Leaves
     frames: StringFrames
     without: Exclusions
 
@@ -204,23 +204,18 @@ class ValueStarts:
         kind = ("string", "single")[at]
         found = self._strings.get(kind)
         if found is None:
-            context, quoted = self.context, self.structure.quoted[at]
+            leaves, quoted = self.context.leaves, self.structure.quoted[at]
             if at:
-                context = SchemaContext(
-                    self.formulas,
-                    context.lowering,
-                    replace(context.options, quote="'"),
-                    context.limits,
-                    context.alphabet,
-                )
+                options = replace(leaves.options, quote="'")
+                leaves = Leaves(self.formulas, options, leaves.limits, leaves.alphabet)
             frames = StringFrames(quoted, self.tables, action_entry(self.structure.value_done))
-            found = self._strings[kind] = _Strings(context, frames, Exclusions(self.tables, is_number=False))
+            found = self._strings[kind] = _Strings(leaves, frames, Exclusions(self.tables, is_number=False))
         return found
 
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of the automata of strings between single quotes."""
-        return sum(one.context.n_bytes for one in self._strings.values() if one.context is not self.context)
+        return sum(one.leaves.n_bytes for one in self._strings.values() if one.leaves is not self.context.leaves)
 
     @cached_property
     def without_numbers(self) -> Exclusions:
@@ -312,8 +307,9 @@ class ValueStarts:
         nested = [kind for kind in kinds if can_close and can_be(kind, self.context.typed(query[0], kind))]
         brackets = "".join(BEGINS[kind].decode() for kind in nested)
         wanted = context.text_formulas(query, brackets)
-        counted = context.counted(wanted)
-        key = wanted if counted is None else counted.key
+        strings = context.leaves.strings(wanted)
+        counted = strings.counted
+        key = wanted if counted is None else strings.of_any_length.wanted
         first = self._frame("text", key, counted)
         registers = KEPT if counted is None else counted.registers
         if not nested and registers == KEPT:
@@ -515,21 +511,21 @@ class ValueStarts:
 
     def _without_anew(self, formula: int, kind: str) -> int | None:
         if kind == "number":
-            excluded = self.context.exclusions(kind, formula)
-            return excluded and self.without_numbers.without(self._frame("number", (excluded[0],)), excluded[1])
+            excluded = self.context.leaf(kind, (formula,)).without()
+            return excluded and self.without_numbers.without(self._frame("number", excluded[0].wanted), excluded[1])
         strings = self._strings_of(kind)
-        found = strings.context.exclusions("string", formula)
+        found = strings.leaves.strings((formula,)).without()
         if found is None:
             return None
         rest, bodies = found
-        by_length = self._by_length((rest,), kind)
+        by_length = self._by_length(rest.wanted, kind)
         if by_length is not None:
             first = strings.without.without(by_length[0], bodies)
             return None if first is None else self._with_registers(first, by_length[1])
         # A string counted by a register beside an automaton gets no such frame: its automaton already tracks the characters needed.
-        counted = self.context.counted((rest,))
+        counted = self.context.leaves.strings(rest.wanted).counted
         is_counted = counted is not None and (counted.registers[1] < UNLIMITED or counted.starts[-1] > _SHORT)
-        return None if is_counted else strings.without.without(self._frame(kind, (rest,)), bodies)
+        return None if is_counted else strings.without.without(self._frame(kind, rest.wanted), bodies)
 
     def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
         """Return the entries of a value that differs from some others, without enumerating these; None if that is impossible."""
@@ -539,18 +535,20 @@ class ValueStarts:
             return DEAD
         if of_type == "string" and context.notation is not None:
             return None
-        if of_type not in ("string", "number") or not context.has_more(
-            of_type, formula, self.formulas.count_among(values)
-        ):
+        if of_type not in ("string", "number"):
+            return None
+        if not context.leaf(of_type, (formula,)).has_more(self.formulas.count_among(values)):
             return None
         if of_type == "string":
             strings = self._strings_of(kind)
             base, registers = self._by_length((formula,), kind) or (self._frame(kind, (formula,)), KEPT)
-            first = strings.without.without_chain(base, values, partial(strings.context.link, of_type))
+            first = strings.without.without_chain(base, values, partial(context.link, strings.leaves, of_type))
             return None if first is None else self._with_registers(first, registers)
         if context.options.numbers != "plain":
             return None
-        first = self.without_numbers.without_chain(self._frame(kind, (formula,)), values, partial(context.link, kind))
+        first = self.without_numbers.without_chain(
+            self._frame(kind, (formula,)), values, partial(context.link, context.leaves, kind)
+        )
         return None if first is None else self._entries_of_number(first)
 
     def _string_entry(self, wanted: tuple[int, ...], kind: str) -> int:
@@ -560,12 +558,13 @@ class ValueStarts:
         found = self._without(wanted, kind)
         if found is not None:
             return found
-        context = self._strings_of(kind).context
-        if context is not self.context and not context.has_leaf("string", wanted[0]):
+        leaves = self._strings_of(kind).leaves
+        if leaves is not self.context.leaves and leaves.strings(wanted[:1]).is_empty:
             return DEAD
-        counted = context.counted(wanted)
-        if counted is not None:
-            return self._with_registers(self._frame(kind, counted.key, counted), counted.registers)
+        strings = leaves.strings(wanted)
+        if strings.counted is not None:
+            first = self._frame(kind, strings.of_any_length.wanted, strings.counted)
+            return self._with_registers(first, strings.counted.registers)
         return self._frame(kind, wanted)
 
     def _by_length(self, wanted: tuple[int, ...], kind: str) -> tuple[int, tuple[int, int]] | None:
@@ -573,7 +572,7 @@ class ValueStarts:
 
         The registers count to the last length at which anything changes, and to the greatest length.
         """
-        lengths = self.context.lengths(wanted) if self.structure.counts_characters else None
+        lengths = self.context.leaves.strings(wanted).lengths if self.structure.counts_characters else None
         if lengths is None:
             return None
         *_, last = (i for i, (_, bits) in enumerate(lengths) if bits >= 0)
@@ -582,7 +581,7 @@ class ValueStarts:
         return self._strings_of(kind).frames.ending(self._closing(starts, starts[-1][0])), (starts[-1][0], most)
 
     def _closing(self, lengths: Iterable[tuple[int, int]], last: int) -> int:
-        """Return the entry of a closing quote whose valuation depends on the length (`SchemaContext.lengths`), counted up to ``last``."""
+        """Return the entry of a closing quote whose valuation depends on the length (`Strings.lengths`), counted up to ``last``."""
         action = -1
         for start, bits in lengths:
             if start <= last and (bits >= 0 or action >= 0):
@@ -647,7 +646,7 @@ class ValueStarts:
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """Return the leaf of a frame."""
         if kind == "single":
-            return self._strings_of(kind).context.leaf("string", wanted)
+            return self._strings_of(kind).leaves.strings(wanted)
         if kind != "text":
             return self.context.leaf(kind, wanted)
         assert self.text_context is not None

@@ -1,4 +1,4 @@
-r"""Formulas about strings -> `Leaf`: the bodies of JSON strings, without quotes.
+r"""Formulas about strings -> `Labeled`: the bodies of JSON strings, without quotes.
 
 Values listed by formulas (an enum, a constant) are overlaid on the automaton of everything else. Without them the formulas are over
 patterns, formats and lengths, and `guided.schema.strings.combination` makes their automaton; each listed value is then evaluated
@@ -27,8 +27,8 @@ from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.bodies import spelled
 from guided.schema.strings.combination import Language, evaluate, language
+from guided.schema.strings.labeled import DIRECT, Labeled
 from guided.schema.strings.languages import ANY_LENGTH, known, steps_of, truth
-from guided.schema.strings.leaf import DIRECT, Leaf
 from guided.schema.strings.notation import spelled_raw
 from guided.schema.strings.overlay import canonical_body, has_one_body, overlay
 from guided.schema.strings.spelling import spelling_of, unwritable
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 # The automaton; the steps that its patterns took; the steps of a call that it took.
-_Made: TypeAlias = tuple[Leaf, int, int]
+_Made: TypeAlias = tuple[Labeled, int, int]
 _memo: Memo[_Made] = Memo(4096, 1 << 24)
 # Pairs of a pattern and a listed text judged per step.
 _PER_STEP = 16
@@ -49,7 +49,7 @@ _PER_STEP = 16
 
 def string_automaton(
     formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, notation: Notation | None = None
-) -> Leaf:
+) -> Labeled:
     """Return the bodies of the JSON strings that satisfy ``wanted[0]``, labeled by which of the others hold.
 
     Parameters
@@ -117,7 +117,7 @@ def _kept(
         if notation.padding == "line feeds":
             known = vectors or range(int(labels.max(initial=0)) + 1)
             vectors = tuple(vector for vector in known for _ in range(2))
-        return _memo.put(key, (Leaf(made, vectors), language_of_values.steps, 0))
+        return _memo.put(key, (Labeled(made, vectors), language_of_values.steps, 0))
     return _memo.put(key, _made(formulas, wanted, options, limits))
 
 
@@ -169,15 +169,17 @@ def _nothing() -> Automaton:
     return Automaton.from_table(np.full((1, 1), DEAD, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
 
 
-def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
+def _listed(texts: list[str], bits: BoolArray, options: JsonOptions, limits: Limits) -> Labeled:
     """Return the bodies of exactly these texts."""
     if bits.any() or not has_one_body(texts, options.spelling):
-        return _laid(Leaf(_nothing()), texts, np.ones(len(texts), np.bool_), bits, options, limits)
+        return _laid(Labeled(_nothing()), texts, np.ones(len(texts), np.bool_), bits, options, limits)
     found = from_strings([canonical_body(text, options.quote) for text in texts], limits)
-    return Leaf(found, (0,) if bits.shape[1] > DIRECT else ())
+    return Labeled(found, (0,) if bits.shape[1] > DIRECT else ())
 
 
-def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, options: JsonOptions, limits: Limits) -> Leaf:
+def _laid(
+    base: Labeled, texts: list[str], must: BoolArray, bits: BoolArray, options: JsonOptions, limits: Limits
+) -> Labeled:
     """Overlay texts on an automaton of other texts."""
     if lost := set(unwritable(options.spelling)):
         written = [i for i, text in enumerate(texts) if lost.isdisjoint(text)]
@@ -186,7 +188,7 @@ def _laid(base: Leaf, texts: list[str], must: BoolArray, bits: BoolArray, option
     vectors, labels = _numbered(bits, base.vectors)
     laid.accepting[laid.ends] = must
     laid.labels[laid.ends] = np.where(must, labels, 0)
-    return Leaf(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
+    return Labeled(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
 
 
 def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
@@ -194,7 +196,7 @@ def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, l
     vectors, marks = _labels_of(found)
     spelling = spelling_of(options.spelling)
     automaton = spelled(found.table, found.accepting, marks, found.parts, spelling, limits)
-    return Leaf(automaton, vectors), found.steps, found.cost
+    return Labeled(automaton, vectors), found.steps, found.cost
 
 
 def _labels_of(found: Language) -> tuple[tuple[int, ...], Int32Array]:

@@ -23,8 +23,8 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import BEYOND, UNLIMITED
-from guided.schema.strings.leaf import Leaf
-from guided.schema.strings.measure import Measure
+from guided.caching import cached_property
+from guided.schema.strings.measure import Measure, distances_by_characters
 
 __all__ = ["CountedStrings", "counted_strings"]
 
@@ -88,10 +88,8 @@ class CountedStrings:
 
     Attributes
     ----------
-    leaf : Leaf
-        Its automaton is labeled with truths in all intervals.
-    key : tuple of int
-        The formulas of the leaf.
+    automaton : Automaton
+        Labeled with truths in all intervals.
     starts : tuple of int
         First length of each interval; the last is unbounded.
     outcomes : dict of int to tuple of int
@@ -109,30 +107,31 @@ class CountedStrings:
 
     def __init__(
         self,
-        leaf: Leaf,
-        key: tuple[int, ...],
+        automaton: Automaton,
         starts: tuple[int, ...],
         outcomes: dict[int, tuple[int, ...]],
         measure: Measure,
     ) -> None:
-        self.leaf, self.key, self.starts, self.outcomes = leaf, key, starts, outcomes
+        self.automaton, self.starts, self.outcomes = automaton, starts, outcomes
         self.measure, self.allowed, self.registers = measure, measure.needs, (0, UNLIMITED)
         self.between: Int64Array = np.flatnonzero(measure.phases == 1)
         self.cost = 0
         self._reaches: dict[bytes, _Reach | None] = {}
-        self._edges: tuple[Int64Array, Int64Array] | None = None
 
-    @property
+    @cached_property
     def edges(self) -> tuple[Int64Array, Int64Array]:
         """The pairs of states that one character connects, by their positions in ``between``: sources and targets."""
-        if self._edges is None:
-            sources, targets = _edges(self.leaf.automaton, self.between)
-            self._edges = np.searchsorted(self.between, sources), np.searchsorted(self.between, targets)
-        return self._edges
+        sources, targets = _edges(self.automaton, self.between)
+        return np.searchsorted(self.between, sources), np.searchsorted(self.between, targets)
+
+    @cached_property
+    def distances(self) -> Int32Array:
+        """The bytes from each state to the nearest end along paths with the fewest characters."""
+        return distances_by_characters(self.automaton, self.measure)
 
     def ends(self, interval: int, suits: Callable[[int], bool]) -> BoolArray:
         """Return at which states of ``between`` a string may end with such a valuation if its length is in an interval."""
-        automaton = self.leaf.automaton
+        automaton = self.automaton
         labels = [label for label, bits in self.outcomes.items() if bits[interval] >= 0 and suits(bits[interval])]
         found: BoolArray = automaton.accepting[self.between] & np.isin(automaton.labels[self.between], labels)
         return found
@@ -200,7 +199,7 @@ class CountedStrings:
         if reached is None:
             # There is only a greatest length, and the shortest string is within it.
             return (0,)
-        automaton, found = self.leaf.automaton, set[int]()
+        automaton, found = self.automaton, set[int]()
         for interval, start in enumerate(self.starts):
             counts = np.arange(start, min(self.end(interval), start + len(reached.rows) + reached.period))
             states = self.between[reached.rows[reached.row_of(counts)].any(axis=0)]
@@ -210,7 +209,7 @@ class CountedStrings:
 
 
 def counted_strings(
-    leaf: Leaf, key: tuple[int, ...], starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]], measure: Measure
+    automaton: Automaton, starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]], measure: Measure
 ) -> CountedStrings | None:
     """Return the strings with bounds and registers; None if no bounds describe at which counts states are live, or none were found."""
     starts = tuple(min(start, _LONGEST) for start in starts)
@@ -218,7 +217,7 @@ def counted_strings(
     last = max(i for bits in outcomes.values() for i, one in enumerate(bits) if one >= 0)
     first = min(last, sum(start <= measure.needs[0] for start in starts[1:]))
     starts, outcomes = (0, *starts[first + 1 :]), {label: bits[first:] for label, bits in outcomes.items()}
-    found = CountedStrings(leaf, key, starts, outcomes, measure)
+    found = CountedStrings(automaton, starts, outcomes, measure)
     if set(outcomes.values()) == {(0, -1)} and measure.needs[0] < starts[1]:
         # Only a greatest length: a state is live as long as its nearest end is within it.
         found.registers = 0, starts[1] - 1
@@ -282,7 +281,7 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
         if (is_met_later & ~is_bounded).any():
             allowed = BEYOND + most + 1
         needs[strings.between[is_bounded]] = allowed - bounds[is_bounded]
-    table, within = strings.leaf.automaton.table, np.flatnonzero(phases != 1)
+    table, within = strings.automaton.table, np.flatnonzero(phases != 1)
     is_final = not len(within)
     while not is_final:
         least = np.where(table[within] >= 0, needs[table[within]], _NEVER).min(axis=1)

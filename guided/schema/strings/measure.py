@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from guided.arrays import Int32Array, freeze
+from guided.arrays import DEAD, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import measure as kernel
+from guided.kernels import minimize
 
-__all__ = ["Measure", "measure_of"]
+__all__ = ["Measure", "distances_by_characters", "measure_of"]
 
 # Positions within a character's spelling: between two, after a backslash, in its hexadecimal digits, before continuation bytes.
 _BETWEEN, _ESCAPE = 0, 1
@@ -80,6 +81,17 @@ def measure_of(automaton: Automaton, *, has_escapes: bool = True) -> Measure | N
     needs: Int32Array = np.empty(n, np.int32)
     kernel.needs(automaton.accepting, phases, *inverse_edges(table), table.shape[1], np.empty((2, n), np.int32), needs)
     return Measure(freeze(phases), freeze(needs))
+
+
+def distances_by_characters(automaton: Automaton, measure: Measure) -> Int32Array:
+    """Return the distances to accepting states along paths with the fewest characters."""
+    table = automaton.table
+    left = measure.needs - (measure.phases == 1)
+    is_direct = (table >= 0) & (measure.needs[table] == left[:, None])
+    indptr, source = inverse_edges(np.where(is_direct, table, np.int32(DEAD)))
+    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
+    minimize.distances(automaton.accepting, indptr, source, table.shape[1], distance, queue)
+    return freeze(distance)
 
 
 def _onward(place: int) -> list[tuple[int, bytes]]:

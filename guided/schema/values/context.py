@@ -1,56 +1,36 @@
-"""Per-type view of a schema: formulas over the atoms of one type, automata of strings and numbers (leaves), and key tables.
+"""Per-type view of a schema: formulas over the atoms of one type, the leaves (strings and numbers), and key tables.
 
 `SchemaContext` is the context that `guided.schema.containers` and `guided.schema.pushdown.machine` share: one schema, its formulas and
 options, and the results computed for it so far.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import repeat
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray
+from guided.arrays import BoolArray
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import NAMES, TYPES, Arguments, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.disjoint import make_disjoint
-from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
-from guided.schema.numbers.automaton import number_automaton
-from guided.schema.numbers.spelling import number_bodies
-from guided.schema.strings.automaton import string_automaton, without_surrogates
-from guided.schema.strings.counted import CountedStrings, counted_strings
-from guided.schema.strings.counting import at_least, enumerate_by_truths, truths_together
-from guided.schema.strings.leaf import Leaf
-from guided.schema.strings.lengths import by_length, truths_by_length
-from guided.schema.strings.measure import measure_of
+from guided.schema.strings.automaton import string_automaton
+from guided.schema.strings.counting import enumerate_by_truths
 from guided.schema.strings.notation import is_name, texts_of
-from guided.schema.strings.overlay import EXCHANGED, canonical_body, has_one_body, shortest_body
-from guided.schema.strings.spelling import unwritable
+from guided.schema.strings.overlay import EXCHANGED, has_one_body, shortest_body
 from guided.schema.values.key_table import ALWAYS, NEVER, OTHER, KeyTable, names_of, pattern_formula, values_of
 from guided.schema.values.keys import KeyLabel, KeyLeaf, key_automaton, unquoted
-from guided.schema.values.quick_satisfiable import (
-    listed,
-    quick_satisfiable_number,
-    quick_satisfiable_string,
-)
+from guided.schema.values.leaves import Leaf, Leaves
 from guided.schema.values.restrict import restrict
 
 __all__ = ["SchemaContext"]
-
-# Measured bytes of memory of an automaton, and of a state beside its row.
-_PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
-# There are more strings of each length but 0 than this.
-_MANY_TEXTS = 1_000_000
-# So many strings are counted at once, beside twice as many as are asked for.
-_FEW_TEXTS = 64
 
 
 class SchemaContext:
@@ -68,11 +48,9 @@ class SchemaContext:
         Bytes that texts may contain.
     notation : Notation or None
         How strings are written, if not as in JSON.
-    has_all_bytes : bool
-        Whether the alphabet contains every byte, and strings can contain every character.
-    has_ascii : bool
-        Whether the alphabet contains all printable ASCII characters, and strings can contain every character. If so, the usual formulas of
-        strings and numbers are satisfiable whatever else the vocabulary lacks.
+    leaves : Leaves
+    has_all_bytes, has_ascii : bool
+        Those of the leaves.
     """
 
     def __init__(
@@ -90,14 +68,12 @@ class SchemaContext:
         self.options = options
         self.limits = limits
         self.alphabet = alphabet
-        self.notation = notation = notation or options.notation
-        flags = alphabet.tobytes()
-        lost = () if notation is not None else unwritable(options.spelling)
-        self.has_all_bytes = 0 not in flags and not lost
-        self.has_ascii = 0 not in flags[0x20:0x7F] and not lost
+        self.leaves = Leaves(formulas, options, limits, alphabet, notation)
+        self.notation = notation = self.leaves.notation
+        self.has_all_bytes, self.has_ascii = self.leaves.has_all_bytes, self.leaves.has_ascii
         # By type: a formula that holds for every value the alphabet can spell.
         self._spelled: dict[str, int] = {} if self.has_all_bytes else self._narrowed()
-        ended = lost if notation is None else (notation.closing, *notation.reserved)
+        ended = self.leaves.lost if notation is None else (notation.closing, *notation.reserved)
         if elements is not None and elements.notation is not None:
             ended = elements.notation.closing, *elements.notation.reserved
         names = [formulas.atom(("without", options.excludes))] if options.excludes else []
@@ -109,14 +85,7 @@ class SchemaContext:
             self._spelled["string"] = formulas.atom(("without", (*ended, *options.excludes)))
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
-        self._counted: dict[tuple[int, ...], CountedStrings | None] = {}
-        self._lengths: dict[tuple[int, ...], tuple[tuple[int, int], ...] | None] = {}
-        # By formula of strings: how many satisfy it at least.
-        self._at_least: dict[int, int] = {}
         self._few: dict[tuple[tuple[str, ...], tuple[int, ...], int], list[str]] = {}
-        self._leaves: dict[tuple[str, tuple[int, ...]], Leaf] = {}
-        # Bytes of all automata here.
-        self._n_automaton_bytes = 0
         self._tables: list[KeyTable] = []
         self._table_ids: dict[tuple[tuple[str, ...], int, tuple[int, ...]], int] = {}
         # The automata of key tables between single quotes, by number.
@@ -128,10 +97,7 @@ class SchemaContext:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of the automata. Those of shared caches count too: the context keeps them alive."""
-        return self._n_automaton_bytes
-
-    def _count(self, automaton: Automaton) -> None:
-        self._n_automaton_bytes += automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
+        return self.leaves.n_bytes
 
     def typed(self, formula: int, kind: str) -> int:
         """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
@@ -199,20 +165,8 @@ class SchemaContext:
         return found
 
     def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
-        """Return the automaton of the texts of strings or numbers, labeled with the truths of the observed formulas."""
-        found = self._leaves.get((kind, wanted))
-        if found is None:
-            if kind == "string":
-                found = string_automaton(self.formulas, wanted, self.options, self.limits, self.notation)
-            else:
-                found = number_automaton(self.formulas, wanted, self.options, self.limits)
-            if not self.has_all_bytes:
-                found = replace(found, automaton=found.automaton.within(self.alphabet))
-            self._leaves[kind, wanted] = found
-            self._count(found.automaton)
-            steps = found.cost + found.automaton.n_states
-            self.formulas.steps.spend(steps, f"the automaton of a {kind} has too many states")
-        return found
+        """Return the strings or numbers of some formulas over their atoms: the required one, then the observed ones."""
+        return self.leaves.of(kind, wanted)
 
     def check_lists(self) -> None:
         """Refuse listed strings whose automaton alone is larger than an index may grow, so that no text could contain them.
@@ -243,108 +197,6 @@ class SchemaContext:
             if needed > most:
                 place = pointer_of(long_lists[atom])
                 raise LimitError("growth_bytes", needed, most, f"{place} lists too many or too long strings")
-
-    def truths_together(self, kind: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the joint truths of ``wanted[1:]``, as bits, over all strings or numbers that satisfy ``wanted[0]``."""
-        is_alone = wanted[0] == TRUE and len(wanted) == 2 and self.has_ascii
-        if kind == "number" and is_alone and self._is_surely_satisfiable(kind, wanted[1]):
-            # Why both: no atom of numbers holds for every number.
-            return 0, 1
-        if kind == "string":
-            by_length = self.lengths(wanted)
-            if by_length is not None:
-                return tuple(sorted({bits for start, bits in by_length if bits >= 0 and self._has_length(start)}))
-            counted = self.counted(wanted)
-            if counted is not None:
-                return counted.valuations()
-            if self.has_all_bytes and (kind, wanted) not in self._leaves:
-                return truths_together(self.formulas, wanted, self.limits)
-        leaf = self.leaf(kind, wanted)
-        labels = np.unique(leaf.automaton.labels[leaf.automaton.accepting])
-        return tuple(sorted(leaf.bits(label) for label in labels.tolist()))
-
-    def lengths(self, wanted: tuple[int, ...]) -> tuple[tuple[int, int], ...] | None:
-        """Return `truths_by_length` of formulas, computed once."""
-        if wanted not in self._lengths:
-            self._lengths[wanted] = truths_by_length(self.formulas, wanted)
-        return self._lengths[wanted]
-
-    def counted(self, wanted: tuple[int, ...]) -> CountedStrings | None:
-        """Return the strings of formulas with lengths that a register counts; None if there are none, or the automaton must count them."""
-        if wanted not in self._counted:
-            self._counted[wanted] = self._counted_anew(wanted)
-        return self._counted[wanted]
-
-    def _counted_anew(self, wanted: tuple[int, ...]) -> CountedStrings | None:
-        formulas = self.formulas
-        intervals = by_length(formulas, wanted)
-        # Why not if the values are listed: their lengths are known.
-        if len(intervals) == 1 or formulas.rewrite(wanted[0], self._unlisted, {}) == FALSE:
-            return None
-        some = formulas.disjunction(interval.formulas[0] for interval in intervals)
-        distinct = dict.fromkeys(one for interval in intervals for one in interval.formulas if one > TRUE)
-        key = some, *distinct
-        leaf = self.leaf("string", key)
-        measure = measure_of(leaf.automaton, has_escapes=self.notation is None)
-        if measure is None:
-            return None
-        automaton, outcomes = leaf.automaton, dict[int, tuple[int, ...]]()
-        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
-            bits = leaf.bits(label)
-            truths = {TRUE: True, FALSE: False, **{one: bool(bits >> i & 1) for i, one in enumerate(distinct)}}
-            outcomes[label] = tuple(
-                sum(truths[one] << i for i, one in enumerate(rest)) if truths[must] else -1
-                for _, (must, *rest) in intervals
-            )
-        n_after = 0 if self.notation is None else self.notation.n_after
-        starts = tuple(interval.start + n_after if interval.start else 0 for interval in intervals)
-        if self.notation is not None and self.notation.padding == "line feeds":
-            starts, outcomes = _behind_feeds(starts, outcomes)
-        found = counted_strings(leaf, key, starts, outcomes, measure)
-        if found is not None:
-            self.formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
-        return found
-
-    def _unlisted(self, atom: Atom) -> int:
-        return FALSE if atom[0] == "strings" else self.formulas.atom(atom)
-
-    def exclusions(self, kind: str, formula: int) -> tuple[int, list[bytes]] | None:
-        """Split off the excluded values of a formula of strings or numbers: the rest of the formula, and the spellings of these values.
-
-        None if no values are excluded, or if one has several spellings. Trailing zeros of a fraction do not count as other spellings.
-        """
-        if not self.has_all_bytes or (kind == "number" and self.options.numbers != "plain"):
-            return None
-        if kind == "string" and self.notation is not None:
-            return None
-        rest, excluded = self._split_exclusions(kind, formula)
-        if not excluded:
-            return None
-        bodies = [self._bodies(kind, one) for one in excluded]
-        if None in bodies:
-            return None
-        return self.formulas.conjunction(rest), [body for some in bodies for body in some or ()]
-
-    def _split_exclusions(self, kind: str, formula: int) -> tuple[list[int], list[int]]:
-        """Split a conjunction over the atoms of strings or numbers: its other members, and the excluded values as atoms that list them."""
-        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
-        rest, excluded = list[int](), list[int]()
-        for member in self.formulas.members(formula):
-            node = nodes[member]
-            listed = () if node[0] != "!" else nodes[node[1]][1] if nodes[node[1]][0] == "|" else (node[1],)
-            if listed and all(nodes[one][0] == name for one in listed):
-                excluded += listed
-            else:
-                rest.append(member)
-        return rest, excluded
-
-    def _bodies(self, kind: str, formula: int) -> list[bytes] | None:
-        """Return the spellings of the strings or the number that an atom lists; None if one string has several."""
-        values = self.formulas.nodes[formula][1]
-        if kind == "number":
-            return number_bodies(values)
-        texts = without_surrogates(dict.fromkeys(values))
-        return [canonical_body(text, self.options.quote) for text in texts] if self.has_one_body(texts) else None
 
     def text_formulas(self, query: Sequence[int], brackets: str) -> tuple[int, ...]:
         """Return the texts of values that are strings or other values without members, as formulas over the atoms of strings.
@@ -384,7 +236,7 @@ class SchemaContext:
             others.append(formulas.atom(("texts", texts_of(self.leaf("number", (number,)).automaton))))
         return formulas.disjunction(others)
 
-    def link(self, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
+    def link(self, leaves: Leaves, kind: str, chain: int) -> tuple[int, list[bytes] | None]:
         """Split off the last value of a set built by `Formulas.among`: the set without it, and the value's spellings as this type.
 
         The spellings are empty if the value has another type, and None if a string has several.
@@ -392,7 +244,7 @@ class SchemaContext:
         node = self.formulas.nodes[chain]
         before, value = (node[1], node[2]) if node[0] == "among" else (FALSE, chain)
         typed = self.typed(value, kind)
-        return before, [] if typed == FALSE else self._bodies(kind, typed)
+        return before, [] if typed == FALSE else leaves.bodies(kind, typed)
 
     def unlike(self, formula: int) -> tuple[int, int] | None:
         """Split a conjunction into its other members and the `Formulas.among` set it excludes; None unless it excludes exactly one."""
@@ -402,77 +254,6 @@ class SchemaContext:
         if len(found) != 1:
             return None
         return self.formulas.conjunction(one for one in members if one != found[0]), nodes[found[0]][1]
-
-    def has_more(self, kind: str, formula: int, count: int) -> bool:
-        """Return whether a formula over the atoms of strings or numbers surely has more than ``count`` values. False proves nothing."""
-        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
-        if not self.has_all_bytes or formula == FALSE:
-            return False
-        if kind == "number":
-            return quick_satisfiable_number([atom for atom in atoms if atom[0] != "T"], count)
-        if kind != "string":
-            return False
-        known = self._at_least.get(formula, 0)
-        if known <= count:
-            known = self._at_least[formula] = at_least(self.formulas, formula, 2 * count + _FEW_TEXTS, self.limits)
-        return known > count
-
-    def listed(self, kind: str, formula: int) -> tuple[str | Fraction, ...]:
-        """Return the strings or numbers that a formula lists, without those it excludes; empty for formulas that list none."""
-        found = listed(self.formulas, formula, "strings" if kind == "string" else "equals")
-        self.formulas.spend(len(found))
-        return found
-
-    def has_leaf(self, kind: str, formula: int) -> bool:
-        """Return whether some text of this type satisfies a formula over its atoms."""
-        if formula <= TRUE and self.has_ascii:
-            return formula == TRUE
-        if self.has_ascii and self._is_surely_satisfiable(kind, formula):
-            return True
-        if kind == "string":
-            by_length = self.lengths((formula,))
-            if by_length is not None:
-                return any(bits >= 0 and self._has_length(start) for start, bits in by_length)
-            counted = self.counted((formula,))
-            if counted is not None:
-                return bool(counted.valuations())
-        return not self.leaf(kind, (formula,)).automaton.is_empty()
-
-    def _is_surely_satisfiable(self, kind: str, formula: int) -> bool:
-        """Return whether a formula surely has a value, without building an automaton. The alphabet must contain printable ASCII."""
-        nodes, name = self.formulas.nodes, "strings" if kind == "string" else "equals"
-        left = self.listed(kind, formula)
-        if left:
-            return kind == "number" or quick_satisfiable_string((name, left), is_ascii=not self.has_all_bytes)
-        members, excluded = self._split_exclusions(kind, formula)
-        rest = [nodes[member] for member in members]
-        if kind == "number":
-            return quick_satisfiable_number(rest, len(excluded))
-        if not excluded:
-            return len(rest) == 1 and quick_satisfiable_string(rest[0], is_ascii=not self.has_all_bytes)
-        # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
-        return self.has_more(kind, self.formulas.conjunction(members), sum(len(nodes[one][1]) for one in excluded))
-
-    def shortest_unlike(self, formula: int) -> int:
-        """Return the least length of strings of some lengths, apart from a few; -1 where a formula says more, or all bytes are not there.
-
-        PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
-        """
-        members, excluded = self._split_exclusions("string", formula)
-        by_length = self.lengths((self.formulas.conjunction(members),)) if self.has_all_bytes and excluded else None
-        texts = {text for one in excluded for text in self.formulas.nodes[one][1]}
-        if by_length is None or len(texts) >= _MANY_TEXTS:
-            return -1
-        ends = [start for start, _ in by_length[1:]]
-        for (start, bits), end in zip(by_length, [*ends, None], strict=True):
-            least = max(start, 1) if "" in texts else start
-            if bits >= 0 and (end is None or least < end):
-                return least
-        return -1
-
-    def _has_length(self, length: int) -> bool:
-        """Return whether the alphabet can spell a string of a length. One spellable character is enough, since it can be repeated."""
-        return length == 0 or self.has_all_bytes or bool((self.leaf("string", (TRUE,)).automaton.table != DEAD).any())
 
     def table_of(self, wanted: tuple[int, ...]) -> int:
         """Return the number of the key table of an object, for formulas over the atoms of objects."""
@@ -596,8 +377,7 @@ class SchemaContext:
             spellable = {0, *(i for i, found in enumerate(ways, 1) if found)}
         else:
             leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
-            automaton = leaf.automaton.within(self.alphabet)
-            self._count(automaton)
+            automaton = self.leaves.kept(leaf.automaton)
             labels = tuple((vector.name, vector.patterns) for vector in leaf.vectors)
             spellable = set(np.unique(automaton.labels[automaton.accepting]).tolist())
         index_of = {name: i for i, name in enumerate(names)}
@@ -653,7 +433,6 @@ class SchemaContext:
             options = replace(self.options, quote=quote)
             leaf = key_automaton(table.names, table.patterns, self.formulas, options, self.limits)
             found = self._single_automata[number] = self._with_labels(leaf, table)
-            self._count(found)
         return found
 
     def _with_labels(self, leaf: KeyLeaf, table: KeyTable) -> Automaton:
@@ -662,7 +441,7 @@ class SchemaContext:
         label_of = np.array([numbers.get(vector, -1) for vector in leaf.vectors], np.int32)[found.labels]
         accepting = found.accepting & (label_of >= 0)
         labels = np.where(accepting, label_of, 0)
-        return Automaton.from_canonical(found.table, found.classes, accepting, labels).within(self.alphabet)
+        return self.leaves.kept(Automaton.from_canonical(found.table, found.classes, accepting, labels))
 
     def argument_names(self, number: int, arguments: Arguments) -> Automaton:
         """Return the automaton of a table's keys where they are names of arguments, with the labels of the table."""
@@ -708,14 +487,3 @@ def _hexadecimal(character: str) -> list[bytes]:
     lower = b"\\u%04x" % ord(character)
     upper = b"\\u%04X" % ord(character)
     return [lower] if lower == upper else [lower, upper]
-
-
-def _behind_feeds(
-    starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]]
-) -> tuple[tuple[int, ...], dict[int, tuple[int, ...]]]:
-    """Return lengths at which truths change, and truths by label: those of odd labels change one character later."""
-    both = tuple(sorted({*starts, *(start + 1 for start in starts if start)}))
-    return both, {
-        label: tuple(truths[bisect_right(starts, max(start - label % 2, 0)) - 1] for start in both)
-        for label, truths in outcomes.items()
-    }

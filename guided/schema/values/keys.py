@@ -23,7 +23,7 @@ from guided.schema.formula.atoms import AFTER_NAME, NAMES, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.automaton import string_automaton, structure
-from guided.schema.strings.leaf import Leaf
+from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.overlay import Overlay, has_one_body, overlay
 from guided.schema.strings.spelling import spelling_of, unwritable
 from guided.schema.values.key_table import OTHER
@@ -162,7 +162,7 @@ def _overlaid(
     return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=is_minimal)), tuple(vectors))
 
 
-def _relabelled(base: Leaf) -> tuple[Automaton, list[KeyLabel]]:
+def _relabelled(base: Labeled) -> tuple[Automaton, list[KeyLabel]]:
     """Return the automaton of the patterns with densely numbered labels, and the meaning of each label."""
     found = base.automaton
     known = np.unique(found.labels[found.accepting])

@@ -2,14 +2,21 @@
 
 from fractions import Fraction
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.limits import Limits
+from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, Formulas
-from guided.schema.values.quick_satisfiable import listed
+from guided.schema.values.leaves import Leaves
 
 VALUES = [Fraction(number, 2) for number in range(6)]
 sets = st.lists(st.sampled_from(VALUES), min_size=1, max_size=4)
+
+
+def leaves_of(formulas: Formulas) -> Leaves:
+    return Leaves(formulas, JsonOptions(), Limits(), np.ones(256, np.bool_))
 
 
 def holds(formulas: Formulas, formula: int, value: Fraction) -> bool:
@@ -34,7 +41,7 @@ def test_listed_numbers_are_those_of_which_the_formula_holds(
     if has_bound:
         parts.append(formulas.atom(("minimum", Fraction(1))))
     formula = formulas.conjunction(parts)
-    found = listed(formulas, formula, "equals")
+    found = leaves_of(formulas).numbers((formula,)).listed
     if found:
         assert sorted(found) == [value for value in VALUES if holds(formulas, formula, value)]
     if kept and not has_bound and formula != FALSE and not found:
@@ -46,7 +53,7 @@ def test_listed_numbers_are_those_of_which_the_formula_holds(
 def test_strings_are_listed_by_their_atoms() -> None:
     formulas = Formulas()
     some = formulas.atom(("strings", ("a", "b", "c")))
-    others = formulas.negation(formulas.atom(("strings", ("b", "d"))))
-    assert listed(formulas, formulas.conjunction([some, others]), "strings") == ("a", "c")
-    assert listed(formulas, some, "equals") == ()
-    assert listed(formulas, formulas.conjunction([some, formulas.atom(("pattern", "a"))]), "strings") == ()
+    others, leaves = formulas.negation(formulas.atom(("strings", ("b", "d")))), leaves_of(formulas)
+    assert leaves.strings((formulas.conjunction([some, others]),)).listed == ("a", "c")
+    assert leaves.numbers((some,)).listed == ()
+    assert leaves.strings((formulas.conjunction([some, formulas.atom(("pattern", "a"))]),)).listed == ()

@@ -7,13 +7,12 @@ Complexity: O(states x classes) for distances to a set of states, once; O(length
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array, freeze
+from guided.arrays import BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
-from guided.schema.strings.measure import Measure
 
-__all__ = ["ORDER", "PathsDown", "distances_by_characters", "distances_to", "path_down", "shortest_by_label"]
+__all__ = ["ORDER", "PathsDown", "distances_to", "path_down", "shortest_by_label"]
 
 
 def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
@@ -39,17 +38,6 @@ def shortest_by_label(automaton: Automaton, n_labels: int) -> Int32Array:
     found = np.full(n_labels, np.iinfo(np.int32).max, np.int32)
     np.minimum.at(found, automaton.labels[ends], distance[ends])
     return freeze(found)
-
-
-def distances_by_characters(automaton: Automaton, measure: Measure) -> Int32Array:
-    """Return the distances to accepting states along paths with the fewest characters."""
-    table = automaton.table
-    left = measure.needs - (measure.phases == 1)
-    is_direct = (table >= 0) & (measure.needs[table] == left[:, None])
-    indptr, source = inverse_edges(np.where(is_direct, table, np.int32(DEAD)))
-    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
-    kernel.distances(automaton.accepting, indptr, source, table.shape[1], distance, queue)
-    return freeze(distance)
 
 
 def path_down(automaton: Automaton, distance: Int32Array, state: int) -> tuple[bytes, int]:

@@ -1,21 +1,20 @@
-"""`Leaf`: the automaton of one value without members (a string, a key, a number), and the meaning of its labels.
+"""`Labeled`: the automaton of strings, keys or numbers that satisfy a formula, and what its labels say about other formulas.
 
-The automaton is built for one required formula and several observed ones. It accepts the texts that satisfy the required formula;
-the label of an accepting state determines which observed formulas hold.
+It accepts the texts that satisfy the required formula; the label of an accepting state determines which observed formulas hold.
 """
 
 from dataclasses import dataclass
 
 from guided.automata.automaton import Automaton
 
-__all__ = ["DIRECT", "Leaf"]
+__all__ = ["DIRECT", "Labeled"]
 
 # With more observed formulas than this, labels are indices of vectors.
 DIRECT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Labeled:
     """An automaton and the meaning of its labels.
 
     Attributes
