@@ -105,7 +105,7 @@ def spend_together(count: int) -> None:
         ``steps`` was exceeded.
     """
     if (together := _together.get()) is not None:
-        together.spend(count, "too many costly patterns or grammars")
+        together.spend(count, "too many parts, patterns and grammars")
 
 
 @contextmanager

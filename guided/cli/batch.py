@@ -33,7 +33,7 @@ from guided.cli.manifest import (
 from guided.cli.sources import Source
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
-from guided.engine.specs import Spec, StackSpec
+from guided.engine.specs import Spec, StackSpec, needs_stack
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
 from guided.vocabulary.vocabulary import Vocabulary
@@ -102,7 +102,7 @@ class _Work:
 
 def _identity(source: Source, spec: Spec | StackSpec | None, work: _Work) -> dict[str, Any]:
     found = identity(source.name, source.kind, spec, work.vocabulary)
-    return {**found, "explore": work.explore} if isinstance(spec, StackSpec) else found
+    return {**found, "explore": work.explore} if needs_stack(spec) else found
 
 
 def _built(source: Source) -> Spec | StackSpec:

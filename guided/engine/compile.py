@@ -9,7 +9,7 @@ from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
 from guided.engine.reading import reads_values
-from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec
+from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, needs_stack
 from guided.errors import LimitError, VocabularyError, brief, kind_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
@@ -26,8 +26,7 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
 
     O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
     """
-    # PERF: isinstance with a protocol reads each member, also the fingerprint, which takes a fifth of a small compile.
-    has_stack = callable(getattr(spec, "pushdown", None))
+    has_stack = needs_stack(spec)
     is_composed = getattr(spec, "kind", "") == COMPOSITION
     if isinstance(spec, type) or not (has_stack or is_composed or _is_lowered(spec)):
         raise TypeError(
@@ -99,12 +98,13 @@ def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocab
     composed = compose(
         spec, spelling, limits, alphabet, lambda part: _pushdown_tables(part, spelling, limits, alphabet)
     )
+    fingerprint = composed.spec.fingerprint
     if isinstance(composed.tables, RegularIndex):
-        return Index(composed.tables, vocabulary, spec.fingerprint, _notes=composed.notes, summary=brief(spec, 110))
+        return Index(composed.tables, vocabulary, fingerprint, _notes=composed.notes, summary=brief(spec, 110))
     notes = (*composed.notes, *_notes_on(alphabet))
     origin = Origin(remake, composed.spec, limits)
     return Index(
-        composed.tables, vocabulary, spec.fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110)
+        composed.tables, vocabulary, fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110)
     )
 
 

@@ -28,7 +28,7 @@ from guided.engine.algebra import (
 )
 from guided.engine.located import LocatedStack
 from guided.engine.network import leaf_of
-from guided.engine.specs import FINITE_SPECS, STORED_SPECS, StackSpec, StoredSpec, finite_data, finite_spec
+from guided.engine.specs import FINITE_SPECS, STORED_SPECS, StackSpec, StoredSpec, finite_data, finite_spec, needs_stack
 from guided.errors import GuidedError
 from guided.files import pack, unpack
 from guided.limits import Limits
@@ -177,7 +177,7 @@ def _automaton(rest: list[Any], limits: Limits) -> Stored:
 def _spec(rest: list[Any], limits: Limits) -> Stored:
     kind, data, markers = rest
     spec = STORED_SPECS[kind].from_data(data, limits)
-    if not isinstance(spec, StackSpec):
+    if not needs_stack(spec):
         raise ValueError(f"a part of kind {kind!r}")
     return Stored(spec, tuple(map(str, markers)))
 

@@ -347,6 +347,8 @@ class JsonSchema(Composable, Generic[T_co]):
 
         ``excludes``: texts that no string and no name contains.
         """
+        if (arguments, excludes) == (self.options.arguments, self.options.excludes):
+            return self
         other = copy(self)
         object.__setattr__(other, "options", replace(self.options, arguments=arguments, excludes=excludes))
         return other

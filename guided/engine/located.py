@@ -16,7 +16,7 @@ from guided.automata.build import over_characters, spend_together
 from guided.automata.steps import Steps
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.specs import Lowered, StackSpec
+from guided.engine.specs import Lowered, needs_stack
 from guided.errors import GuidedError, SchemaError
 from guided.limits import Limits
 from guided.patterns.tree import Node
@@ -138,7 +138,7 @@ class TreeSpec(Composable):
 
 def located(spec: Any, place: str, inner: str = "") -> "Located | LocatedStack":
     """Return a spec whose errors say that it is at a place of a document."""
-    return (LocatedStack if isinstance(spec, StackSpec) else Located)(spec, place, inner)
+    return (LocatedStack if needs_stack(spec) else Located)(spec, place, inner)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ Complexity: that of one regular expression of the size of the composition (`guid
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree, one_budget
+from guided.automata.build import from_tree, one_budget, spend_together
 from guided.automata.calls import with_call_edges
 from guided.automata.minimize import merge_columns
 from guided.automata.nfa import Operand
@@ -38,9 +38,9 @@ from guided.engine.algebra import (
     Repeat,
     Stored,
 )
-from guided.engine.located import Located, at_place
+from guided.engine.located import Located, LocatedStack, at_place
 from guided.engine.scanning import SEVERAL, scan
-from guided.engine.specs import Choice, Regex, StackSpec
+from guided.engine.specs import Choice, Regex, StackSpec, needs_stack
 from guided.errors import LimitError
 from guided.export.characters import operand_of
 from guided.index.composition import Call
@@ -56,8 +56,8 @@ __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed
 _PER_NODE = 3
 # States of the automata of leaves that become part of the frame, at 0.1 ms each; further leaves are parts of their own.
 _STATES_CONVERTED = 8_000
-# Steps that the pattern trees of all leaves may take at least: each takes some ten thousand, however small it is.
-_LEAVES_STEPS = 64_000_000
+# Cost of visiting a part of a composition, in steps of a compile.
+_PER_PART = 2_000
 _ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
 
 
@@ -267,8 +267,7 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
         is_regular = isinstance(stored, Automaton)
         return Leaf(item, stored, max_tokens=item.max_tokens) if is_regular else Leaf(item, None, stored)
     spec: Any = item if hasattr(type(item), "fingerprint") else _schema_of(item)
-    # PERF: isinstance with a protocol reads each member, and thus the whole schema as text.
-    if callable(getattr(spec, "pushdown", None)):
+    if needs_stack(spec):
         return Leaf(spec, None, spec)
     lowered = spec.lower(limits)
     if not isinstance(lowered, Automaton):
@@ -335,7 +334,7 @@ def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Net
         A leaf cannot be lowered.
     """
     builder = _Trees(limits, merges=merges)
-    with one_budget(replace(limits, steps=max(limits.steps, _LEAVES_STEPS))):
+    with one_budget(limits):
         node = builder.tree_of(spec)
     if not builder.parts:
         return Network(from_tree(node, limits), {}, (), builder.empty)
@@ -450,6 +449,7 @@ class _Trees:
 
     def _joined(self, part: Composition, items: list[tree.Node]) -> tree.Node:
         """Return the tree of a node of a composition from those of its parts."""
+        spend_together(_PER_PART)
         match part:
             case Alternatives():
                 return tree.Alternate(tuple(items))
@@ -463,6 +463,8 @@ class _Trees:
 
     def _leaf(self, item: Part) -> tree.Node:
         """Return the tree of a leaf: finite ones by their characters, others as calls."""
+        with at_place(item.place) if isinstance(item, Located | LocatedStack) else nullcontext():
+            spend_together(_PER_PART)
         if self._merges and isinstance(item, str):
             return tree.Literal(item)
         if self._merges and isinstance(item, Choice):

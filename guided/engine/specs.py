@@ -16,6 +16,7 @@ from typing import (
     Generic,
     Literal,
     Protocol,
+    TypeGuard,
     TypeVar,
     get_args,
     get_origin,
@@ -54,6 +55,7 @@ __all__ = [
     "Substring",
     "finite_data",
     "finite_spec",
+    "needs_stack",
 ]
 
 # Reasons of errors about languages without texts.
@@ -132,12 +134,16 @@ class StoredSpec(Protocol):
         """
 
 
-@runtime_checkable
 class StackSpec(StoredSpec, Protocol):
     """Output constraint that needs a stack."""
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """Return the automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1."""
+
+
+def needs_stack(spec: Any) -> TypeGuard[StackSpec]:
+    """Return whether an object is a `StackSpec`. Reads none of its properties, of which some take as long as a small compile."""
+    return callable(getattr(spec, "pushdown", None))
 
 
 @suggest_keywords_of_class

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Any
 from typing import Literal as Word
 
-from guided.automata.build import one_budget
+from guided.automata.build import one_budget, spend_together
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
@@ -236,6 +236,8 @@ class _Reader:
         """Return the composition of a format. ``ends``: strings that end the text around it, which free text must not contain."""
         if not isinstance(given, Mapping):
             raise SchemaError(f"a format must be an object, not {type(given).__name__}", at, "type")
+        with at_place(at):
+            spend_together(_PER_FORMAT)
         given = _with_texts(given, at)
         kind = _text(given, "type", at)
         found = _FORMATS.get(kind)
@@ -472,6 +474,8 @@ _FORMATS: dict[str, tuple[Callable[[_Reader, Mapping[str, Any], str, tuple[str, 
 _FOR_PEOPLE = {"title", "description", "$comment"}
 # As in xgrammar.
 _LARGEST = 2**31 - 1
+# Cost of reading a format, in steps of a compile.
+_PER_FORMAT = 5_000
 _CHARACTER = Chars(Charset.UNIVERSE)
 # The formats of tokens and their keys, and what they are where a token is its text.
 _OF_TOKENS = {

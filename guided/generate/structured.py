@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from io import StringIO
-from typing import Any, Protocol, Unpack, runtime_checkable
+from typing import Any, Protocol, Unpack
 
 from guided.engine.index import Index
 from guided.engine.specs import StackSpec
@@ -25,7 +25,6 @@ from guided.limits import Limits
 __all__ = ["JsonGenerator", "JsonSpec"]
 
 
-@runtime_checkable
 class JsonSpec(StackSpec, Protocol[T_co]):
     """A spec of JSON texts that can read their values."""
 

@@ -51,7 +51,8 @@ class Charset:
     @classmethod
     def char(cls, character: str) -> "Charset":
         """Return the set of one character."""
-        return cls.of([(ord(character), ord(character))])
+        code = ord(character)
+        return cls.EMPTY if _SURROGATES[0] <= code <= _SURROGATES[1] else cls(((code, code),))
 
     def single(self) -> str | None:
         """Return the only character, or None if there is not exactly one."""
