@@ -109,14 +109,15 @@ def spend_together(count: int) -> None:
 
 
 @contextmanager
-def one_budget(limits: Limits | None = None) -> Iterator[None]:
-    """Make all calls of `as_operand` in the block share the ``steps`` of one budget; a nested block joins the outer budget.
+def one_budget(limits: Limits | None = None) -> Iterator[Steps]:
+    """Make all calls of `as_operand` in the block share the ``steps`` of one budget, and return it; a nested block joins the outer budget.
 
     A compile counts the cost of the operands in its tree again, so that a spec is refused or not regardless of caches.
     """
-    token = _together.set(_together.get() or Steps((limits or _LIMITS).steps))
+    together = _together.get() or Steps((limits or _LIMITS).steps)
+    token = _together.set(together)
     try:
-        yield
+        yield together
     finally:
         _together.reset(token)
 

@@ -103,9 +103,7 @@ def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocab
         return Index(composed.tables, vocabulary, fingerprint, _notes=composed.notes, summary=brief(spec, 110))
     notes = (*composed.notes, *_notes_on(alphabet))
     origin = Origin(remake, composed.spec, limits)
-    return Index(
-        composed.tables, vocabulary, fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110)
-    )
+    return Index(composed.tables, vocabulary, fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110))
 
 
 def _is_lowered(spec: Any) -> bool:

@@ -31,8 +31,7 @@ import numpy as np
 
 from guided.arrays import DEAD, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree
-from guided.automata.steps import Steps
+from guided.automata.build import from_tree, over_characters
 from guided.errors import GrammarError, LimitError, PatternError
 from guided.export.characters import operand_of
 from guided.export.elimination import expression
@@ -358,7 +357,7 @@ def _common() -> dict[str, Tree]:
     lines = [line for line in text.splitlines() if not re.match(r"_STRING|ESCAPED_STRING|C_COMMENT", line)]
     reader = _Reader("\n".join([*lines, ""]), Limits())
     reader.read()
-    terminals = _Terminals(reader, Steps(reader.limits.steps))
+    terminals = _Terminals(reader)
     own = {name: reader.pattern(source, "", 0) for name, source in _COMMON.items()}
     return {name: terminals.of(name, name, 0) for name in reader.terminals} | own
 
@@ -366,8 +365,8 @@ def _common() -> dict[str, Tree]:
 class _Terminals:
     """The trees of terminals, by name: plain patterns, without ``&`` and ``~``."""
 
-    def __init__(self, reader: _Reader, steps: Steps) -> None:
-        self._reader, self._steps = reader, steps
+    def __init__(self, reader: _Reader) -> None:
+        self._reader, self._steps = reader, reader.steps
         self._known: dict[str, Tree] = {}
         self._sizes: dict[Any, int] = {}
 
@@ -450,20 +449,23 @@ class _Terminals:
         """Return a tree of the same texts without ``&`` and ``~``; ``is_lazy``: of those that begin with no other one."""
         if not is_lazy and not fold(tree, lambda node, parts: isinstance(node, Intersect | Complement) or any(parts)):
             return tree
-        limits = self._reader.limits
         self._steps.spend(_PER_AUTOMATON + _PER_EXPRESSION, _TOO_MANY)
-        automaton = from_tree(tree, limits)
+        automaton = self._automaton(tree)
         if is_lazy:
             self._steps.spend(_PER_AUTOMATON, _TOO_MANY)
             ended = np.where(automaton.accepting[:, None], DEAD, automaton.table)
             automaton = replace(automaton, table=freeze(ended.astype(automaton.table.dtype)))
-            automaton = from_tree(operand_of(automaton), limits)
+            automaton = self._automaton(operand_of(automaton))
         operand = operand_of(automaton)
         found = None if automaton.is_empty() else expression(operand.edges, operand.accepting, _EXPRESSION_SETS)
         if found is None:
             reason = "it matches no text" if automaton.is_empty() else "its regular expression is too long"
             raise located(self._reader.text, reason, owner.strip(), offset)
         return found
+
+    def _automaton(self, tree: Tree) -> Automaton:
+        limits = self._reader.limits
+        return Automaton.from_characters(over_characters(tree, limits, self._steps), limits)
 
 
 def _spelled(tree: Tree) -> list[list[str]]:
@@ -514,8 +516,8 @@ class _Translation:
 
     def __init__(self, reader: _Reader, start: str, limits: Limits) -> None:
         self._reader, self._limits, self._start = reader, limits, start
-        self._steps = Steps(limits.steps)
-        self._terminals = _Terminals(reader, self._steps)
+        self._steps = reader.steps
+        self._terminals = _Terminals(reader)
         self._names, self._terminal_names = Names(), Names()
         # By definition in Lark's notation.
         self._lexemes: dict[str, _Lexeme] = {}
@@ -544,7 +546,7 @@ class _Translation:
         text = "\n".join([*lines, ""])
         offsets = {name: reader.rules[name].offset for name in rules}
         advice = f"; or where a pattern matches a string too, {_ADVICE}" if self._among else ""
-        tables = tables_of_rules(text, start, reader.text, offsets, self._names, self._limits, advice)
+        tables = tables_of_rules(text, start, reader, offsets, self._names, self._limits, advice)
         tables = canonical(tables, self._limits, has_initial_skip=reader.has_initial_skip)
         tables = replace(tables, lexer=replace(tables.lexer, takes_longest=True))
         self._check(tables)
@@ -692,7 +694,7 @@ class _Translation:
         if self._ignored is not None:
             named |= {"": self._ignored, "%ignore": self._ignored}
         try:
-            scanner = scanner_of(tables.lexer, self._limits)
+            scanner = scanner_of(tables.lexer, self._limits, self._steps)
         except GrammarError as error:
             found = _SHARED.search(error.reason)
             pair = [named[error.rule], named[found[1] if found else error.rule]]

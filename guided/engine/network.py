@@ -57,7 +57,7 @@ _PER_NODE = 3
 # States of the automata of leaves that become part of the frame, at 0.1 ms each; further leaves are parts of their own.
 _STATES_CONVERTED = 8_000
 # Cost of visiting a part of a composition, in steps of a compile.
-_PER_PART = 2_000
+_PER_PART = 1_500
 _ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
 
 

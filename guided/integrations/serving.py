@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from guided.arrays import Int32Array
+from guided.automata.build import one_budget
 from guided.engine.compile import compile as compile_index
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
@@ -79,8 +80,8 @@ FRONT_END_LIMITS = Limits(
 
 # The part of its steps that a check gets at first: most real constraints need less, and nothing waits long for those that need more.
 _FIRST_SHARE = 8
-# How many times the steps of a check a grammar may take: Lark needs 40 million for SQL, which is half a second.
-_GRAMMAR_SHARE = 5
+# How many times the steps of a check a grammar may take, and reading it: that of SQL takes 69 million, 40 of them in Lark.
+_GRAMMAR_SHARE, _READING_SHARE = 7, 5
 # MB of indices that an engine keeps, unless the variable says otherwise: engines have no setting of their own for plugins.
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, and their longest text.
@@ -480,10 +481,13 @@ class FrontEnd:
 
     def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None, limits: Limits) -> str:
         """Return why a request cannot be served; raise LimitError if that is unknown within the limits."""
-        reading = replace(limits, steps=_GRAMMAR_SHARE * limits.steps)
+        reading = replace(limits, steps=_READING_SHARE * limits.steps)
         try:
-            spec = spec_of(kind, text, options, reading)
-            index = compile_index(spec, self._vocabulary, reading if kind == "GRAMMAR" else limits)
+            share = _GRAMMAR_SHARE if kind == "GRAMMAR" else _READING_SHARE
+            with one_budget(replace(limits, steps=share * limits.steps)) as steps:
+                spec = spec_of(kind, text, options, reading)
+            compiling = replace(limits, steps=min(steps.left, reading.steps)) if kind == "GRAMMAR" else limits
+            index = compile_index(spec, self._vocabulary, compiling)
             mask = index.mask(index.initial)
         except LimitError:
             raise

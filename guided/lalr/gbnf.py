@@ -21,7 +21,6 @@ from functools import partial
 from itertools import chain, groupby
 from typing import Any, TypeAlias
 
-from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr.notation import Names, Node, Reader, folded, located, nodes_of, tables_of_rules, with_operators
 from guided.lalr.sources import lark_pattern
@@ -69,11 +68,12 @@ def tables_of_gbnf(text: str, root: str, limits: Limits) -> tuple[LalrTables, st
         The text is not GBNF, uses tokens, or needs more than LALR(1), with rule, line and column.
     LimitError
     """
-    rules = {name: with_operators(name, body) for name, body in _Reader(text, limits).rules().items()}
-    translation = _Translation(rules, text, root, limits)
+    reader = _Reader(text, limits)
+    rules = {name: with_operators(name, body) for name, body in reader.rules().items()}
+    translation = _Translation(rules, reader, root, limits)
     lark, name = translation.lark()
     offsets = {rule: body.offset for rule, body in rules.items()}
-    tables = tables_of_rules(lark, name, text, offsets, translation.names, limits)
+    tables = tables_of_rules(lark, name, reader, offsets, translation.names, limits)
     return replace(tables, lexer=replace(tables.lexer, is_scannerless=True)), name
 
 
@@ -180,9 +180,10 @@ class _Translation:
     names : Names
     """
 
-    def __init__(self, rules: dict[str, Node], text: str, root: str, limits: Limits) -> None:
+    def __init__(self, rules: dict[str, Node], reader: Reader, root: str, limits: Limits) -> None:
+        text = reader.text
         self.rules, self._text, self._limits = rules, text, limits
-        self._root, self._steps = root, Steps(limits.steps)
+        self._root, self._steps = root, reader.steps
         self._uses = {
             name: [node for node in nodes_of(body) if isinstance(node.leaf, str)] for name, body in rules.items()
         }

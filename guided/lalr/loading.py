@@ -32,6 +32,7 @@ from guided.patterns.source import Intervals
 
 __all__ = ["import_sources", "tables_of_object", "tables_of_text"]
 
+_TOO_LARGE = "the grammar is too large for Lark: use fewer optional parts, counts and templates, and remove the rules that nothing uses"
 # Steps of loading any grammar, however small, with Lark.
 _LOADING = 500_000
 # Features of `re` that no automaton supports; a pattern that may use one is parsed right after loading, while its position is known.
@@ -59,6 +60,7 @@ def tables_of_text(
     limits: Limits,
     allow_files: bool = False,
     flags: int = 0,
+    steps: Steps | None = None,
 ) -> LalrTables:
     """Return the tables of a grammar's text.
 
@@ -76,6 +78,8 @@ def tables_of_text(
         Whether ``%import`` may read files outside of ``import_paths``. Otherwise only Lark's own grammars can be imported.
     flags : int
         Flags of ``re`` for all patterns.
+    steps : Steps, optional
+        What the text was made with; by default a new budget.
 
     Raises
     ------
@@ -85,7 +89,7 @@ def tables_of_text(
         It is too large.
     """
     _parser_of_grammars()
-    steps = Steps(limits.steps)
+    steps = steps or Steps(limits.steps)
     options = {
         "parser": "lalr",
         "start": list(start),
@@ -97,7 +101,7 @@ def tables_of_text(
         "_plugins": {"LALR_Parser": _parser(steps), **lexer_plugins(limits, steps)},
     }
     with _refusing(text):
-        steps.spend(check_size(text, limits, start), "the grammar is too large")
+        steps.spend(check_size(text, limits, start), _TOO_LARGE)
         lark = Lark(text, **options)
         tables = read_tables(lark, lark.parser.parser.analysis)
         intervals = Intervals(limits.intervals)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr.loading import tables_of_text
 from guided.lalr.tables import LalrTables
@@ -22,6 +23,8 @@ __all__ = ["Names", "Node", "Reader", "folded", "located", "nodes_of", "tables_o
 
 _COUNTS = re.compile(r"\{([0-9, \t]{1,40})\}")
 _REPEATS: Mapping[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+# Cost of an item of a rule, in steps of a compile: Python reads it, and visits it some times.
+_PER_ITEM = 1_200
 _T = TypeVar("_T")
 
 
@@ -57,6 +60,8 @@ class Reader(ABC):
         Where to read on.
     rule : str
         The rule whose body is read, for errors.
+    steps : Steps
+        Of the whole grammar.
     """
 
     blank: ClassVar[re.Pattern[str]]
@@ -66,7 +71,7 @@ class Reader(ABC):
     def __init__(self, text: str, limits: Limits) -> None:
         if len(text) > limits.pattern_length:
             raise LimitError("pattern_length", len(text), limits.pattern_length, "the grammar's text is too long")
-        self.text, self.place, self.rule = text, 0, "grammar"
+        self.text, self.place, self.rule, self.steps = text, 0, "grammar", Steps(limits.steps)
         self._most_nested = limits.composition_depth
 
     @abstractmethod
@@ -89,6 +94,11 @@ class Reader(ABC):
         stack, group = list[Node](), _choice(self.place)
         while True:
             begin, here = self.place, self.text[self.place : self.place + 1]
+            if self.steps.left < _PER_ITEM:
+                raise LimitError(
+                    "steps", self.steps.limit + 1, self.steps.limit, f"{self.error('the grammar has too many items')}"
+                )
+            self.steps.spent += _PER_ITEM
             sequence = group.parts[-1].parts
             if here in self.closing:
                 if len(stack) == self._most_nested:
@@ -242,7 +252,7 @@ class Names:
 
 
 def tables_of_rules(
-    lark: str, start: str, text: str, offsets: Mapping[str, int], names: Names, limits: Limits, advice: str = ""
+    lark: str, start: str, reader: Reader, offsets: Mapping[str, int], names: Names, limits: Limits, advice: str = ""
 ) -> LalrTables:
     """Return the tables of a grammar in Lark's notation, which was made of the rules of a text.
 
@@ -252,8 +262,8 @@ def tables_of_rules(
         The grammar.
     start : str
         The name of its start rule.
-    text : str
-        What it was made of.
+    reader : Reader
+        Of the text that it was made of; the steps are added to its own.
     offsets : mapping of str to int
         Where each rule begins in that text.
     names : Names
@@ -267,9 +277,17 @@ def tables_of_rules(
         Lark refuses the grammar, or it needs more than LALR(1), with the rule of the text, line and column.
     LimitError
     """
+    text = reader.text
     try:
         tables = tables_of_text(
-            lark, start=[start], lexer="contextual", postlex=None, import_paths=(), source=None, limits=limits
+            lark,
+            start=[start],
+            lexer="contextual",
+            postlex=None,
+            import_paths=(),
+            source=None,
+            limits=limits,
+            steps=reader.steps,
         )
     except GrammarError as error:
         rule = names.rule_of(error.rule)

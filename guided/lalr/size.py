@@ -107,7 +107,7 @@ class _Module:
 
 
 def check_size(text: str, limits: Limits, starts: Collection[str] = ()) -> int:
-    """Refuse a grammar that is too large for Lark; return the elementary steps that Lark needs for it.
+    """Return the elementary steps that Lark needs for a grammar.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def check_size(text: str, limits: Limits, starts: Collection[str] = ()) -> int:
     Raises
     ------
     LimitError
-        The text or its expanded terminals exceed ``pattern_length``, or its rules exceed ``steps``.
+        The text or its expanded terminals exceed ``pattern_length``.
     GrammarError
         A literal is not closed, a terminal uses itself, or a template grows without end.
     """
@@ -135,12 +135,10 @@ def check_size(text: str, limits: Limits, starts: Collection[str] = ()) -> int:
     if length > limits.pattern_length:
         raise LimitError("pattern_length", length, limits.pattern_length, "the terminals written out are too long")
     cost += _CHARACTER * length + _AGAIN * sum(one.parsed for one in written)
-    return _cost_of_all(tokens, definitions, starts, limits.steps, cost)
+    return _cost_of_all(tokens, definitions, starts, cost)
 
 
-def _cost_of_all(
-    tokens: Sequence[str], definitions: Sequence[_Definition], starts: Collection[str], limit: int, cost: int
-) -> int:
+def _cost_of_all(tokens: Sequence[str], definitions: Sequence[_Definition], starts: Collection[str], cost: int) -> int:
     """Return the steps of all rules and literals, and those of reading all tokens, plus `cost`."""
     rules = [definition for definition in definitions if not definition.is_terminal]
     literals = {token for token in tokens if token[0] in '"/'}
@@ -148,11 +146,7 @@ def _cost_of_all(
     # Lark compares all pairs of parameters.
     cost += sum(len(rule.parameters) ** 2 for rule in rules)
     total = cost + _cost_of_instances(rules)
-    total += _visits(rules, starts) * (total // _VISIT)
-    if total > limit:
-        advice = "use fewer optional parts, counts and templates, and remove the rules that nothing uses"
-        raise LimitError("steps", total, limit, f"the grammar is too large for Lark: {advice}")
-    return total
+    return total + _visits(rules, starts) * (total // _VISIT)
 
 
 def _cost_of_instances(rules: Sequence[_Definition]) -> int:
@@ -286,9 +280,7 @@ def _module(name: str) -> _Module | None:
             known.update((alias, module.terminals[name]) for alias, name in names.items() if name in module.terminals)
     terminals = [one for one in definitions if one.is_terminal]
     written = dict(zip((one.name for one in terminals), _written(terminals, known), strict=True))
-    return _Module(
-        {**known, **written}, _cost_of_all(tokens, definitions, [one.name for one in definitions], _LARGE, 0)
-    )
+    return _Module({**known, **written}, _cost_of_all(tokens, definitions, [one.name for one in definitions], 0))
 
 
 def _written(terminals: Sequence[_Definition], known: Mapping[str, _Written]) -> list[_Written]:
