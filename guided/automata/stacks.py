@@ -35,10 +35,8 @@ from guided.automata.pushdown import (
 
 __all__ = ["Configuration", "Record", "Stacks", "TextConfiguration", "Texts"]
 
-# Measured bytes of memory of a node.
-_PER_NODE = 250
-# Results of guards against sets of allowed labels that are kept.
-_MEETS_KEPT = 1 << 14
+# Measured bytes of memory of a node, and of a guard with a set of labels.
+_PER_NODE, _PER_MEETING = 250, 100
 
 # Configuration: control, stack node, code points needed and allowed.
 Configuration = tuple[int, int, int, int]
@@ -135,7 +133,7 @@ class Stacks:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of the stacks."""
-        return _PER_NODE * len(self.cells)
+        return _PER_NODE * len(self.cells) + _PER_MEETING * len(self._meets)
 
     def is_end(self, configuration: Configuration) -> bool:
         """Return whether a text may end in this configuration."""
@@ -262,8 +260,6 @@ class Stacks:
         key = guard << 32 | allow
         found = self._meets.get(key)
         if found is None:
-            if len(self._meets) >= _MEETS_KEPT:
-                self._meets.clear()
             found = self._meets[key] = bool((guards[guard : guard + width] & allows[allow : allow + width]).any())
         return found
 

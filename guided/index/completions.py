@@ -41,7 +41,6 @@ TOO_LONG = 1 << 30
 NO_COMPLETION = TOO_LONG + 1
 _NO_COMPLETION_WEIGHT = 1 << 40
 _LONGEST = 1 << 16
-_CONFIGURATIONS_KEPT = 1 << 20
 # Number of steps after which the weight of a completion is computed before it is materialized further.
 _MANY_STEPS = 256
 # Most bytes of a step whose rests are cached.
@@ -162,8 +161,6 @@ class Completions:
         found = self._bounds.get(text_configuration)
         if found is not None:
             return found
-        if len(self._bounds) > _CONFIGURATIONS_KEPT:
-            self._bounds.clear()
         whole = self._weight(text_configuration)
         if whole > _LONGEST:
             found = self._bounds[text_configuration] = (
@@ -273,8 +270,6 @@ class Completions:
 
         For a completion that is too long to materialize, only the first steps are cached.
         """
-        if len(self._steps) > _CONFIGURATIONS_KEPT:
-            self._steps.clear()
         path: list[tuple[TextConfiguration, Step]] = []
         on_path: set[TextConfiguration] = set()
         ahead: dict[TextConfiguration, Step] = {}

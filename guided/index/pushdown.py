@@ -2,9 +2,9 @@
 
 A state is (control, stack, registers), interned to an int; 0 is the start, 1 the state after EOS. Stacks are hash-consed nodes (top cell,
 node below), so the size of a state does not depend on the stack depth, and rollback is free. Masks of states, successors by token, and
-all entries of the automaton's tables are cached.
+all entries of the automaton's tables are kept in one `Cache`.
 
-Memory: an index that has grown by more than `Limits.growth_bytes` since it was compiled discards its tables and starts over with a new
+Memory: an index whose cache has grown by more than `Limits.growth_bytes` since it was compiled drops it, and starts over with a new
 automaton. It keeps the states and masks that `explore` made, and the state of the current call. A state number is never reused: using one
 that was discarded raises `StateEvicted`, and a guide then calls `state_after` with its tokens. So memory is bounded for any texts, and no
 text makes another fail.
@@ -20,6 +20,7 @@ Complexity: O(1) for a mask or a token seen before in a state. Otherwise a mask 
 stack-independent part is done once per control (`guided.index.plans`).
 """
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -31,7 +32,6 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, freeze, mask_words
 from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
-from guided.caching import cached_property
 from guided.encoding import as_bytes
 from guided.errors import GuidedError, LimitError, StateEvicted, placed
 from guided.index.pushdown_budget import Budgets
@@ -53,6 +53,100 @@ _PART = 1024
 _PER_STATE, _PER_STEP = 700, 120
 # Memory is checked once in this many calls, and at each call if fewer would fill the rest; few calls need this many bytes.
 _UNCHECKED_CALLS, _PER_CALL = 16, 1 << 17
+_INITIAL, _FINAL = 0, 1
+
+
+class Cache:
+    """All that an index has computed, for states and in the tables of its automaton. An index drops it as a whole.
+
+    Attributes
+    ----------
+    automaton : Pushdown
+    stacks : Stacks
+        The stacks created so far.
+    masker : MaskMaker
+    configurations : dict of int to Configuration
+        By state.
+    numbers : dict of TextConfiguration to int
+        States by configuration.
+    texts : dict of int to Texts
+        For each state whose stack has recording cells, the bytes read on top of each.
+    reached : dict of int to (int, bytes)
+        For each state, its predecessor and the bytes read from there.
+    next : dict of int to int
+        State after a token, by ``state << 24 | token``.
+    ends : dict of int to bool
+        Whether a text may end in a state.
+    masks : dict of int to ndarray[int32]
+    budgets : Budgets or None
+        None until a budget is asked for.
+    has_leaps : bool
+        Whether any state was reached by more than one token.
+    settled : int
+        The part of ``n_bytes`` that does not count as growth.
+    """
+
+    def __init__(self, automaton: Pushdown, masker_of: Callable[[Stacks], MaskMaker]) -> None:
+        self.automaton = automaton
+        self.stacks = Stacks(automaton)
+        self.masker = masker_of(self.stacks)
+        start = (automaton.start, 0, *KEPT)
+        self.configurations: dict[int, Configuration] = {_INITIAL: start, _FINAL: (-1, -1, 0, 0)}
+        self.numbers: dict[TextConfiguration, int] = {(start, ()): _INITIAL}
+        self.texts: dict[int, Texts] = {}
+        self._n_text_bytes = 0
+        self.reached: dict[int, tuple[int, bytes]] = {}
+        self.next: dict[int, int] = {}
+        self.ends: dict[int, bool] = {_FINAL: True}
+        self.masks: dict[int, Int32Array] = {_FINAL: freeze(np.zeros(self.masker.n_words, np.int32))}
+        self.budgets: Budgets | None = None
+        self.has_leaps = False
+        self.settled = self.n_bytes
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory. O(1)."""
+        return (
+            _PER_STATE * len(self.configurations)
+            + _PER_STEP * len(self.next)
+            + self._n_text_bytes
+            + self.stacks.n_bytes
+            + self.masker.n_bytes
+            + self.automaton.n_bytes
+            + (self.budgets.n_bytes if self.budgets is not None else 0)
+        )
+
+    def configuration(self, state: int) -> Configuration:
+        """Return control, stack node and registers of a state.
+
+        Raises
+        ------
+        StateEvicted
+            The state was evicted.
+        """
+        found = self.configurations.get(state)
+        if found is None:
+            raise StateEvicted(state)
+        return found
+
+    def enter(self, state: int, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> None:
+        """Enter a state. ``how``: predecessor and bytes."""
+        # Readers without the lock look for a mask first and for the configuration last.
+        self.reached[state] = how
+        if texts:
+            self.texts[state] = texts
+            self._n_text_bytes += sum(len(text or b"") for text in texts)
+        self._n_text_bytes += len(how[1])
+        self.numbers.setdefault((configuration, texts), state)
+        self.configurations[state] = configuration
+
+    def text_of(self, state: int) -> bytes:
+        """Return the bytes that led to a state."""
+        pieces: list[bytes] = []
+        while state != _INITIAL:
+            state, data = self.reached.get(state, (_INITIAL, b""))
+            pieces.append(data)
+        return b"".join(reversed(pieces))
 
 
 class PushdownIndex:
@@ -60,12 +154,8 @@ class PushdownIndex:
 
     Attributes
     ----------
-    automaton : Pushdown
-    stacks : Stacks
-        The stacks created so far.
     size : int
         Width of masks in tokens.
-
     last_bytes : bytes or None
         Bytes that may end a text; None if unknown.
     last : int
@@ -75,7 +165,7 @@ class PushdownIndex:
     without it never evicts.
     """
 
-    initial, final = 0, 1
+    initial, final = _INITIAL, _FINAL
 
     def __init__(
         self,
@@ -95,8 +185,8 @@ class PushdownIndex:
         self._eos = frozenset(vocabulary.eos)
         self._limits = limits
         self._lock = new_lock(Rank.INDEX)
-        self._shared = shared or VocabularyData(vocabulary)
-        self._n_shared, self._masks_of = n_shared, masks
+        data = shared or VocabularyData(vocabulary)
+        self._masker_of = lambda stacks: masks(stacks, vocabulary, limits, data, n_shared)
         self._anew = anew
         # Whether all calls that filled tables ran to their end.
         self._is_whole = True
@@ -105,53 +195,29 @@ class PushdownIndex:
         self.last = 1
         # Number of states that `explore` keeps: the first ones.
         self.explored = 0
-        self._begin(automaton)
-
-    def _begin(self, automaton: Pushdown) -> None:
-        """Discard everything but the first two states. Readers without the lock see each table either as it was or empty."""
-        start = (automaton.start, 0, *KEPT)
-        # Invariant: assigned first, so that no reader resolves an old configuration on the new stacks.
-        self._configurations: dict[int, Configuration] = {self.initial: start, self.final: (-1, -1, 0, 0)}
-        self.automaton = automaton
-        self.stacks = Stacks(automaton)
-        self._masker = self._masks_of(self.stacks, self.vocabulary, self._limits, self._shared, self._n_shared)
-        self._state_ids: dict[tuple[Configuration, Texts], int] = {(start, ()): self.initial}
-        # For each state whose stack has recording cells, the bytes read on top of each.
-        self._texts: dict[int, Texts] = {}
-        self._n_text_bytes = 0
-        # For each state, its predecessor and the bytes read from there.
-        self._reached: dict[int, tuple[int, bytes]] = {}
-        # Whether any state was reached by more than one token.
-        self._has_leaps = False
-        self._next: dict[int, int] = {}
-        self._ends: dict[int, bool] = {self.final: True}
-        self._masks: dict[int, Int32Array] = {self.final: freeze(np.zeros(mask_words(self.size), np.int32))}
-        vars(self).pop("_budgets", None)
-        self._settled = self.n_bytes
         # Number of calls that may still pass before the memory in use is compared with the budget.
         self._n_unchecked = 0
+        # Invariant: read once by a call without the lock, so that it sees one cache.
+        self._cache = Cache(automaton, self._masker_of)
+
+    @property
+    def automaton(self) -> Pushdown:
+        """The automaton in use."""
+        return self._cache.automaton
+
+    @property
+    def stacks(self) -> Stacks:
+        """The stacks in use."""
+        return self._cache.stacks
 
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory in use for texts, masks included. O(1)."""
-        return (
-            _PER_STATE * len(self._configurations)
-            + _PER_STEP * len(self._next)
-            + self._n_text_bytes
-            + self.stacks.n_bytes
-            + self._masker.n_bytes
-            + self.automaton.n_bytes
-            + (self._budgets.n_bytes if "_budgets" in vars(self) else 0)
-        )
-
-    @cached_property
-    def _budgets(self) -> Budgets:
-        """Made where a budget is first asked for."""
-        return Budgets(self, self._tokens, self._eos, self._masker)
+        return self._cache.n_bytes
 
     @contextmanager
-    def _filling(self, state: int) -> Iterator[Configuration]:
-        """Hold the lock while unknown entries of a state are computed, and yield its configuration.
+    def _filling(self, state: int) -> Iterator[Cache]:
+        """Hold the lock while unknown entries of a state are computed, and yield the cache.
 
         The outermost call first makes room if the budget is exceeded.
 
@@ -165,29 +231,31 @@ class PushdownIndex:
         is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         with self._lock:
             if is_within:
-                yield self.configuration(state)
+                self._cache.configuration(state)
+                yield self._cache
                 return
             try:
                 self._begin_call(state)
-                yield self.configuration(state)
+                self._cache.configuration(state)
+                yield self._cache
             except (GuidedError, ValueError):
                 self._is_whole = True
                 with placed(self.automaton.tables.place):
                     raise
             self._is_whole = True
 
-    def _filled(self, state: int, compute: Callable[..., _Result], *arguments: int) -> _Result:
-        """Return ``compute(state, configuration, *arguments)``, called as in a block of `_filling`.
+    def _filled(self, compute: Callable[..., _Result], state: int, *arguments: int) -> _Result:
+        """Return ``compute(cache, state, *arguments)``, called as in a block of `_filling`.
 
         PERF: a block with a generator costs 2 us more, which every new mask and token would pay (`python -m benchmarks.maskbench`).
         """
         is_within: bool = self._lock._is_owned()  # type: ignore[attr-defined]
         with self._lock:
             if is_within:
-                return compute(state, self.configuration(state), *arguments)
+                return compute(self._cache, state, *arguments)
             try:
                 self._begin_call(state)
-                found = compute(state, self._configurations.get(state) or self.configuration(state), *arguments)
+                found = compute(self._cache, state, *arguments)
             except (GuidedError, ValueError):
                 self._is_whole = True
                 with placed(self.automaton.tables.place):
@@ -202,66 +270,53 @@ class PushdownIndex:
             self._begin_anew(state)
         self._is_whole = False
         # PERF: every new mask and token comes here (`python -m benchmarks.maskbench`).
-        self.automaton.tables.steps.spent = 0
-        self.automaton.tables.place = ""
+        tables = self._cache.automaton.tables
+        tables.steps.spent = 0
+        tables.place = ""
         if self._n_unchecked > 0:
             self._n_unchecked -= 1
         elif self._anew is not None:
-            left = self._limits.growth_bytes - (self.n_bytes - self._settled)
+            left = self._limits.growth_bytes - (self._cache.n_bytes - self._cache.settled)
             if left < 0:
+                # Why: nothing that is dropped stays alive.
+                del tables
                 self._begin_anew(state)
             else:
                 # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
                 self._n_unchecked = min(left // _PER_CALL, _UNCHECKED_CALLS)
 
     def _begin_anew(self, state: int) -> None:
-        """Discard everything but the explored states and one state, which keeps its number."""
+        """Drop the cache, all but the explored states and one state, which keeps its number."""
         assert self._anew is not None
-        text = self._text_of(state) if state in self._configurations else None
-        self._begin(self._anew())
+        text = self._cache.text_of(state) if state in self._cache.configurations else None
+        self._n_unchecked = 0
+        cache = self._cache = Cache(self._anew(), self._masker_of)
         self.replay(self._explored[0])
         for explored, mask in self._explored[1].items():
             self.give_mask(explored, mask)
-        self._settled = self.n_bytes
-        if text is None or state in self._configurations:
+        cache.settled = cache.n_bytes
+        if text is None or state in cache.configurations:
             return
         texts: list[bytes | None] = []
-        configuration = self._read(self._configurations[self.initial], text, texts)
+        configuration = _read(cache, cache.configurations[_INITIAL], text, texts)
         assert configuration is not None, "the text was read before"
-        self._enter(state, configuration, tuple(texts), (self.initial, text))
-        self._has_leaps = True
+        cache.enter(state, configuration, tuple(texts), (_INITIAL, text))
+        cache.has_leaps = True
         # If one text took nearly all of the room, it would be evicted again soon and read over and over.
-        needed = 4 * (self.n_bytes - self._settled) // 3
+        needed = 4 * (cache.n_bytes - cache.settled) // 3
         if needed > self._limits.growth_bytes:
             raise LimitError(
                 "growth_bytes", needed, self._limits.growth_bytes, "a single text needs most of this budget"
             )
 
-    def _text_of(self, state: int) -> bytes:
-        """Return the bytes that led to a state."""
-        pieces: list[bytes] = []
-        while state != self.initial:
-            state, data = self._reached.get(state, (self.initial, b""))
-            pieces.append(data)
-        return b"".join(reversed(pieces))
-
     @property
     def n_states(self) -> int:
         """Number of states kept, including the one after EOS."""
-        return len(self._configurations)
+        return len(self._cache.configurations)
 
     def configuration(self, state: int) -> Configuration:
-        """Return control, stack node and registers of a state.
-
-        Raises
-        ------
-        StateEvicted
-            The state was evicted.
-        """
-        found = self._configurations.get(state)
-        if found is None:
-            raise StateEvicted(state)
-        return found
+        """Return control, stack node and registers of a state. Raises `StateEvicted`."""
+        return self._cache.configuration(state)
 
     def reads(self, token: int) -> bool:
         """Return whether a token has bytes."""
@@ -274,140 +329,109 @@ class PushdownIndex:
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as possible, and return (state reached, number of bytes read)."""
-        with self._filling(state) as configuration:
-            texts = list(self._texts.get(state, ()))
+        with self._filling(state) as cache:
+            configuration, texts = cache.configurations[state], list(cache.texts.get(state, ()))
             # Read whole parts first, then the failing part byte by byte.
             count, length = 0, _PART
             while count < len(data):
-                self.automaton.tables.steps.begin()
-                after = self.stacks.read(configuration, data[count : count + length], texts)
+                cache.automaton.tables.steps.begin()
+                after = cache.stacks.read(configuration, data[count : count + length], texts)
                 if after is not None:
                     configuration, count = after, min(count + length, len(data))
                 elif length > 1:
                     length = 1
                 else:
                     break
-            return self._state(configuration, tuple(texts), (state, data[:count])), count
+            return self._state(cache, configuration, tuple(texts), (state, data[:count])), count
 
     @contextmanager
     def reading(self, state: int) -> Iterator[Reader[TextConfiguration]]:
         """Yield a reader of single bytes from a state. It holds the lock."""
-        stacks = self.stacks
+        with self._filling(state) as cache:
 
-        def step(at: TextConfiguration, byte: int) -> TextConfiguration | None:
-            texts = list(at[1])
-            after = stacks.read(at[0], _BYTES[byte], texts)
-            return None if after is None else (after, tuple(texts))
+            def step(at: TextConfiguration, byte: int) -> TextConfiguration | None:
+                texts = list(at[1])
+                after = cache.stacks.read(at[0], _BYTES[byte], texts)
+                return None if after is None else (after, tuple(texts))
 
-        with self._filling(state) as configuration:
-            # Why again: the call may have begun anew.
-            stacks = self.stacks
             yield Reader(
-                (configuration, self._texts.get(state, ())),
+                self.text_configuration(state),
                 step,
-                lambda at: stacks.is_end(at[0]),
-                lambda at: bool(self._live(at[0][0])),
-                lambda at, data: self._state(*at, (state, data)),
+                lambda at: cache.stacks.is_end(at[0]),
+                lambda at: bool(_live(cache, at[0][0])),
+                lambda at, data: self._state(cache, *at, (state, data)),
             )
 
     def onward(self, state: int) -> list[int]:
         """Return the bytes allowed in a state, ascending."""
-        with self._filling(state) as configuration:
-            texts = self._texts.get(state, ())
-            live = self._live(configuration[0]) if configuration[0] >= 0 else []
-            return [byte for byte in live if self.stacks.read(configuration, bytes([byte]), list(texts)) is not None]
+        with self._filling(state) as cache:
+            configuration, texts = self.text_configuration(state)
+            live = _live(cache, configuration[0]) if configuration[0] >= 0 else []
+            return [byte for byte in live if cache.stacks.read(configuration, _BYTES[byte], list(texts)) is not None]
 
     def forced(self, state: int) -> bytes:
         """Return the longest byte string, up to a thousand bytes, that every continuation of a state begins with."""
         found = bytearray()
-        with self._filling(state) as configuration:
-            texts = self._texts.get(state, ())
-            while len(found) < _FORCED_BATCH and not self.stacks.is_end(configuration):
-                step = self._only_step(configuration, texts)
+        with self._filling(state) as cache:
+            at = self.text_configuration(state)
+            while len(found) < _FORCED_BATCH and not cache.stacks.is_end(at[0]):
+                step = _only_step(cache, *at)
                 if step is None:
                     break
-                byte, (configuration, texts) = step
+                byte, at = step
                 found.append(byte)
         return bytes(found)
 
-    def _only_step(self, configuration: Configuration, texts: Texts) -> tuple[int, TextConfiguration] | None:
-        """Return the only allowed byte and the text configuration after it; None if there are several."""
-        found = None
-        for byte in self._live(configuration[0]):
-            read = list(texts)
-            after = self.stacks.read(configuration, bytes([byte]), read)
-            if after is not None:
-                if found is not None:
-                    return None
-                found = byte, (after, tuple(read))
-        return found
-
-    def _live(self, control: int) -> list[int]:
-        """Return the bytes that a control allows on some stack."""
-        live: list[int] = np.flatnonzero(self.automaton.tables.rows[control] != DEAD).tolist()
-        return live
-
     def mask(self, state: int) -> Int32Array:
         """Return the shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
-        found = self._masks.get(state)
-        return self._filled(state, self._mask) if found is None else found
+        found = self._cache.masks.get(state)
+        return self._filled(self._mask, state) if found is None else found
 
-    def _mask(self, state: int, configuration: Configuration) -> Int32Array:
-        words = self._masker.mask(configuration, self._texts.get(state, ()))
-        is_end = self._ends[state] = self.stacks.is_end(configuration)
+    def _mask(self, cache: Cache, state: int) -> Int32Array:
+        configuration = cache.configuration(state)
+        words = cache.masker.mask(configuration, cache.texts.get(state, ()))
+        is_end = cache.ends[state] = cache.stacks.is_end(configuration)
         if is_end:
             for token in self._eos:
                 words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
-        found = self._masker.intern(words)
-        if self._masker.room > 0:
-            self._masks[state] = found
+        found = cache.masker.intern(words)
+        if cache.masker.room > 0:
+            cache.masks[state] = found
         return found
 
     def next(self, state: int, token: int) -> int:
         """Return the state after a token; -1 if it is not allowed."""
         token = as_index(token)  # one of NumPy has too few bits for the key
         key = state << 24 | token if 0 <= token < self.size else -1
-        found = self._next.get(key)
+        found = self._cache.next.get(key)
         if found is None:
-            if key < 0:
-                return DEAD
-            found = self._filled(state, self._after, token)
+            found = DEAD if key < 0 else self._filled(self._after, state, token)
         return found
 
-    def _after(self, state: int, start: Configuration, token: int) -> int:
+    def _after(self, cache: Cache, state: int, token: int) -> int:
+        start = cache.configuration(state)
         found, data = DEAD, self._tokens[token] if token < len(self._tokens) else None
         if token in self._eos:
-            found = self.final if state != self.final and self._is_end(state, start) else DEAD
+            found = self.final if state != self.final and self._is_end(cache, state) else DEAD
         elif data and state != self.final:
-            texts = list(self._texts.get(state, ()))
-            configuration = self.stacks.read(start, data, texts)
+            texts = list(cache.texts.get(state, ()))
+            configuration = cache.stacks.read(start, data, texts)
             if configuration is not None:
-                found = self._state(configuration, tuple(texts), (state, data))
-        self._next[state << 24 | token] = found
+                found = self._state(cache, configuration, tuple(texts), (state, data))
+        cache.next[state << 24 | token] = found
         return found
 
-    def _state(self, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> int:
+    def _state(self, cache: Cache, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> int:
         """Return the number of a configuration. ``how``: predecessor state and bytes."""
-        found = self._state_ids.get((configuration, texts))
+        found = cache.numbers.get((configuration, texts))
         if found is None:
-            if len(self._configurations) >= self._limits.states:
+            if len(cache.configurations) >= self._limits.states:
                 raise LimitError(
-                    "states", len(self._configurations) + 1, self._limits.states, "the index has grown too large"
+                    "states", len(cache.configurations) + 1, self._limits.states, "the index has grown too large"
                 )
-            self.last += 1
-            found = self.last
-            self._enter(found, configuration, texts, how)
+            found = self.last = self.last + 1
+            cache.enter(found, configuration, texts, how)
         return found
-
-    def _enter(self, state: int, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> None:
-        # Readers without the lock look for a mask first and for the configuration last.
-        self._reached[state] = how
-        if texts:
-            self._texts[state] = texts
-            self._n_text_bytes += sum(len(text or b"") for text in texts)
-        self._n_text_bytes += len(how[1])
-        self._state_ids.setdefault((configuration, texts), state)
-        self._configurations[state] = configuration
 
     def state_after(self, tokens: Sequence[int]) -> int:
         """Return the state after tokens that were read from the start before, evicted or not. O(bytes).
@@ -419,21 +443,22 @@ class PushdownIndex:
         """
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
-        with self._filling(self.initial) as start:
+        with self._filling(self.initial) as cache:
             texts: list[bytes | None] = []
-            configuration = self._read(start, data, texts)
+            configuration = _read(cache, cache.configurations[self.initial], data, texts)
             if configuration is None:
                 raise ValueError("the tokens cannot follow each other")
-            state = self._state(configuration, tuple(texts), (self.initial, data))
-            self._has_leaps = True
+            state = self._state(cache, configuration, tuple(texts), (self.initial, data))
+            cache.has_leaps = True
         return self.final if has_ended else state
 
     def settle(self, n_states: int) -> None:
         """Keep the first states and their masks permanently."""
-        reached = dict(islice(self._reached.items(), max(n_states - 2, 0)))
-        masks = {state: self._masks.get(state) for state in (self.initial, *reached)}
+        cache = self._cache
+        reached = dict(islice(cache.reached.items(), max(n_states - 2, 0)))
+        masks = {state: cache.masks.get(state) for state in (self.initial, *reached)}
         self._explored = reached, {state: mask for state, mask in masks.items() if mask is not None}
-        self.explored, self._settled = n_states, self.n_bytes
+        self.explored, cache.settled = n_states, cache.n_bytes
 
     def explore(self, n_states: int) -> None:
         """Create states and their masks breadth first from the start, until there are ``n_states``.
@@ -441,27 +466,28 @@ class PushdownIndex:
         On an unused index, equal numbers give equal states. These states are never evicted.
         """
         with self._filling(self.initial):
-            if self._has_leaps and self._anew is not None:
+            if self._cache.has_leaps and self._anew is not None:
                 self._begin_anew(self.initial)
+            cache = self._cache
             queue, seen = [self.initial], {self.initial}
             for state in queue:
-                self.automaton.tables.steps.begin()
+                cache.automaton.tables.steps.begin()
                 self.mask(state)
-                if len(self._configurations) >= n_states:
+                if len(cache.configurations) >= n_states:
                     continue
-                for token in self._budgets.different(state):
+                for token in self._budgets(cache).different(state):
                     after = self.next(state, token)
                     if after not in seen:
                         seen.add(after)
                         queue.append(after)
-                    if len(self._configurations) >= n_states:
+                    if len(cache.configurations) >= n_states:
                         break
-            self.settle(len(self._configurations))
+            self.settle(len(cache.configurations))
 
     @property
     def journal(self) -> dict[int, tuple[int, bytes]]:
         """Origin of each state but the first two: an earlier state, and the bytes read from there."""
-        return dict(self._reached)
+        return dict(self._cache.reached)
 
     def replay(self, journal: Mapping[int, tuple[int, bytes]]) -> None:
         """Create the states of another index of the same automaton, with the same numbers.
@@ -472,14 +498,14 @@ class PushdownIndex:
             The journal does not belong to this automaton.
         """
         with self._lock:
+            cache = self._cache
             for state, (before, data) in journal.items():
-                if before not in self._configurations or before == self.final or state in self._configurations:
+                start = None if before == self.final else cache.configurations.get(before)
+                texts = list(cache.texts.get(before, ()))
+                configuration = None if start is None else _read(cache, start, data, texts)
+                if configuration is None or state in cache.configurations:
                     raise ValueError(f"state {state} is not reached by its recorded tokens")
-                texts = list(self._texts.get(before, ()))
-                configuration = self._read(self._configurations[before], data, texts)
-                if configuration is None:
-                    raise ValueError(f"state {state} is not reached by its recorded tokens")
-                self._enter(state, configuration, tuple(texts), (before, data))
+                cache.enter(state, configuration, tuple(texts), (before, data))
                 self.last = max(self.last, state)
 
     def eos_tokens(self) -> Int32Array:
@@ -493,33 +519,40 @@ class PushdownIndex:
 
     def known_mask(self, state: int) -> Int32Array | None:
         """Return the mask of a state if it is cached."""
-        return self._masks.get(state)
+        return self._cache.masks.get(state)
 
     def give_mask(self, state: int, mask: Int32Array) -> None:
         """Cache a mask computed elsewhere."""
-        self._masks[state] = self._masker.intern(mask)
+        self._cache.masks[state] = self._cache.masker.intern(mask)
 
     def is_accepting(self, state: int) -> bool:
         """Return whether a text may end in this state."""
-        found = self._ends.get(state)
-        return self._filled(state, self._is_end) if found is None else found
+        found = self._cache.ends.get(state)
+        return self._filled(self._is_end, state) if found is None else found
 
-    def _is_end(self, state: int, configuration: Configuration) -> bool:
-        found = self._ends.get(state)
+    def _is_end(self, cache: Cache, state: int) -> bool:
+        found = cache.ends.get(state)
         if found is None:
-            found = self._ends[state] = self.stacks.is_end(configuration)
+            found = cache.ends[state] = cache.stacks.is_end(cache.configuration(state))
         return found
+
+    def _budgets(self, cache: Cache) -> Budgets:
+        if cache.budgets is None:
+            # Why weak: a cache is in no reference cycle, so dropping it frees its memory at once.
+            cache.budgets = Budgets(weakref.proxy(self), self._tokens, self._eos, cache.masker)
+        return cache.budgets
 
     def remaining(self, state: int) -> int:
         """Return an upper bound of the least number of tokens to acceptance: 0 exactly where a text may end."""
         if state == self.final:
             return 0
-        with self._filling(state):
-            return self._budgets.bound(state)
+        with self._filling(state) as cache:
+            return self._budgets(cache).bound(state)
 
     def text_configuration(self, state: int) -> TextConfiguration:
         """Return the configuration of a state, and the bytes read on top of each recording cell."""
-        return self.configuration(state), self._texts.get(state, ())
+        cache = self._cache
+        return cache.configuration(state), cache.texts.get(state, ())
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """Return the mask of the tokens after which `remaining` is below ``budget``; with EOS if the state accepts.
@@ -528,28 +561,49 @@ class PushdownIndex:
         """
         if state == self.final:
             return self.mask(state)
-        peak = self._budgets.peaks.get(state)
+        budgets = self._cache.budgets
+        peak = None if budgets is None else budgets.peaks.get(state)
         if peak is not None and peak < budget:
             return self.mask(state)
-        with self._filling(state):
-            return self._budgets.mask_within(state, budget)
+        with self._filling(state) as cache:
+            return self._budgets(cache).mask_within(state, budget)
 
     def accepts(self, data: str | bytes) -> bool:
         """Return whether a whole text is in the language. O(len(data))."""
         text = as_bytes(data)
-        with self._filling(self.initial) as start:
-            configuration = self._read(start, text, [])
-            return configuration is not None and self.stacks.is_end(configuration)
+        with self._filling(self.initial) as cache:
+            configuration = _read(cache, cache.configurations[self.initial], text, [])
+            return configuration is not None and cache.stacks.is_end(configuration)
 
-    def _read(self, configuration: Configuration, data: bytes, texts: list[bytes | None]) -> Configuration | None:
-        """Return the configuration after a long text, each part of which may use all steps of a call; None if a byte is not allowed."""
-        for begin in range(0, len(data), _PART):
-            self.automaton.tables.steps.begin()
-            after = self.stacks.read(configuration, data[begin : begin + _PART], texts)
-            if after is None:
+
+def _live(cache: Cache, control: int) -> list[int]:
+    """Return the bytes that a control allows on some stack."""
+    live: list[int] = np.flatnonzero(cache.automaton.tables.rows[control] != DEAD).tolist()
+    return live
+
+
+def _only_step(cache: Cache, configuration: Configuration, texts: Texts) -> tuple[int, TextConfiguration] | None:
+    """Return the only allowed byte and the text configuration after it; None if there are several."""
+    found = None
+    for byte in _live(cache, configuration[0]):
+        read = list(texts)
+        after = cache.stacks.read(configuration, _BYTES[byte], read)
+        if after is not None:
+            if found is not None:
                 return None
-            configuration = after
-        return configuration
+            found = byte, (after, tuple(read))
+    return found
+
+
+def _read(cache: Cache, configuration: Configuration, data: bytes, texts: list[bytes | None]) -> Configuration | None:
+    """Return the configuration after a long text, each part of which may use all steps of a call; None if a byte is not allowed."""
+    for begin in range(0, len(data), _PART):
+        cache.automaton.tables.steps.begin()
+        after = cache.stacks.read(configuration, data[begin : begin + _PART], texts)
+        if after is None:
+            return None
+        configuration = after
+    return configuration
 
 
 def _mask_of_tokens(tokens: Iterable[int], size: int) -> Int32Array:

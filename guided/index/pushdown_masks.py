@@ -42,8 +42,6 @@ __all__ = ["MaskMaker", "Masks", "VocabularyData"]
 
 # Entries of about 20 kB each.
 _PLANS_KEPT = 2000
-# Entries of some hundred bytes each, plus a mask.
-_AFTER_KEPT = 20_000
 _PER_PLAN, _PER_AFTER = 20_000, 400
 # Maximum number of controls of a frame compared with a common one.
 _CONTROLS_COMPARED = 4096
@@ -282,9 +280,6 @@ class Masks(MaskMaker):
             fits = suffixes.empty.copy()
             self.walk(suffixes.trie, after, fits)
             found, self.walk.deferred = (fits, self.walk.deferred), later
-            if len(self._after) >= _AFTER_KEPT:
-                self._after.clear()
-                self._n_after_bytes = 0
             self._after[key] = found
             self._n_after_bytes += fits.nbytes + _PER_AFTER
         fits, deferred = found

@@ -89,7 +89,7 @@ def index_of(schema: Any, vocabulary: Vocabulary, order: str, whitespace: str) -
 def first_token(index: Index, state: int) -> bytes:
     """The completion's next token."""
     assert isinstance(index.tables, PushdownIndex)
-    budgets = index.tables._budgets
+    budgets = index.tables._budgets(index.tables._cache)
     return budgets._completions.first(budgets._text_configuration(state))
 
 
@@ -198,6 +198,6 @@ def test_arguments_of_calls_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
     index = compile_spec(spec.inventory(), BYTES)
     assert index.remaining(index.initial) == left
     assert isinstance(index.tables, PushdownIndex)
-    assert index.tables._budgets._completions._members
+    assert index.tables._cache.budgets._completions._members
     for spare in (0, 3, 40):
         follow(index, random.Random(spare), spare)

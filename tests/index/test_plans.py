@@ -145,7 +145,7 @@ def test_a_walk_over_stacks_may_skip(case: tuple[Tools | JsonSchema[Any], bytes]
     spec, text = case
     index = compile_spec(spec, vocabulary).tables
     assert isinstance(index, PushdownIndex)
-    masker = index._masker
+    masker = index._cache.masker
     trie, walks = masker.shared.trie, (masker.walk, whole_walk(masker))
     for cut in range(len(text)):
         state, count = index.trace(index.initial, text[:cut])

@@ -63,7 +63,7 @@ def test_explored_masks_are_not_made_again(tmp_path: Path, monkeypatch: pytest.M
     index.explore(50)
     index.save(tmp_path / "a.index")
     loaded = load_index(tmp_path / "a.index", TOKENS)
-    monkeypatch.setattr(loaded.tables._masker, "mask", None)
+    monkeypatch.setattr(loaded.tables._cache.masker, "mask", None)
     for state in range(50):
         assert np.array_equal(loaded.mask(state), index.mask(state))
 

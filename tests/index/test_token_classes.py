@@ -45,7 +45,7 @@ def check(index: Index, draw: random.Random, steps: int) -> int:
     """Along a random text: the places of classes are those that reading leads to; how many tokens had a class."""
     tables = index.tables
     assert isinstance(tables, PushdownIndex)
-    token_ends = TokenClassifier(tables.stacks, tables._masker)
+    token_ends = TokenClassifier(tables.stacks, tables._cache.masker)
     guide, n_classed = index.guide(), 0
     for _ in range(steps):
         allowed = [token for token in bits(guide.mask()) if token not in index.vocabulary.eos]
@@ -112,7 +112,7 @@ def test_controls_that_are_like_a_common_one_share_its_classes(schema: Any, text
     control = tables.configuration(state)[0]
     common = tables.automaton.tables.info.item(control, COMMON)
     assert 0 <= common != control
-    ends = TokenClassifier(tables.stacks, tables._masker)
+    ends = TokenClassifier(tables.stacks, tables._cache.masker)
     shared = ends._stays_of(common, is_counted=False).class_of
     assert (ends._stays_of(control, is_counted=False).class_of is shared) == is_shared
     assert check(index, random.Random(1), 6)
