@@ -204,9 +204,9 @@ class Stacks:
                     recorded.at = at
                 is_again = tables.actions.item(ACTION - entry, 1)
                 after = self.after_action(entry, node, recorded, b"" if is_again else data[at : at + 1], records)
-                rows, info = tables.rows, tables.info
                 if after is None:
                     return None
+                rows, info = tables.rows, tables.info
                 control, node, needed, allowed = after
                 if texts is not None and self._depths[node] != (0 if recorded is None else len(recorded.begun)):
                     recorded = recorded or _Recorded(texts, data)
@@ -297,24 +297,23 @@ class Stacks:
                         records.append(Record(level, action, cell, data, reaction))
                     texts[level] = None if label >= 0 else b""
                 else:
-                    if key not in tables.reactions:
+                    reaction = tables.reactions.get(key)
+                    if reaction is None and key not in tables.reactions:
                         self.automaton.compute_reaction(action, cell)
-                    reaction = tables.reactions[key]
+                        reaction = tables.reactions[key]
                     if records is not None and key in tables.byte_dependent:
                         records.append(Record(self._depths[node] - 1, action, cell, b"", reaction))
                 if reaction is None or reaction is DEFERRED:
                     return None
-            if reaction.pops:
-                for _ in range(reaction.pops):
-                    node = self._below[node]
-            if reaction.pushes >= 0:
-                node = self.push(reaction.pushes, node)
-            if reaction.pops:
+            pops, pushes, entry, (needed, allowed) = reaction
+            for _ in range(pops):
+                node = self._below[node]
+            if pushes >= 0:
+                node = self.push(pushes, node)
+            if pops:
                 depth = self.nodes.item(node, 2)
                 if depth < self.least_depth:
                     self.least_depth = depth
-            entry = reaction.goes_to
-            needed, allowed = reaction.registers
             if allowed <= PER_CELL:
                 needed = allowed = needed * (self.nodes.item(node, 2) + allowed - PER_CELL)
         if tables.info.item(entry, GUARD) >= 0 and not self.is_open(entry, node):

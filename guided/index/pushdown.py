@@ -388,7 +388,7 @@ class PushdownIndex:
         return self._filled(self._mask, state) if found is None else found
 
     def _mask(self, cache: Cache, state: int) -> Int32Array:
-        configuration = cache.configuration(state)
+        configuration = cache.configurations.get(state) or cache.configuration(state)
         words = cache.masker.mask(configuration, cache.texts.get(state, ()))
         is_end = cache.ends[state] = cache.stacks.is_end(configuration)
         if is_end:
@@ -409,7 +409,7 @@ class PushdownIndex:
         return found
 
     def _after(self, cache: Cache, state: int, token: int) -> int:
-        start = cache.configuration(state)
+        start = cache.configurations.get(state) or cache.configuration(state)
         found, data = DEAD, self._tokens[token] if token < len(self._tokens) else None
         if token in self._eos:
             found = self.final if state != self.final and self._is_end(cache, state) else DEAD
