@@ -3,6 +3,7 @@
 The wheel is built through a source distribution, so that both are complete.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -12,12 +13,13 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import PackageNotFoundError, entry_points, requires, version
+from importlib.metadata import PackageNotFoundError, entry_points, metadata, requires, version
 from pathlib import Path
 
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import guided
@@ -286,6 +288,17 @@ def test_indirect_dependencies_are_pinned_too() -> None:
     # Torch's build with CUDA pins its own parts.
     needed = {name for name in needed if not name.startswith(("nvidia-", "cuda-"))}
     assert needed <= pins().keys()
+
+
+def test_pins_install_on_every_supported_python() -> None:
+    oldest = PROJECT["requires-python"].removeprefix(">=") + ".0"
+    refusing = []
+    for name in pins():
+        with contextlib.suppress(PackageNotFoundError):
+            supported = metadata(name).get("Requires-Python")
+            if supported and pinned_version(Requirement(name)) and not SpecifierSet(supported).contains(oldest):
+                refusing.append(f"{name}: {supported}")
+    assert refusing == []
 
 
 def test_pins_are_exact_and_name_no_index() -> None:
