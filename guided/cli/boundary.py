@@ -1,7 +1,8 @@
 """The boundary between commands and the process: exit codes, error messages, ``--debug``.
 
-A command is a function of its options that returns an exit code and raises errors; it never exits. `command` registers it with typer: with
-the same options plus ``--debug``, and with every error converted to one message on stderr.
+A command is a function of its options that returns an exit code and raises errors; it never exits. A parameter whose type is a dataclass
+stands for the options that are its fields. `command` registers it with typer: with the same options plus ``--debug``, and with every error
+converted to one message on stderr.
 
 Exit codes: 0 yes or done, 1 the answer is no, 2 usage or input error, 3 internal error, 130 interrupted.
 """
@@ -13,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
 import typer
@@ -45,6 +47,10 @@ class _Command(TyperCommand):
 
 def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
     """Register a command; the function's docstring is its help."""
+    signature = inspect.signature(function)
+    groups: dict[str, Any] = {
+        one.name: one.annotation for one in signature.parameters.values() if is_dataclass(one.annotation)
+    }
 
     @functools.wraps(function)
     def guarded(*, debug: bool = False, **options: Any) -> None:
@@ -52,6 +58,8 @@ def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
         try:
             # Why: with --json, stderr is machine-readable too.
             with silenced() if as_json else nullcontext():
+                for group, kind in groups.items():
+                    options[group] = kind(**{field.name: options.pop(field.name) for field in fields(kind)})
                 code = function(**options)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
@@ -63,12 +71,16 @@ def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
             code = _interrupted(as_json=as_json) if interrupts.was_received() else _report(error, name, as_json=as_json)
         raise typer.Exit(code)
 
-    extra = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug)
-    signature = inspect.signature(function)
-    guarded.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*signature.parameters.values(), extra], return_annotation=None
-    )
-    guarded.__annotations__ = {**function.__annotations__, "debug": _Debug, "return": None}
+    parameters = [
+        one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for declared in signature.parameters.values()
+        for one in (
+            inspect.signature(groups[declared.name]).parameters.values() if declared.name in groups else [declared]
+        )
+    ]
+    parameters.append(inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug))
+    guarded.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
+    guarded.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
     text = _help(function.__doc__ or "")
     app.command(name, cls=_Command, help=text, short_help=text.partition("\n\n")[0])(guarded)
 

@@ -13,19 +13,10 @@ from guided.cli.boundary import ACCEPTED, REJECTED
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import (
-    ChoiceOption,
+    ConstraintOptions,
     EosOption,
-    FormatOption,
-    GrammarOption,
     JsonOption,
-    JsonSchemaOption,
-    OptionOption,
-    RegexOption,
-    SpecOption,
-    ToolChoiceOption,
-    ToolsOption,
     VocabularyOption,
-    constraint_of,
 )
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
@@ -48,15 +39,8 @@ def check(
             help="An index file, unless one of the options below gives the constraint; then the text (- reads standard input).",
         ),
     ],
-    regex: RegexOption = None,
-    option: OptionOption = None,
-    choice: ChoiceOption = None,
-    tools: ToolsOption = None,
-    tool_format: FormatOption = "json",
-    tool_choice: ToolChoiceOption = "auto",
-    json_schema: JsonSchemaOption = None,
-    grammar: GrammarOption = None,
-    spec: SpecOption = None,
+    *,
+    given: ConstraintOptions,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     as_json: JsonOption = False,
@@ -79,19 +63,7 @@ def check(
       guided check indices/date.index 2024-10
       git log -1 --format=%s | guided check --regex '[a-z]+: .{1,60}' -
     """
-    what = constraint_of(
-        arguments,
-        "TEXT",
-        regex,
-        choice,
-        tools,
-        tool_format,
-        tool_choice,
-        json_schema,
-        grammar,
-        spec,
-        option,
-    )
+    what = given.constraint(arguments, "TEXT")
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
     rejection = first_rejection(what.language(), data)
     steps = None

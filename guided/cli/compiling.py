@@ -84,7 +84,7 @@ def compile_specs(
             help="For schemas and grammars: precompute N states and their masks, so that a process that loads the index starts warm.",
         ),
     ] = 0,
-    tool_format: FormatOption = "json",
+    tool_format: FormatOption = "auto",
     tool_choice: ToolChoiceOption = "auto",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,

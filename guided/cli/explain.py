@@ -11,19 +11,10 @@ from guided.cli.check import first_rejection
 from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import (
-    ChoiceOption,
+    ConstraintOptions,
     EosOption,
-    FormatOption,
-    GrammarOption,
     JsonOption,
-    JsonSchemaOption,
-    OptionOption,
-    RegexOption,
-    SpecOption,
-    ToolChoiceOption,
-    ToolsOption,
     VocabularyOption,
-    constraint_of,
 )
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
@@ -48,15 +39,8 @@ def explain(
             "special token, or the token's text.",
         ),
     ] = None,
-    regex: RegexOption = None,
-    option: OptionOption = None,
-    choice: ChoiceOption = None,
-    tools: ToolsOption = None,
-    tool_format: FormatOption = "json",
-    tool_choice: ToolChoiceOption = "auto",
-    json_schema: JsonSchemaOption = None,
-    grammar: GrammarOption = None,
-    spec: SpecOption = None,
+    *,
+    given: ConstraintOptions,
     after: Annotated[str, typer.Option("--after", metavar="TEXT", help="The text before the token.")] = "",
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
@@ -81,20 +65,7 @@ def explain(
       guided explain --choice yes --choice no --vocabulary tokenizer.json maybe
       guided explain indices/date.index --after 2024-
     """
-    what = constraint_of(
-        arguments,
-        "TOKEN",
-        regex,
-        choice,
-        tools,
-        tool_format,
-        tool_choice,
-        json_schema,
-        grammar,
-        spec,
-        option,
-        optional=True,
-    )
+    what = given.constraint(arguments, "TOKEN", optional=True)
     words = read_vocabulary(vocabulary, eos)
     tokens = None if what.text is None else _tokens_of(what.text, words, as_text=as_text)
     with progress(COMPILING):

@@ -8,19 +8,10 @@ import typer
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import COMPILING, console, print_json
 from guided.cli.specs import (
-    ChoiceOption,
+    ConstraintOptions,
     EosOption,
-    FormatOption,
-    GrammarOption,
     JsonOption,
-    JsonSchemaOption,
-    OptionOption,
-    RegexOption,
-    SpecOption,
-    ToolChoiceOption,
-    ToolsOption,
     VocabularyOption,
-    constraint_of,
 )
 from guided.cli.vocabularies import read_vocabulary
 from guided.files import replace_file
@@ -41,15 +32,8 @@ def explore(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The page to write.")] = Path(
         "explore.html"
     ),
-    regex: RegexOption = None,
-    option: OptionOption = None,
-    choice: ChoiceOption = None,
-    tools: ToolsOption = None,
-    tool_format: FormatOption = "json",
-    tool_choice: ToolChoiceOption = "auto",
-    json_schema: JsonSchemaOption = None,
-    grammar: GrammarOption = None,
-    spec: SpecOption = None,
+    *,
+    given: ConstraintOptions,
     vocabulary: VocabularyOption = None,
     eos: EosOption = None,
     max_states: Annotated[
@@ -71,10 +55,7 @@ def explore(
       guided explore --json-schema schema.json --vocabulary tokenizer.json
       guided explore indices/date.index
     """
-    given = None if index is None else [index]
-    what = constraint_of(
-        given, "INDEX", regex, choice, tools, tool_format, tool_choice, json_schema, grammar, spec, option, optional=True
-    )  # fmt: skip
+    what = given.constraint(None if index is None else [index], "INDEX", optional=True)
     if what.text is not None:
         raise UsageError(f"unexpected argument {what.text!r}: an option gives the constraint")
     words = read_vocabulary(vocabulary, eos)

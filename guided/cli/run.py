@@ -12,19 +12,10 @@ from guided.cli.many import read_prompts, write_answers
 from guided.cli.models import load_model, model_name
 from guided.cli.output import COMPILING, print_json, shown
 from guided.cli.specs import (
-    AutoFormatOption,
-    ChoiceOption,
+    ConstraintOptions,
     DeviceOption,
-    GrammarOption,
     JsonOption,
-    JsonSchemaOption,
     ModelOption,
-    OptionOption,
-    RegexOption,
-    SpecOption,
-    ToolChoiceOption,
-    ToolsOption,
-    constraint_of,
     plain_text,
 )
 from guided.errors import SchemaError
@@ -47,15 +38,8 @@ def run(
             help="An index file, unless one of the options below gives the constraint; then the prompt (- reads standard input).",
         ),
     ] = None,
-    regex: RegexOption = None,
-    option: OptionOption = None,
-    choice: ChoiceOption = None,
-    tools: ToolsOption = None,
-    tool_format: AutoFormatOption = "auto",
-    tool_choice: ToolChoiceOption = "auto",
-    json_schema: JsonSchemaOption = None,
-    grammar: GrammarOption = None,
-    spec: SpecOption = None,
+    *,
+    given: ConstraintOptions,
     few_shot: Annotated[
         bool, typer.Option("--few-shot", help="PROMPT is a question; it is put after the examples of the tools.")
     ] = False,
@@ -163,20 +147,7 @@ def run(
       guided run --json-schema models.py:Person --input prompts.jsonl --output answers.jsonl
     """
     _check_files(source, output, width, stream=stream, few_shot=few_shot)
-    what = constraint_of(
-        arguments,
-        "PROMPT",
-        regex,
-        choice,
-        tools,
-        tool_format,
-        tool_choice,
-        json_schema,
-        grammar,
-        spec,
-        option,
-        optional=source is not None,
-    )
+    what = given.constraint(arguments, "PROMPT", optional=source is not None)
     if source is not None and what.text is not None:
         raise UsageError("--input has the prompts: leave out PROMPT")
     prompts = [] if source is None else read_prompts(source, chat=chat)
@@ -206,7 +177,7 @@ def run(
     from guided.generate.api import generator
 
     with progress(COMPILING):
-        chosen = _in_format_of(what.spec, loaded) if tool_format == "auto" and not few_shot else what.spec
+        chosen = _in_format_of(what.spec, loaded) if given.tool_format == "auto" and not few_shot else what.spec
         generate = generator(loaded, what.index(loaded.vocabulary) if chosen is None else chosen)
     if source is not None:
         return write_answers(generate, prompts, output, _result, width or 8, options, model_name(model))

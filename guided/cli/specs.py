@@ -25,24 +25,16 @@ if TYPE_CHECKING:
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
-    "AutoFormatOption",
-    "ChoiceOption",
     "Constraint",
+    "ConstraintOptions",
     "DeviceOption",
     "EosOption",
     "FormatOption",
-    "GrammarOption",
     "JsonOption",
-    "JsonSchemaOption",
     "ModelOption",
     "OptionOption",
-    "RegexOption",
-    "SpecOption",
     "ToolChoiceOption",
-    "ToolsOption",
     "VocabularyOption",
-    "constraint_of",
-    "only_one",
     "options_of_kinds",
     "plain_text",
     "tool_options",
@@ -51,33 +43,6 @@ __all__ = [
 # Read from the folder: importing the formats for a help text would take as long as the command itself.
 _FORMATS = sorted(path.stem for path in (Path(__file__).parents[1] / "calls" / "formats").glob("*.toml"))
 
-RegexOption = Annotated[
-    str | None,
-    typer.Option(
-        "--regex", metavar="PATTERN", help="A regular expression in Python's syntax that the whole text must match."
-    ),
-]
-ChoiceOption = Annotated[
-    list[str] | None,
-    typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
-]
-ToolsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--tools",
-        metavar="SOURCE[:NAMES]",
-        help="Functions that may be called: a Python file (tools.py), a module (package.tools), or JSON definitions (tools.json); "
-        "all public functions, or those named (tools.py:add,multiply).",
-    ),
-]
-JsonSchemaOption = Annotated[
-    str | None,
-    typer.Option(
-        "--json-schema",
-        metavar="SOURCE",
-        help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
-    ),
-]
 OptionOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -88,31 +53,12 @@ OptionOption = Annotated[
         "grammar, strict_keywords=true, max_length=80 or 'escapes=[\"n\"]' of a schema; VALUE is JSON or a text. May be repeated.",
     ),
 ]
-GrammarOption = Annotated[
-    str | None,
-    typer.Option(
-        "--grammar",
-        metavar="SOURCE",
-        help="A grammar for Lark or llguidance, or in GBNF: a file (calc.lark), a bundled one (json, sql, python, ...), or its text.",
-    ),
-]
-SpecOption = Annotated[
-    str | None,
-    typer.Option(
-        "--spec",
-        metavar="SOURCE",
-        help="Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
-        "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
-    ),
-]
 FormatOption = Annotated[
-    str, typer.Option("--format", help=f"With --tools: how calls are written. One of {', '.join(_FORMATS)}.")
-]
-AutoFormatOption = Annotated[
     str,
     typer.Option(
         "--format",
-        help=f"With --tools: how calls are written; auto: as in the model's chat template. One of {', '.join(_FORMATS)}.",
+        help="With --tools: how calls are written; auto: as json, and by guided run as in the model's chat template. "
+        f"One of {', '.join(_FORMATS)}.",
     ),
 ]
 ToolChoiceOption = Annotated[
@@ -154,16 +100,6 @@ EosOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Write JSON, one document per line, and errors as JSON to stderr.")
 ]
-
-
-def only_one(**given: object) -> None:
-    """Raise UsageError unless exactly one of the options is given."""
-    *others, last = [f"--{name}" for name in given]
-    present = [f"--{name}" for name, value in given.items() if value]
-    if not present:
-        raise UsageError(f"no constraint given: pass an index file or one of {', '.join(others)} and {last}")
-    if len(present) > 1:
-        raise UsageError(f"{' and '.join(present)} exclude each other: pass only one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,64 +216,86 @@ def _any_option(given: str) -> tuple[tuple[str, ...], str, Any]:
     return kinds, name, text if type(value) not in types and str in types else value
 
 
-def constraint_of(
-    arguments: Sequence[str] | None,
-    name: str,
-    regex: str | None,
-    choice: Sequence[str] | None,
-    tools: str | None,
-    tool_format: str,
-    tool_choice: str,
-    json_schema: str | None,
-    grammar: str | None,
-    spec_source: str | None,
-    given_options: Sequence[str] | None,
-    *,
-    optional: bool = False,
-) -> Constraint:
-    """Return the constraint and the text that the arguments ``[INDEX] NAME`` and the options give.
+@dataclass(frozen=True, slots=True)
+class ConstraintOptions:
+    """The options of a command that takes one constraint: an index file, or one of the options."""
 
-    Raises
-    ------
-    UsageError
-        There are too many arguments or options, or too few; the tools or the type cannot be loaded.
-    SchemaError
-        The list of choices is empty or has duplicates, a tool cannot be lowered, or a type has no schema.
-    """
-    given = {
-        "regex": regex is not None,
-        "tools": bool(tools),
-        "json_schema": bool(json_schema),
-        "grammar": bool(grammar),
-    }
-    options = options_of_kinds(given_options, [kind for kind, is_given in given.items() if is_given])
-    has_spec = regex is not None or bool(choice or tools or json_schema or grammar or spec_source)
-    file, text = _split(arguments or (), name, has_spec=has_spec, optional=optional)
-    if file is not None:
-        return Constraint(file, None, text)
-    # Not its truth value: the empty pattern is a pattern.
-    only_one(
-        regex=regex is not None,
-        choice=choice,
-        tools=tools,
-        **{"json-schema": json_schema},
-        grammar=grammar,
-        spec=spec_source,
-    )
-    here = Path()
-    if spec_source:
-        spec = build_spec("spec", spec_source, {}, here)
-    elif grammar:
-        spec = build_spec("grammar", grammar, options["grammar"], here)
-    elif json_schema:
-        spec = build_spec("json_schema", json_schema, options["json_schema"], here)
-    elif tools:
-        spec = build_spec("tools", tools, {**tool_options(tool_format, tool_choice), **options["tools"]}, here)
-    elif regex is not None:
-        spec = build_spec("regex", regex, options["regex"], here)
-    else:
-        spec = build_spec("choice", [plain_text(option, "--choice") for option in choice or ()], {}, here)
-    return Constraint(None, spec, text)
+    regex: Annotated[
+        str | None,
+        typer.Option(
+            "--regex", metavar="PATTERN", help="A regular expression in Python's syntax that the whole text must match."
+        ),
+    ] = None
+    option: OptionOption = None
+    choice: Annotated[
+        list[str] | None,
+        typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
+    ] = None
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            "--tools",
+            metavar="SOURCE[:NAMES]",
+            help="Functions that may be called: a Python file (tools.py), a module (package.tools), or JSON definitions (tools.json); "
+            "all public functions, or those named (tools.py:add,multiply).",
+        ),
+    ] = None
+    tool_format: FormatOption = "auto"
+    tool_choice: ToolChoiceOption = "auto"
+    json_schema: Annotated[
+        str | None,
+        typer.Option(
+            "--json-schema",
+            metavar="SOURCE",
+            help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
+        ),
+    ] = None
+    grammar: Annotated[
+        str | None,
+        typer.Option(
+            "--grammar",
+            metavar="SOURCE",
+            help="A grammar for Lark or llguidance, or in GBNF: a file (calc.lark), a bundled one (json, sql, python, ...), or its text.",
+        ),
+    ] = None
+    spec: Annotated[
+        str | None,
+        typer.Option(
+            "--spec",
+            metavar="SOURCE",
+            help="Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
+            "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
+        ),
+    ] = None
+
+    def constraint(self, arguments: Sequence[str] | None, name: str, *, optional: bool = False) -> Constraint:
+        """Return the constraint and the text that the arguments ``[INDEX] NAME`` and the options give.
+
+        Raises
+        ------
+        UsageError
+            There are too many arguments or options, or too few; the tools or the type cannot be loaded.
+        SchemaError
+            The list of choices is empty or has duplicates, a tool cannot be lowered, or a type has no schema.
+        """
+        present = {kind: value for kind in KINDS if (value := getattr(self, kind)) or (kind == "regex" and value == "")}
+        options = options_of_kinds(self.option, present)
+        file, text = _split(arguments or (), name, has_spec=bool(present), optional=optional)
+        if file is not None:
+            return Constraint(file, None, text)
+        flags = ["--" + kind.replace("_", "-") for kind in present or KINDS]
+        if not present:
+            raise UsageError(
+                f"no constraint given: pass an index file or one of {', '.join(flags[:-1])} and {flags[-1]}"
+            )
+        if len(present) > 1:
+            raise UsageError(f"{' and '.join(flags)} exclude each other: pass only one of them")
+        ((kind, value),) = present.items()
+        if kind == "tools":
+            options[kind] = {**tool_options(self.tool_format, self.tool_choice), **options[kind]}
+        if kind == "choice":
+            value = [plain_text(each, "--choice") for each in value]
+        return Constraint(None, build_spec(kind, value, options[kind], Path()), text)
 
 
 def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":

@@ -108,10 +108,10 @@ def test_a_mistyped_command() -> None:
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Have ``guided check`` raise."""
 
-    def constraint_of(*_: Any, **__: Any) -> None:
+    def constraint(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(check_module, "constraint_of", constraint_of)
+    monkeypatch.setattr(check_module.ConstraintOptions, "constraint", constraint)
 
 
 def test_an_error_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     done = call("check", "x", "--debug")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("Traceback")
-    assert "in constraint_of" in done.stderr
+    assert "in constraint" in done.stderr
     assert done.stderr.endswith("\nError: this\n")
 
 
