@@ -97,7 +97,7 @@ def limits_table() -> list[str]:
         outcome = {
             "mask_bytes": "no error",
             "call_steps": "`LimitError`; `mask_within` excludes undecided tokens",
-            "growth_bytes": "`LimitError` where one text takes three quarters: at compile for strings, names, terminals, else if deep",
+            "growth_bytes": "`LimitError` if one text needs three quarters of it, known at compile for strings, names and terminals",
             "configurations": '`LimitError`; no error with `eager="auto"`',
             "encoding_steps": "the token counts as a dead end; `VocabularyError` if no text is found",
             "unevaluated_cases": '`SchemaError`; a note with `unsupported="record"`',

@@ -3,7 +3,7 @@
     python docs/pictures.py          # writes docs/pictures/*.svg
 
 Every number in a picture is an answer of an index; `call.svg` also shows what the default model prefers. The pictures follow the reader's
-light or dark colors. Equal versions of guided draw equal bytes, which tests/test_pictures.py checks.
+light or dark colors. Equal versions of guided draw equal bytes, which tests/test_site.py checks.
 """
 
 import re

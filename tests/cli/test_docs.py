@@ -89,30 +89,9 @@ def test_documented_commands_print_the_documented_output(block: str, tmp_path: P
     assert re.fullmatch(pattern(block), found), found
 
 
-COUNTS = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-)
-
-
-def test_the_page_lists_every_command() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    names = [command.name for command in app.registered_commands]
-    assert f"`guided` has {COUNTS[len(names)]} commands." in text
-    assert re.findall(r"^\| \[`guided (\w+)`\]\(#guided-\w+\) \|", text, flags=re.MULTILINE) == names
-    assert set(names) <= set(re.findall(r"^## guided (\w+)$", text, flags=re.MULTILINE))
+def test_the_page_has_a_section_for_every_command() -> None:
+    names = {command.name for command in app.registered_commands}
+    assert set(re.findall(r"^## guided (\w+)$", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE)) == names
 
 
 @pytest.mark.parametrize("command", ["run", "check", "explain", "explore", "compile"])

@@ -100,23 +100,21 @@ def formats() -> str:
 
 
 def suite() -> str:
-    """A row for each file with a case that is not right, and one for all files."""
-    verdicts: dict[str, Counter[str]] = {}
-    for case, verdict in json.loads(RATCHET.read_text()).items():
-        name = case.partition(".json: ")[0]
-        verdicts.setdefault(name, Counter())[re.split(r"[ :(]", verdict)[0]] += 1
-    for name, found in verdicts.items():
-        assert set(found) <= {"right", "refused", "narrowed"}, (name, found)
-    total = sum(verdicts.values(), Counter[str]())
-    others = {name: found for name, found in sorted(verdicts.items()) if set(found) != {"right"}}
-    lines = [
-        "| file of the suite | cases | right | refused by name | narrowed |",
-        "|---|---:|---:|---:|---:|",
+    """How many cases are right, and the files of those that are not."""
+    cases = [
+        (name.partition(".json: ")[0], re.split(r"[ :(]", verdict)[0])
+        for name, verdict in json.loads(RATCHET.read_text()).items()
     ]
-    for name, found in [*((f"`{name}`", found) for name, found in others.items()), ("all files", total)]:
-        counts = [sum(found.values()), found["right"], found["refused"], found["narrowed"]]
-        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |")
-    return "\n".join(lines)
+    found = Counter(verdict for _, verdict in cases)
+    assert set(found) <= {"right", "refused", "narrowed"}, found
+    files = {
+        verdict: ", ".join(f"`{name}`" for name in sorted({name for name, each in cases if each == verdict}))
+        for verdict in ("refused", "narrowed")
+    }
+    return (
+        f"Of {len(cases)} cases of draft 2020-12, {found['right']} are right, {found['refused']} refused "
+        f"by name ({files['refused']}),\nand {found['narrowed']} narrowed ({files['narrowed']})."
+    )
 
 
 def with_tables(text: str) -> str:
