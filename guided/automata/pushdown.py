@@ -380,7 +380,7 @@ class PushdownTables:
         if plan >= 0:
             info[:, PLAN] = plan
         if live is None:
-            self._note_live(first, n)
+            self.note_live(first, n)
         else:
             info[:, LIVE] = len(live)
             self.live[first : first + n, : len(live)] = live
@@ -433,7 +433,8 @@ class PushdownTables:
                 setattr(self, name, room)
         return first
 
-    def _note_live(self, first: int, n: int) -> None:
+    def note_live(self, first: int, n: int = 1) -> None:
+        """Note the live bytes of some controls whose rows the caller has written."""
         kernel.note_live(first, n, self.rows, self.info, self.live)
 
     def set_row(self, control: int, row: npt.NDArray[np.int32]) -> None:

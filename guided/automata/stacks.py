@@ -90,10 +90,10 @@ class _Recorded:
     def __setitem__(self, level: int, text: bytes | None) -> None:
         self.begun[level] = text, self.at
 
-    def resize(self, depth: int) -> None:
-        """Set the number of recording cells after the current byte."""
+    def resize(self, depth: int, begin: int) -> None:
+        """Set the number of recording cells; new ones record from an offset on."""
         del self.begun[depth:]
-        self.begun += [(b"", self.at + 1)] * (depth - len(self.begun))
+        self.begun += [(b"", begin)] * (depth - len(self.begun))
 
     def texts(self) -> list[bytes | None]:
         """Return the bytes read on top of each cell, including all of the current data."""
@@ -211,7 +211,7 @@ class Stacks:
                 if texts is not None and self._depths[node] != (0 if recorded is None else len(recorded.begun)):
                     recorded = recorded or _Recorded(texts, data)
                     recorded.at = at
-                    recorded.resize(self._depths[node])
+                    recorded.resize(self._depths[node], at if is_again else at + 1)
                 if not is_again:
                     break
         # A control leads to no label that those before it do not lead to, so the last one decides for all.

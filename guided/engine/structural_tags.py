@@ -43,20 +43,26 @@ class Style:
         Between a name and a value of some types of JSON, all if there are none. The first character ends the name.
     after : str
         After a value.
-    padding : {"blanks", "line feeds"}
+    padding : {"none", "blanks", "line feeds"}
         What may stand around a value (`Notation`). Line feeds: around text too, as the parsers of the family remove them.
     no_name : str
         Further characters that no name contains, for a character class.
     item : str
         Before an item of an array, if members and items at any depth are written so; empty: arrays and objects are JSON.
+    element : str
+        The name of an item, if names are repeated behind values (`Arguments.element`).
+    reserved : tuple of str
+        Texts that no string contains.
     """
 
     before: str
     between: tuple[tuple[str, tuple[str, ...]], ...]
     after: str
-    padding: Word["blanks", "line feeds"] = "blanks"
+    padding: Word["none", "blanks", "line feeds"] = "blanks"
     no_name: str = ""
     item: str = ""
+    element: str = ""
+    reserved: tuple[str, ...] = ()
 
     def arguments(self, most_blanks: int) -> Arguments:
         """Return the texts around arguments, with blanks before and after each."""
@@ -66,8 +72,8 @@ class Style:
         between = tuple((_spaced(text[1:], blanks), kinds) for text, kinds in self.between)
         return Arguments(
             before, before, blanks, blanks, end, between, rf"^[^ \"<>\\{no_name}][^{no_name}]*$",
-            Notation("", self.after, padding=self.padding, part="all" if len(between) == 1 else "strings"),
-            self.item and blanks + re.escape(self.item),
+            Notation("", self.after, self.reserved, padding=self.padding, part="all" if len(between) == 1 else "strings"),
+            self.item and blanks + re.escape(self.item), self.element,
         )  # fmt: skip
 
 
@@ -88,6 +94,7 @@ _OPENING = {
     "if",
 }
 _DSML = "\uff5cDSML\uff5c"
+_MARKER = "]<]minimax[>["
 _MARKED = (
     ('" string="true">', ("string",)),
     ('" string="false">', tuple(kind for kind in JSON_TYPES if kind != "string")),
@@ -110,6 +117,9 @@ STYLES = {
             ('" type="list">', ("array",)),
         ),
         "</cofl:value>", no_name="&<>", item="<cofl:value",
+    ),
+    "minimax_m3_xml": Style(
+        f"{_MARKER}<", ((">", ()),), f"{_MARKER}</", "none", no_name="/<", item=f"{_MARKER}<item>", element="item", reserved=(_MARKER,),
     ),
 }  # fmt: skip
 

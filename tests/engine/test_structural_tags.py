@@ -6,6 +6,7 @@ import json
 import pickle
 import random
 import re
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -212,7 +213,7 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
         ({"format": {"type": "const_string"}}, r"'value' is missing \(at /format, value\)"),
         ({"format": {"type": "const_string", "value": 1}}, r"'value' must be a string, not int \(at /format/value, value\)"),
         ({"format": {"type": "sequence", "elements": [{"type": "or", "elements": []}]}}, r"at /format/elements/0/elements, elements"),
-        ({"format": {"type": "json_schema", "json_schema": {}, "style": "minimax_m3_xml"}}, r"unknown or unsupported style"),
+        ({"format": {"type": "json_schema", "json_schema": {}, "style": "minimax_m4_xml"}}, r"unknown or unsupported style"),
         ({"format": {"type": "json_schema", "json_schema": {}, "excludes": [""]}}, r"at /format/excludes/0, excludes"),
         ({"format": _triggered(triggers=["<g"])}, r"0 triggers are prefixes of '<f>'; one must be \(at /format/tags/0/begin"),
         ({"format": {"type": "repeat", "min": 2, "max": 1, "content": _ANY}}, r"max 1 is below min 2"),
@@ -355,6 +356,50 @@ def test_the_kimi_style_names_the_type_of_each_value() -> None:
 
 def _arguments(*values: tuple[str, str]) -> str:
     return "".join(f"<parameter={name}>{value}</parameter>" for name, value in values)
+
+
+_M3 = "]<]minimax[>["
+_OPEN = {"properties": {"v": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "refused"),
+    [
+        (_PERSON, ["<name>Bob|</name>|<age>1|</age>", "<name>|</name>\n|<age>1|</age> "],
+         ["<name>Bob|</age>|<age>1|</age>", "<name>Bob</name>|<age>1|</age>"]),
+        (_schema({"type": "string"}), ["<v>a]<]|</v>", "<v>[1]|</v>"], ["<v>|a|</v>", "<v>|<a>|</a>|</v>"]),
+        (_schema({"type": "string", "minLength": 1, "maxLength": 2}), ["<v>ab|</v>"], ["<v>|</v>", "<v>abc|</v>"]),
+        (_schema({"type": "array", "items": {"type": "integer"}}), ["<v>|</v>", "<v>|<item>1|</item>|</v>", "<v>\n|<item>1|</item>\n|</v>"],
+         ["<v>[]|</v>", "<v>|<item>a|</item>|</v>"]),
+        (_schema({"type": ["string", "array"], "minLength": 2}), ["<v>|</v>", "<v>aa|</v>", "<v>|<item>a|</item>|</v>"],
+         ["<v>a|</v>", "<v>\n|</v>"]),
+        (_schema({"type": ["string", "array"], "minItems": 1}), ["<v>|</v>"], []),
+        (_schema({"type": ["array", "object"]}),
+         ["<v>|</v>", "<v>|<item>a|</item>|</v>", "<v>|<ite>a|</ite>|</v>", "<v>|<items>a|</items>|<item>b|</item>|</v>"],
+         ["<v>|<item>a|</item>|<b>|</b>|</v>", "<v>a|</v>", "<v>|<items>a|</item>|</v>"]),
+        (_schema({"type": "object", "properties": {"item": {"type": "null"}, "b": _PERSON}}),
+         ["<v>|</v>", "<v>|<item>null|</item>|<b>|<name>x|</name>|<age>2|</age>|</b>|</v>"],
+         ["<v>|<item>null|</item>|<item>null|</item>|</v>"]),
+        (_OPEN,
+         ["<v>|</v>", "<v>|<a b>x|</a b>|</v>", "<v>|<é>|<a>5|</a>|</é>|</v>"],
+         ["<v>|<a>x|</b>|</v>", "<v>|< a>x|</ a>|</v>", "<v>|<a>x|</a></v>"]),
+        (_schema({"type": "array", "uniqueItems": True}),
+         ["<v>|<item>>|</item>|<item>|<a>1|</a>|</item>|<item>|<a>x|</a>|</item>|</v>"],
+         ["<v>|<item>>|</item>|<item>>|</item>|</v>", "<v>|<item>|<a>1|</a>|<b>|</b>|</item>|<item>|<b>|</b>|<a>1|</a>|</item>|</v>"]),
+        (_schema({"type": "array", "items": {"uniqueItems": True, "minItems": 2, "type": "array"}, "uniqueItems": True}),
+         ["<v>|<item>|<item>1|</item>|<item>2|</item>|</item>|<item>|<item>2|</item>|<item>1|</item>|</item>|</v>"],
+         ["<v>|<item>|<item>1|</item>|<item>1|</item>|</item>|</v>",
+          "<v>|<item>|<item>1|</item>|<item>2|</item>|</item>"
+          "|<item>|<item>1|</item>|<item>2|</item>|</item>|</v>"]),
+        ({"properties": {"v": {"type": "object", "minProperties": 2}}},
+         ["<v>|<a>1|</a>|<b>1|</b>|</v>"], ["<v>|<a>1|</a>|<a>1|</a>|</v>", "<v>|</v>"]),
+    ],
+)  # fmt: skip
+def test_the_style_that_repeats_names(schema: Any, accepted: list[str], refused: list[str]) -> None:
+    """A bar stands for the mark before each tag, which is left out before the first one."""
+    index = compile_index(StructuralTag(_styled(schema, "minimax_m3_xml")), BYTES)
+    assert [text for text in accepted if not index.accepts(f"|{text}".replace("|", _M3))] == []
+    assert [text for text in refused if index.accepts(f"|{text}".replace("|", _M3))] == []
 
 
 _A, _B, _TEXT = ("a", "1"), ("b", "2"), ("c", "x")
@@ -651,11 +696,47 @@ def _written(style: str, name: str, value: Any, padding: str = "") -> str:
     if form.item and kind in ("array", "object"):
         parts = value.items() if kind == "object" else (("", item) for item in value)
         text = padding.join(_written(style, one, part, padding) for one, part in parts)
+    after = f"{form.after}{name or form.element}>" if form.element else form.after
     if form.item and not name:
-        return f"{form.item}{between[1:]}{text}{form.after}"
+        return f"{form.item}{between[1:]}{text}{after}"
     # Where nothing marks strings, blanks around another value may be those of a string.
     around = "\n" if form.padding == "line feeds" else padding if len(form.between) > 1 and kind != "string" else ""
-    return f"{form.before}{name}{between}{around}{text}{around}{form.after}"
+    return f"{form.before}{name}{between}{around}{text}{around}{after}"
+
+
+def _object_of(names: Iterable[str], values: Iterable[str]) -> str:
+    return f"{{{','.join(f'{json.dumps(name, ensure_ascii=False)}:{one}' for name, one in zip(names, values, strict=True))}}}"
+
+
+def _readings(style: str, value: Any) -> list[str]:
+    """The JSON of all values that have the text of a value."""
+    form, written = STYLES[style], json.dumps(value, ensure_ascii=False)
+    if len(form.between) > 1:
+        return [written]
+    if not form.element:
+        return [written, json.dumps(written, ensure_ascii=False)]
+    if value in ("", [], {}):
+        return ['""', "[]", "{}"]
+    if isinstance(value, dict | list):
+        names = value if isinstance(value, dict) else [form.element] * len(value)
+        parts = value.values() if isinstance(value, dict) else value
+        inner = list(product(*(_readings(style, part) for part in parts)))
+        found = [_object_of(names, ones) for ones in inner]
+        return found if {*names} != {form.element} else [*found, *(f"[{','.join(ones)}]" for ones in inner)]
+    if isinstance(value, str):
+        return [written, value] if re.fullmatch(_LIKE_JSON, value) else [written]
+    return [written, json.dumps(written)]
+
+
+def _is_read_as_itself(style: str, value: Any) -> bool:
+    """Whether no other value has the text of a value, where both may come."""
+    if isinstance(value, str) and len(STYLES[style].between) == 1 and _LIKE_JSON.match(value):
+        return False
+    if not STYLES[style].element or not isinstance(value, dict | list):
+        return not STYLES[style].element or value != ""
+    parts = value.values() if isinstance(value, dict) else value
+    is_plain = [*value][:1] != [STYLES[style].element] or not isinstance(value, dict)
+    return bool(value) and is_plain and all(_is_read_as_itself(style, part) for part in parts)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -676,7 +757,7 @@ def _reads(stacks: Stacks, text: str) -> bool:
 
 # A name that no style can write, and the beginning of texts that are other values than strings.
 _UNWRITTEN = " c"
-_LIKE_JSON = re.compile(r"[\[{]|\s*(-?[0-9]|true|false|null)")
+_LIKE_JSON = re.compile(r"[\[{]|\s*(-?[0-9]+|true|false|null)")
 
 
 def _mentions(schema: Any, pointer: str) -> bool:
@@ -713,6 +794,9 @@ def test_objects_in_a_style_are_those_of_json(
     schema: Any, values: list[Any], style: str, is_written: bool, excludes: tuple[str, ...], chance: random.Random
 ) -> None:
     """Whatever the keywords; where nothing marks strings, a text may be a string or another value."""
+    if STYLES[style].element:
+        names = re.compile('"ab"'), f'"{STYLES[style].element}"'
+        schema, values = (json.loads(names[0].sub(names[1], json.dumps(one))) for one in (schema, values))
     if not is_written:
         schema = json.loads(re.sub('"(c|ab)"', f'"{_UNWRITTEN}"', json.dumps(schema)))
     spec = JsonSchema(schema, additional_properties=False)
@@ -728,8 +812,8 @@ def test_objects_in_a_style_are_those_of_json(
     judge, good = jsonschema.Draft202012Validator(schema), list[bytes]()
     for _ in range(25):
         arguments = {name: chance.choice(values) for name in NAMES if chance.random() < 0.4}
-        is_marked = len(STYLES[style].between) > 1
-        if not is_marked and any(isinstance(value, str) and _LIKE_JSON.match(value) for value in arguments.values()):
+        is_itself = all(_is_read_as_itself(style, value) for value in arguments.values())
+        if not is_itself and not STYLES[style].element:
             continue
         written = json.dumps(arguments, ensure_ascii=False)
         is_allowed = _reads(in_json, written)
@@ -737,15 +821,17 @@ def test_objects_in_a_style_are_those_of_json(
         assert judge.is_valid(arguments) or not is_allowed
         padding = chance.choice(["", "\n"])
         text = padding.join(_written(style, name, value, padding) for name, value in arguments.items())
-        readings = [
-            [value, json.dumps(value, ensure_ascii=False)] if not is_marked else [value] for value in arguments.values()
-        ]
+        readings = product(*(_readings(style, value) for value in arguments.values()))
         may_be = any(
-            _reads(in_json, json.dumps(dict(zip(arguments, values, strict=True)), ensure_ascii=False))
-            for values in product(*readings)
+            _reads(
+                in_json,
+                _object_of(arguments, ones),
+            )
+            for ones in readings
         )
-        assert is_allowed <= _reads(stacks, text) <= may_be, text
-        if is_allowed:
+        is_read = _reads(stacks, text)
+        assert (is_allowed and is_itself) <= is_read <= may_be, text
+        if is_read:
             good.append(text.encode())
     if good:
         try:

@@ -27,6 +27,12 @@ class OpenContainer(NamedTuple):
         Whether it is an outermost object whose members are written as arguments (`guided.schema.formula.atoms.Arguments`).
     is_inner : bool
         Whether it is within such an object, and its members or items are written so, too.
+    name : str
+        The name of the pending member, if the text after its value repeats it (`Arguments.element`); empty if it is not known yet.
+    begun : str
+        The beginning of the first name, if it has been read before the object was known to be one.
+    begins : int
+        The entry at which a pending item begins that later ones must differ from, if its text alone does not tell the value; else 0.
     """
 
     state: Container
@@ -36,6 +42,9 @@ class OpenContainer(NamedTuple):
     is_named: bool = True
     is_outermost: bool = False
     is_inner: bool = False
+    name: str = ""
+    begun: str = ""
+    begins: int = 0
 
     @property
     def is_apart(self) -> bool:

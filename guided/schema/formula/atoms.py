@@ -162,6 +162,10 @@ class Arguments:
     item : str
         Before the text ``between`` of an item of an array, if members and items at any depth are written one by one, each array or object
         followed by the closing text of the notation; empty: arrays and objects are JSON.
+    element : str
+        If given, the closing text of a value is followed by the name of its member, or by this for an item, and by ``end``:
+        ``<city>Oslo</city>``. Nothing tells types apart then: there is one empty text between a name and a value, and arrays and objects
+        begin as the closing text does, which ends in a character of its own: ``<tags><item>a</item></tags>``.
     """
 
     first: str
@@ -173,6 +177,7 @@ class Arguments:
     names: str
     notation: Notation | None
     item: str = ""
+    element: str = ""
 
 
 # The names of the bounds of `Caps`, as options.

@@ -10,6 +10,8 @@ If the end may be empty, the object ends before whatever follows it: the text ma
 Arrays and objects within are JSON, or written in the same way at any depth (`Arguments.item`). Then each is such a cell, too, and the
 closing text of a value is its end.
 
+Behind it, the name of the value may be repeated (`guided.schema.pushdown.elements`).
+
 Complexity: one row per byte of the texts, once for each machine and for each query of a value.
 """
 
@@ -34,6 +36,8 @@ from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
+from guided.schema.pushdown.elements import ElementFrames
+from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import dead_row, direct
 from guided.schema.pushdown.structure import Structure
 from guided.schema.pushdown.value_starts import ValueStarts
@@ -148,7 +152,7 @@ class ArgumentFrames:
     Parameters
     ----------
     arguments : Arguments
-    structure, tables, value_starts
+    structure, tables, value_starts, keys
         Those of the machine.
     open_cell : callable
         Maps an open object or array to its cell.
@@ -167,6 +171,8 @@ class ArgumentFrames:
         Each action where texts part: whether a member comes next, instead of the end, and the control that follows.
     values : dict of int to (ValueQuery, str)
         Each control at which a value begins: its query, and whether it is a "text", a "string" or "json".
+    elements : ElementFrames or None
+        The controls of values whose type nothing tells, if names are repeated behind values.
 
     Raises
     ------
@@ -180,6 +186,7 @@ class ArgumentFrames:
         structure: Structure,
         tables: PushdownTables,
         value_starts: ValueStarts,
+        keys: KeyFrames,
         open_cell: Callable[[OpenContainer], int],
     ) -> None:
         self._arguments, self._structure, self._tables = arguments, structure, tables
@@ -193,16 +200,25 @@ class ArgumentFrames:
         self._places: dict[int, tuple[tuple[Automaton, Automaton], _State]] = {}
         # The texts behind a name and their states, with the query of the value after each.
         self._between: dict[int, list[tuple[Automaton, int, ValueQuery]]] = {}
-        self._after_name: dict[ValueQuery, int] = {}
+        self._after_name: dict[tuple[ValueQuery, int | None], int] = {}
         self._is_name = _begins_name() & structure.alphabet
         self._is_name[ord(arguments.end)] = False
+        if arguments.element:
+            assert arguments.notation is not None
+            self._is_name[arguments.notation.end] = False
         self.may_be_empty = bool(_automaton(arguments.close_first).accepting[0])
         self.first = self._position(arguments.first, arguments.close_first)
         self.following = self._position(arguments.following, arguments.close)
         self.item_start = self.inner = self.items = -1
+        self.elements: ElementFrames | None = None
         if arguments.item:
             assert arguments.notation is not None
-            self.item_start = tables.action(again=True)
+            self.item_start = tables.action(again=not arguments.element)
+            if arguments.element:
+                before = self._spelled(re.escape(arguments.notation.closing[:-1])), self._spelled(arguments.first)
+                self.elements = ElementFrames(
+                    arguments, tables, value_starts, keys, open_cell, before, self.item_start, self.values
+                )
             close = arguments.close + re.escape(arguments.notation.closing)
             self.inner = self._position(arguments.first, close)
             self.items = self._position(arguments.item, close, of_items=True)
@@ -219,12 +235,13 @@ class ArgumentFrames:
         automata = self._spelled(key), self._spelled(close)
         structure, may_be_empty = self._structure, bool(automata[1].accepting[0])
         ended, start, begins = action_entry(structure.close_object), self.key_start, self._is_name
+        is_whole = of_items and bool(self._arguments.element)
         if of_items:
             ended, start = action_entry(structure.close_array), self.item_start
             begins = np.any([self._spelled(text).by_byte()[0] >= 0 for text, _ in self._arguments.between], axis=0)
-        read = _together((key, close), self._structure.alphabet.tobytes(), (False, not may_be_empty))
+        read = _together((key, close), self._structure.alphabet.tobytes(), (is_whole, not may_be_empty))
         first = self._tables.n_controls
-        rows = read.entries(first, (DEAD, ended))
+        rows = read.entries(first, (action_entry(start) if is_whole else DEAD, ended))
         accepting = [
             [state >= 0 and bool(automaton.accepting[state]) for state in states]
             for automaton, states in zip(automata, zip(*read.states, strict=True), strict=True)
@@ -246,11 +263,20 @@ class ArgumentFrames:
             entry = self._choice_of[control] = action_entry(action)
         return entry
 
-    def after_name(self, query: ValueQuery) -> int:
-        """Return the control behind the character that ends a name, before a value."""
-        found = self._after_name.get(query)
+    def after_name(self, query: ValueQuery, root: int | None = None) -> int:
+        """Return the control, or an entry, behind the character that ends a name, before a value.
+
+        ``root``: as in `ElementFrames.begin`, if it is not the first formula of the query.
+        """
+        found = self._after_name.get((query, root))
         if found is None:
-            found = self._after_name[query] = self._before_value(query)
+            elements = self.elements
+            begin = (
+                self._before_value(query)
+                if elements is None
+                else elements.begin(query, query[0] if root is None else root)
+            )
+            found = self._after_name[query, root] = begin
         return found
 
     def _before_value(self, query: ValueQuery) -> int:
@@ -299,7 +325,7 @@ class ArgumentFrames:
                 control = starts.before_line_feed(control, query)
             elif self.values.get(control, (query, kind)) != (query, kind):
                 # Other values have the same texts.
-                control = starts.copy_of(control, query)
+                control = starts.copy_of(control, starts.text_start(control, query))
         self.values[control] = query, kind
         return control, query
 
@@ -312,9 +338,11 @@ class ArgumentFrames:
 
     def after_value(self, content: OpenContainer) -> int:
         """Return the control after a value in an object or array that is written as arguments are."""
-        if content.is_outermost:
-            return self.following
-        return self.items if isinstance(content.state, ArrayState) else self.inner
+        is_array = isinstance(content.state, ArrayState)
+        found = self.following if content.is_outermost else self.items if is_array else self.inner
+        if self.elements is None:
+            return found
+        return self.elements.repeated(self._arguments.element if is_array else content.name, found)
 
     def name_at_end(self, data: bytes) -> str:
         """Return the name at the end of some bytes, an undeclared one."""

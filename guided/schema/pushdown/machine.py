@@ -16,12 +16,13 @@ import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from struct import unpack
-from typing import cast
+from typing import Any, cast
 
 from guided.arrays import DEAD
 from guided.automata.pushdown import (
     DEFERRED,
     GUARD,
+    KEPT,
     PENDING,
     WIDTH,
     CountedMembers,
@@ -30,6 +31,7 @@ from guided.automata.pushdown import (
     SharedReactions,
     action_entry,
 )
+from guided.automata.stacks import Configuration, Stacks
 from guided.caching import cached_property
 from guided.errors import SchemaError, shown, too_few_values
 from guided.limits import Limits
@@ -131,6 +133,8 @@ class SchemaMachine:
         elements = arguments if arguments is not None and arguments.item else None
         self.context = SchemaContext(formulas, lowering, options, limits, letters, elements=elements)
         text, root = None, lowering.root
+        # Whether names are repeated behind values.
+        self._repeats = arguments is not None and bool(arguments.element)
         if arguments is not None:
             _check_names(self.context, root, arguments)
             root, notation = _of_arguments(formulas, root, arguments), arguments.notation
@@ -185,7 +189,7 @@ class SchemaMachine:
     def _beginning_of_arguments(self, root: int, arguments: Arguments, any_order: bool) -> int:
         """Return the control at the start of an object whose members are written as arguments."""
         tables = self.tables
-        frames = ArgumentFrames(arguments, self.structure, tables, self.value_starts, self._open_cell)
+        frames = ArgumentFrames(arguments, self.structure, tables, self.value_starts, self.keys, self._open_cell)
         self.arguments = frames
         state = self.containers.open_object((self.context.typed(root, "object"),), any_order=any_order)
         self._outermost = self._cell(OpenContainer(state, is_outermost=True))
@@ -270,10 +274,20 @@ class SchemaMachine:
             if isinstance(state, ConjunctiveState):
                 self.compute_allowed(found)
             if content.is_named and state.remembers():
-                self.tables.record(found, differs=state.must_differ())
-            if is_object and not content.observed:
+                self.tables.record(found, differs=state.must_differ() and not self._repeats_names(content))
+            elif self._repeats_names(content):
+                self.tables.record(found, differs=False)
+            if is_object and not content.observed and not content.name:
                 self._react(found, content)
         return found
+
+    def _repeats_names(self, content: OpenContainer) -> bool:
+        """Return whether the next member of an object may have an undeclared name that the text after its value repeats."""
+        if not content.is_apart or not self._repeats or isinstance(content.state, ArrayState):
+            return False
+        if content.name or content.observed or not content.is_named:
+            return False
+        return content.state.may_come(self.context.key_table(content.state.table).other_labels)
 
     def _react(self, cell: int, content: OpenContainer) -> None:
         """Set the reactions of an object that observes nothing to the actions that every object receives.
@@ -407,13 +421,16 @@ class SchemaMachine:
         if after is None:
             return None
         query, state = after
+        table, is_repeated = self.context.key_table(before.table), content.is_apart and self._repeats
+        index = table.labels[label][0]
         opened = OpenContainer(
             state,
             query[1:],
             HAS_BEGUN,
-            is_named=not (state.remembers() and self.context.key_table(before.table).labels[label][0] == OTHER),
+            is_named=index != OTHER or not (is_repeated or state.remembers()),
             is_outermost=content.is_outermost,
             is_inner=content.is_inner,
+            name=table.names[index] if is_repeated and index != OTHER else "",
         )
         if content.is_apart:
             assert self.arguments is not None
@@ -427,10 +444,18 @@ class SchemaMachine:
         query, state = after
         if not content.is_known and not self._has_enough(query):
             return DEFERRED
-        cell = self._cell(OpenContainer(state, query[1:], HAS_BEGUN, content.is_known, is_inner=content.is_inner))
+        opened = OpenContainer(state, query[1:], HAS_BEGUN, content.is_known, is_inner=content.is_inner)
         if content.is_inner:
             assert self.arguments is not None
-            return Reaction(1, cell, self.arguments.after_name(query)) if content.is_known else DEFERRED
+            if self._repeats and state.remembers():
+                # What a text means does not depend on past items.
+                first = before.without_items().after(ITEM)
+                entry = self.arguments.after_name(query, None if first is None else first[0][0])
+                opened = opened._replace(begins=entry)
+            else:
+                entry = self.arguments.after_name(query)
+            return Reaction(1, self._cell(opened), entry) if content.is_known else DEFERRED
+        cell = self._cell(opened)
         return self.structure.entered(self.value_starts.value(query, content.is_known), 1, cell)
 
     def _has_enough(self, query: ValueQuery) -> bool:
@@ -447,15 +472,17 @@ class SchemaMachine:
         if content.is_apart:
             assert self.arguments is not None
             goes_to, entered = self.arguments.after_value(content), _entered
-        if not content.is_known:
+        if not content.is_known or (self._repeats and not content.is_named):
             return DEFERRED
-        if not content.observed and not (is_array and content.state.remembers()):
+        if not content.observed and not content.name and not (is_array and content.state.remembers()):
             return entered(goes_to)
         state = content.state.with_valuation(content.observed, valuation)
         if state is None:
             return None
         is_known = not (is_array and state.remembers())
-        opened = content._replace(state=state, observed=(), empty=HAS_BEGUN, is_known=is_known, is_named=True)
+        opened = content._replace(
+            state=state, observed=(), empty=HAS_BEGUN, is_known=is_known, is_named=True, name="", begins=0
+        )
         cell = self._cell(opened)
         return entered(goes_to, 1, cell)
 
@@ -464,10 +491,12 @@ class SchemaMachine:
         reaction = self._reaction(action, cell)
         if reaction is None or reaction.pops == 0 or self.keys.label(action) is None:
             return reaction
-        after = self._cells[reaction.pushes]
-        if after is None or after.is_named:
+        content, after = self._cells[cell], self._cells[reaction.pushes]
+        if content is None or after is None or after.is_named:
             return reaction
-        named = after._replace(state=after.state.with_last(self._name(after, data)), is_named=True)
+        name = self._name(content, data)
+        state = after.state.with_last(name) if after.state.remembers() else after.state
+        named = after._replace(state=state, is_named=True, name=name if self._repeats and after.is_apart else "")
         return reaction._replace(pushes=self._cell(named))
 
     def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
@@ -501,16 +530,34 @@ class SchemaMachine:
             return None
         if content.is_inner:
             assert self.arguments is not None
-            named = OpenContainer(state.with_last(self.arguments.read(data)), is_inner=True)
-            return Reaction(1, self._cell(named), self.arguments.items)
+            item = self.arguments.read(data) if not self._repeats else self._read_again(content, cell, data)
+            named = OpenContainer(state.with_last(item), is_inner=True)
+            return Reaction(1, self._cell(named), self.arguments.after_value(named))
         item = parse_json(in_json(data.strip(b" \t\n\r,"), self.context.options), parse_float=exact_decimal)
         return self.structure.entered(self.structure.array_done, 1, self._cell(OpenContainer(state.with_last(item))))
+
+    def _read_again(self, content: OpenContainer, cell: int, data: bytes) -> Any:
+        """Return the value of an item on top of a cell whose text alone does not tell it."""
+        assert self.arguments is not None
+        assert self.arguments.elements is not None
+        # Why a proxy: a machine is in no reference cycle.
+        stacks = Stacks(weakref.proxy(self))
+        node, texts, controls = stacks.push(cell, 0), list[bytes | None]([b""]), list[int]()
+        place: Configuration | None = (content.begins, node, *KEPT)
+        if content.begins < 0:
+            place = stacks.after_action(content.begins, node)
+        # The first byte ends the name of the item, and the last one the value.
+        for byte in data[1:-1]:
+            assert place is not None, "the item has been read before"
+            controls.append(place[0])
+            place = stacks.read(place, bytes([byte]), texts)
+        return self.arguments.elements.read(data[1:], 0, controls)[0]
 
     def _name(self, content: OpenContainer, data: bytes) -> str:
         """Return the name that a key of an object spells. ``data`` may begin with what precedes the key."""
         if content.is_apart:
             assert self.arguments is not None
-            return self.arguments.name_at_end(data[:-1])
+            return self.arguments.name_at_end(content.begun.encode() + data[:-1])
         if not self.structure.has_quoted_names:
             return data.lstrip(b"{,")[:-1].decode()
         begin = min(place for one in self.structure.quoted if (place := data.find(one.quote)) >= 0)

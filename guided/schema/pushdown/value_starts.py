@@ -305,31 +305,38 @@ class ValueStarts:
         )
         can_be, can_close = self.containers.satisfiability.can_be, context.can_spell(context.notation.closing.encode())
         nested = [kind for kind in kinds if can_close and can_be(kind, self.context.typed(query[0], kind))]
-        brackets = "".join(BEGINS[kind].decode() for kind in nested)
-        wanted = context.text_formulas(query, brackets)
-        strings = context.leaves.strings(wanted)
-        counted = strings.counted
-        key = wanted if counted is None else strings.of_any_length.wanted
-        first = self._frame("text", key, counted)
-        registers = KEPT if counted is None else counted.registers
-        if not nested and registers == KEPT:
+        text, first = self.texts(query, "".join(BEGINS[kind].decode() for kind in nested))
+        if not nested and text.registers == KEPT:
             return first
         row = tables.rows[first].copy()
-        if registers != KEPT:
-            row[row != DEAD] = action_entry(tables.action(again=True, reaction=Reaction(0, -1, first, registers)))
+        if text.registers != KEPT:
+            row[row != DEAD] = action_entry(tables.action(again=True, reaction=Reaction(0, -1, first, text.registers)))
         inner = self._nested(query, row, b"".join(BEGINS[kind] for kind in nested)) if nested else -1
         control = tables.control(row)
-        self.text_starts[control] = TextStart(query, registers, key, counted, inner)
+        self.text_starts[control] = text._replace(nested=inner)
         return control
 
-    def copy_of(self, control: int, query: ValueQuery) -> int:
+    def texts(self, query: ValueQuery, brackets: str = "", root: int | None = None) -> tuple[TextStart, int]:
+        """Return the texts of a value in the notation of `text_context`, and the first control of their frame.
+
+        ``brackets``, ``root``: as in `SchemaContext.text_formulas`.
+        """
+        context = self.text_context
+        assert context is not None
+        wanted = context.text_formulas(query, brackets, root)
+        strings = context.leaves.strings(wanted)
+        counted = strings.counted
+        key, registers = (wanted, KEPT) if counted is None else (strings.of_any_length.wanted, counted.registers)
+        return TextStart(query, registers, key, counted, -1), self._frame("text", key, counted)
+
+    def copy_of(self, control: int, text: TextStart) -> int:
         """Return another control at the start of the texts of a frame."""
         copy = self.tables.control(self.tables.rows[control])
         self.tables.info[copy] = self.tables.info[control]
-        self.text_starts[copy] = self._text_start(control, query)
+        self.text_starts[copy] = text
         return copy
 
-    def _text_start(self, control: int, query: ValueQuery) -> TextStart:
+    def text_start(self, control: int, query: ValueQuery) -> TextStart:
         """Return the start of texts at the first control of a frame."""
         _, wanted, counts = next(key for key, first in self.frames.items() if first == control)
         return TextStart(query, KEPT, wanted, counts, -1)
@@ -400,7 +407,7 @@ class ValueStarts:
         row = self.tables.rows[control].copy()
         row[NEWLINE] = control
         found = self.tables.control(row)
-        self.text_starts[found] = self.text_starts.get(control) or self._text_start(control, query)
+        self.text_starts[found] = self.text_starts.get(control) or self.text_start(control, query)
         self.before_feeds[found] = control
         return found
 
@@ -711,6 +718,10 @@ class ValueStarts:
     def done(self, bits: int, again: bool = False) -> int:
         """Return the entry of the action that ends a value with a valuation."""
         return action_entry(self._done_action(bits, again=again))
+
+    def done_anyway(self, bits: int) -> int:
+        """Return the entry of the action that ends a value with a valuation, however many characters a string would still need."""
+        return action_entry(self._done_action(bits, most_needed=UNLIMITED - 1))
 
     def _done_action(self, bits: int, *, again: bool = False, most_needed: int = 0, otherwise: int = -1) -> int:
         """Return the action that ends a value with a valuation; see `PushdownTables.action`. No cell reacts if the valuation is -1."""

@@ -32,6 +32,7 @@ from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.arguments import ArgumentFrames
+from guided.schema.pushdown.elements import Element
 from guided.schema.pushdown.frame_paths import FramePaths, LeafFrame, TargetValuation, TargetValuations
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import BLANK, NEWLINE
@@ -82,6 +83,7 @@ class Witness:
     ) -> None:
         self._starts, self._keys, self._contents, self._cell_of = starts, keys, contents, cell_of
         self._arguments, self._outermost = arguments, outermost
+        self._elements = None if arguments is None else arguments.elements
         self._context = starts.containers.context
         self._frame_paths = FramePaths(starts, keys)
         self._formulas = starts.containers.formulas
@@ -138,6 +140,8 @@ class Witness:
             return self._in_key(control, content, own)
         if structure.string <= control < structure.other_key:
             return self._frame_paths.near_end(control, needed)
+        if self._elements is not None and control in self._elements.at:
+            return self._of_element(self._elements.at[control], cell, own, needed)
         frame = self._frame_paths.frame_at(control)
         if frame is not None:
             return self._in_leaf(control, frame, cell, own, needed)
@@ -397,6 +401,34 @@ class Witness:
         if text.counts is not None:
             return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, self._starts.end_of("text"))
         return self._frame_paths.down(leaf, 0, (target,))[0] + self._starts.end_of("text")
+
+    def _of_element(self, element: Element, cell: int, own: TargetValuations, needed: int) -> bytes:
+        """Return bytes of a value whose type nothing tells: those of a text, or those to a first member or item, or to the end."""
+        targets = self.targets(cell, own)
+        _, formula, _ = self._cost_of_value(element.query, targets)
+        kind = self._shortest.kind(formula)
+        frame = self._frame_paths.frame_at(element.text) if element.text >= 0 else None
+        found = self._begun(element, kind, targets) if kind in CLOSING else None
+        if found is None and frame is not None:
+            return self._in_leaf(element.text, frame, cell, own, needed)
+        # Why the others: the bytes so far may rule out the best value.
+        ways = (self._begun(element, other, targets) for other in CLOSING)
+        return found or next(way for way in ways if way is not None)
+
+    def _begun(self, element: Element, kind: str, targets: TargetValuations) -> bytes | None:
+        """Return the bytes to the first item or member of an array or object, or to the end of an empty one; None if it cannot come."""
+        content = element.array if kind == "array" else element.inner
+        assert self._elements is not None
+        may_end = element.empty == kind and not self._elements.is_in_name(element)
+        if may_end and (content is None or self._step_of(content.state, targets) == CLOSE):
+            return element.way + self._starts.end_of("text")
+        if content is None:
+            return None
+        if isinstance(content.state, ArrayState):
+            return element.way + element.rest.encode()
+        if not self._frame_paths.open_labels(element.key, content.state):
+            return None
+        return element.way + self._in_key(element.key, content, targets)
 
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first

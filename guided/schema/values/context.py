@@ -198,11 +198,12 @@ class SchemaContext:
                 place = pointer_of(long_lists[atom])
                 raise LimitError("growth_bytes", needed, most, f"{place} lists too many or too long strings")
 
-    def text_formulas(self, query: Sequence[int], brackets: str) -> tuple[int, ...]:
+    def text_formulas(self, query: Sequence[int], brackets: str, root: int | None = None) -> tuple[int, ...]:
         """Return the texts of values that are strings or other values without members, as formulas over the atoms of strings.
 
         The first formula of the query says what a text may be, and so which texts are read as other values; the others are observed.
         ``brackets``: those that begin arrays and objects instead, where there are such values. See `guided.schema.strings.notation`.
+        ``root``: what says which texts are read as other values, if not the first formula.
         """
         assert self.notation is not None
         formulas = self.formulas
@@ -212,11 +213,13 @@ class SchemaContext:
         is_any = must == self.typed(TRUE, "string")
         if brackets:
             must = formulas.conjunction((must, formulas.atom(("beside", tuple(brackets)))))
-        if is_any and not observed:
+        if is_any and not observed and root is None and not self.options.excludes:
             # A text of any other value is that of a string, too.
             return (must,)
         others = self.others_formula(query[0])
-        strings = formulas.negation(others)
+        strings = formulas.negation(others if root is None else self.others_formula(root))
+        if root is not None:
+            must = formulas.conjunction((must, strings))
         return formulas.disjunction((must, others)), *(
             formulas.disjunction(
                 (
