@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.serving_server import Server, serving
+from benchmarks.serving_server import MODEL, Server, serving
+from tests.hostile.table import ROWS
 from tests.serving.calls import Outcome, as_schema, ask, judged, openai
 from tests.serving.conftest import BACKEND
 from tests.serving.schemas import made_schema
@@ -143,6 +144,81 @@ def test_the_server_answers_while_schemas_are_checked(server: Server, record: Ca
     record(f"longest answer {1e3 * busy:.0f} ms, {1e3 * idle:.0f} ms without checks")
     # Checks one after the other in the loop would take most of the time.
     assert busy < (time.perf_counter() - begin) / 3
+
+
+# Schemas without a text: Python does not write such depths, and what is in 2^n places has no end.
+UNWRITTEN = ("n levels of", "of n levels", "in 2^n places")
+FIELDS = {"schema": "json", "grammar": "grammar", "tag": "structural_tag"}
+
+
+def hostile_bodies(count: int) -> list[bytes]:
+    """Requests of different rows of the hostile table, at full size: all tags, and as many schemas as grammars."""
+    by_kind: dict[str, list[str]] = {kind: [] for kind in FIELDS}
+    for name, row in ROWS.items():
+        if row.kind in FIELDS and not (row.kind == "schema" and any(part in name for part in UNWRITTEN)):
+            by_kind[row.kind].append(name)
+    draw, chosen = random.Random(7), by_kind["tag"]
+    left = count - len(chosen)
+    chosen = chosen + draw.sample(by_kind["schema"], left // 2) + draw.sample(by_kind["grammar"], left - left // 2)
+    bodies = []
+    for name in chosen:
+        attack = ROWS[name].attack(ROWS[name].full)
+        text = attack.given if isinstance(attack.given, str) else json.dumps(attack.given)
+        options = {"whitespace_pattern": attack.options["whitespace"]} if "whitespace" in attack.options else {}
+        bodies.append(body({FIELDS[attack.kind]: text, **options}))
+    draw.shuffle(bodies)
+    return bodies
+
+
+def body(structured: dict[str, Any] | None) -> bytes:
+    """The text of a request for at most eight tokens."""
+    asked: dict[str, Any] = {"model": MODEL, "messages": [{"role": "user", "content": "x"}], "max_tokens": 8}
+    if structured is not None:
+        asked["structured_outputs"] = structured
+    return json.dumps(asked).encode()
+
+
+def test_a_storm_of_hostile_requests_stops_nobody(server: Server, record: Callable[[str], None]) -> None:
+    """Sixty at once, and an innocent request every second: each gets an answer or a reason, and the engine lives."""
+
+    async def answered(bodies: list[bytes]) -> tuple[Counter[int], list[float]]:
+        """How the requests end, and how long each innocent one takes that is sent until then, at least five."""
+        import httpx
+
+        innocent = body({"choice": ["yes", "no"]})
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=server.url, timeout=600, limits=limits) as client:
+
+            async def status(content: bytes) -> int:
+                headers = {"Content-Type": "application/json"}
+                return (await client.post("/v1/chat/completions", content=content, headers=headers)).status_code
+
+            async def innocent_one() -> float:
+                begin = time.perf_counter()
+                assert await status(innocent) == 200
+                return time.perf_counter() - begin
+
+            await innocent_one()
+            storm = [asyncio.create_task(status(content)) for content in bodies]
+            innocents = []
+            while len(innocents) < 5 or not all(task.done() for task in storm):
+                innocents.append(asyncio.create_task(innocent_one()))
+                await asyncio.sleep(1)
+            return Counter(await asyncio.gather(*storm)), await asyncio.gather(*innocents)
+
+    found = {}
+    for name, bodies in [("alone", []), ("plain", [body(None)] * 60), ("hostile", hostile_bodies(60))]:
+        statuses, times = asyncio.run(answered(bodies))
+        times.sort()
+        found[name] = statuses
+        record(
+            f"{name}: {dict(sorted(statuses.items()))}, innocents: {len(times)}, latest {times[-1]:.2f} s, "
+            f"median {times[len(times) // 2]:.2f} s"
+        )
+        assert server.is_alive()
+    assert found["plain"] == Counter({200: 60})
+    # 503: others were checked for longer than a client waits.
+    assert set(found["hostile"]) <= {200, 400, 503} or server.backend != "guided", found["hostile"]
 
 
 def costly_grammar(number: int) -> str:

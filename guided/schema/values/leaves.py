@@ -48,6 +48,8 @@ _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
 _MANY_TEXTS = 1_000_000
 # So many strings are counted at once, beside twice as many as are asked for.
 _FEW_TEXTS = 64
+# Bytes of strings that frames exclude one by one (`guided.schema.pushdown.exclusions`).
+_EXCLUDED_BYTES = 2_000
 # Up to this size of bounds and divisors, the automaton of multiples between bounds is small.
 _SMALL = 1000
 
@@ -272,14 +274,18 @@ class Leaf(ABC):
     def without(self) -> tuple["Leaf", list[bytes]] | None:
         """Split off the excluded values: the leaf without them, and their spellings.
 
-        None if no values are excluded, or if one has several spellings. Trailing zeros of a fraction do not count as other spellings.
+        None if no values are excluded, if one has several spellings, or if they are so many that the automaton takes less work. Trailing
+        zeros of a fraction do not count as other spellings.
         """
         if not self._are_spelled_once or not self._parts[1]:
             return None
         bodies = [self._leaves.bodies(self.kind, one) for one in self._parts[1]]
         if None in bodies:
             return None
-        return self._rest, [body for some in bodies for body in some or ()]
+        found = [body for some in bodies for body in some or ()]
+        if self.kind == "string" and sum(map(len, found)) > _EXCLUDED_BYTES:
+            return None
+        return self._rest, found
 
     @property
     @abstractmethod
