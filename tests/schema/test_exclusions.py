@@ -19,7 +19,9 @@ from guided.errors import SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.numbers.spelling import number_bodies
+from guided.schema.values import context
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.masks import bits
 from tests.profiles import examples
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -234,6 +236,42 @@ def test_a_second_spelling_is_not_another_value(items: dict[str, Any]) -> None:
     assert not index.accepts(b'["a","b","\\u0061"]')
     assert guide.explain(ord(",")).allowed is False
     assert guide.explain(ord("]")).allowed
+
+
+def without(words: list[str], **more: Any) -> Index:
+    return compile_spec(
+        JsonSchema({"type": "array", "items": {"type": "string", "not": {"enum": words}}, **more}), BYTES
+    )
+
+
+@pytest.mark.parametrize("more", [{}, {"uniqueItems": True}])
+def test_many_excluded_strings_are_excluded_within_the_steps_of_a_call(more: dict[str, Any]) -> None:
+    draw = random.Random(1)
+    words = sorted({"".join(draw.choices("abcdefgh", k=9)) for _ in range(2_000)})
+    index = without(words, **more)
+    for word in draw.sample(words, 20):
+        assert index.accepts(json.dumps([word + "a", word[:-1], "x"]))
+        assert not index.accepts(json.dumps(["x", word]))
+
+
+@settings(max_examples=examples(50))
+@given(st.lists(st.text("ab\\é", max_size=4), min_size=1, max_size=6), st.booleans(), st.integers(0, 1 << 32))
+def test_an_automaton_of_all_excluded_strings_has_the_masks_of_frames(
+    words: list[str], unique: bool, seed: int
+) -> None:
+    one = without(words, uniqueItems=unique).guide()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(context, "_EXCLUDED_BYTES", -1)
+        other, draw = without(words, uniqueItems=unique).guide(), random.Random(seed)
+        for _ in range(30):
+            assert one.remaining == other.remaining
+            assert (one.mask() == other.mask()).all()
+            preferred = set(b'[]",ab\\').intersection(bits(one.mask())) or bits(one.mask())
+            if not preferred:
+                break
+            token = draw.choice(sorted(preferred))
+            one.advance(token)
+            other.advance(token)
 
 
 @settings(max_examples=examples(100))
