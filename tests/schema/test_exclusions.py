@@ -19,7 +19,7 @@ from guided.errors import SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.numbers.spelling import number_bodies
-from guided.schema.values import context
+from guided.schema.values import leaves
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 from tests.profiles import examples
@@ -261,7 +261,7 @@ def test_an_automaton_of_all_excluded_strings_has_the_masks_of_frames(
 ) -> None:
     one = without(words, uniqueItems=unique).guide()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(context, "_EXCLUDED_BYTES", -1)
+        patch.setattr(leaves, "_EXCLUDED_BYTES", -1)
         other, draw = without(words, uniqueItems=unique).guide(), random.Random(seed)
         for _ in range(30):
             assert one.remaining == other.remaining
