@@ -126,6 +126,7 @@ def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
     steps.spend(_PER_STATE * nfa.n_states, "the pattern has too many letters and counts")
     parts = partition(nfa.charsets, limits, nfa.symbols)
+    steps.spend(parts.set_classes.size, "the pattern has too many large sets of characters")
     if not nfa.assertions:
         found = determinize(nfa, parts, limits, steps)
     elif is_unfoldable(nfa):
