@@ -467,7 +467,7 @@ class JsonSchema(Composable, Generic[T_co]):
         SchemaError
             The text is not JSON, or the type rejects its value; with the position in the value.
         LimitError
-            For a schema: an integer has more digits than `Limits.digits`.
+            For a schema: an integer has more digits than `Limits.digits`. For a type: its unions overlap at too many levels of the value.
         """
         if self._reader is not None:
             return cast("T_co", self._reader.read(text))

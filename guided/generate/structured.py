@@ -163,7 +163,7 @@ class _Values:
             self._n_completed += 1
             try:
                 value = self._spec.read_part(path, text, item.value)
-            except SchemaError as error:
+            except (SchemaError, LimitError) as error:
                 # The containers of this value are rejected for the same reason, including the whole text.
                 self._error = error
                 continue

@@ -18,6 +18,7 @@ import pydantic
 
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.frontend.readable import readable
+from guided.schema.frontend.reading_work import check_work
 from guided.schema.frontend.signatures import arguments_of
 from guided.schema.frontend.typed import adapter_of
 
@@ -110,6 +111,8 @@ class TypeReader:
         ------
         SchemaError
             The type rejects it; the error holds the location and the reason.
+        LimitError
+            The type's unions overlap at too many levels of the value.
         """
         return _validated(self.adapter, text, ())
 
@@ -147,6 +150,7 @@ class TypeReader:
 
 
 def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Sequence[str | int]) -> Any:
+    check_work(adapter, text)
     try:
         return adapter.validate_json(text)
     except pydantic.ValidationError as error:
