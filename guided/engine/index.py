@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.caching import cached_property
+from guided.caching import Kept, cached_property
 from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.reading import loaded_reader, stored_reader
 from guided.engine.specs import STORED_SPECS, StoredSpec
@@ -290,14 +290,12 @@ class Index:
         found = self._by_end_tokens.get(ids)
         if found is None:
             self._check_end_tokens(ids)
-            if len(self._by_end_tokens) >= _KEPT_END_TOKENS:
-                self._by_end_tokens.clear()
             found = self._by_end_tokens[ids] = EndTokens(self, self.vocabulary.eos, ids, self.vocabulary.size)
         return found
 
     @cached_property
-    def _by_end_tokens(self) -> dict[tuple[int, ...], EndTokens]:
-        return {}
+    def _by_end_tokens(self) -> Kept[tuple[int, ...], EndTokens]:
+        return Kept(_KEPT_END_TOKENS)
 
     def _check_end_tokens(self, ids: tuple[int, ...]) -> None:
         if not ids:

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from guided.arrays import Int32Array, freeze
+from guided.caching import Kept
 from guided.guide.explanation import Explanation
 from guided.guide.guide import Steps
 
@@ -43,7 +44,7 @@ class EndTokens:
         self._closed = frozenset(own) - self._ends
         self._keep, self._add = ~_words(own, size), _words(ends, size)
         # By state; None for the mask of the index, which bounds the memory of its own.
-        self._masks: dict[int, Int32Array | None] = {}
+        self._masks = Kept[int, Int32Array | None](_KEPT_STATES)
         self.initial, self.final, self.vocabulary = steps.initial, steps.final, steps.vocabulary
 
     def mask(self, state: int) -> Int32Array:
@@ -54,8 +55,6 @@ class EndTokens:
         if found is _UNKNOWN:
             mask = self._steps.mask(state)
             found = self._replaced(state, mask)
-            if len(self._masks) >= _KEPT_STATES:
-                self._masks.clear()
             self._masks[state] = None if found is mask else found
         return found
 

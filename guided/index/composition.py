@@ -36,7 +36,7 @@ import numpy as np
 from guided.arrays import BoolArray, Int32Array, UInt8Array, freeze, mask_words
 from guided.automata.automaton import Automaton
 from guided.automata.steps import Steps
-from guided.caching import cached_property
+from guided.caching import Kept, cached_property
 from guided.encoding import as_bytes
 from guided.errors import GuidedError, LimitError, StateEvicted, no_completion_found, placed
 from guided.index.pushdown import PushdownIndex
@@ -983,7 +983,7 @@ class _Boundaries:
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
         # Scratch of `others`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
         self._marks: BoolArray | None = None
-        self._ends: dict[tuple[frozenset[int], bytes | None], _Walk] = {}
+        self._ends = Kept[tuple[frozenset[int], bytes | None], _Walk](_WALKS_KEPT)
 
     def calling(self, state: int, first: Callable[[], frozenset[int] | None]) -> _Walk:
         """Return a walk to the nodes after which the frame may call from a state. ``first``: returns the bytes that begin parts."""
@@ -1004,8 +1004,6 @@ class _Boundaries:
             if last is not None:
                 is_last[:] = False
                 is_last[list(last)] = True
-            while len(self._ends) >= _WALKS_KEPT:
-                del self._ends[next(iter(self._ends))]
             found = self._ends[first, last] = self._walk_to(self._are_before(first) & is_last[self._trie.byte])
         return found
 

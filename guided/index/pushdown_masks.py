@@ -16,7 +16,7 @@ import numpy as np
 from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
-from guided.caching import cached_property
+from guided.caching import Kept, cached_property
 from guided.index.plans import (
     ActionGroup,
     EscapePaths,
@@ -38,10 +38,10 @@ from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["MaskMaker", "Masks", "VocabularyData"]
+__all__ = ["STAYS_KEPT", "MaskMaker", "Masks", "VocabularyData"]
 
-# Entries of about 20 kB each.
-_PLANS_KEPT = 2000
+# Entries of about 20 kB each; of half a megabyte each, for 128,000 tokens.
+_PLANS_KEPT, STAYS_KEPT = 2000, 16
 _PER_PLAN, _PER_AFTER = 20_000, 400
 # Maximum number of controls of a frame compared with a common one.
 _CONTROLS_COMPARED = 4096
@@ -89,8 +89,9 @@ class VocabularyData:
         self.vocabulary = vocabulary
         self._of_trie = _trie_data(vocabulary)
         self.trie: WalkTrie = self._of_trie.trie
-        self.plans: dict[Hashable, Plan] = {}
-        self.stays: dict[tuple[int, bool], StayClasses] = {}
+        # Indices share these, each under its own lock.
+        self.plans = Kept[Hashable, Plan](_PLANS_KEPT)
+        self.stays = Kept[tuple[int, bool], StayClasses](STAYS_KEPT)
         self._paths: dict[Hashable, EscapePaths] = {}
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
@@ -289,16 +290,11 @@ class Masks(MaskMaker):
             self.walk.deferred += suffixes.tokens[group.pairs[is_open]].tolist()
 
     def _plan(self, control: int, node: int, allowed: int) -> Plan:
-        tables = self.stacks.automaton.tables
+        tables, plans, allow = self.stacks.automaton.tables, self._plans, -1
         key = self._plan_key(control)
         if key is not None:
-            plans: dict[Hashable, Plan] = self.shared.plans
-            if len(plans) >= _PLANS_KEPT:
-                plans.clear()
-            allow = -1
+            plans = self.shared.plans
         else:
-            plans = self._plans
-            allow = -1
             if tables.info.item(control, GUARD) >= 0:
                 cell = self.stacks.cells[node]
                 if tables.cell_allow.item(cell) == PENDING:

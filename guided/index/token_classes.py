@@ -16,15 +16,14 @@ import numpy as np
 from guided.arrays import Int32Array, mask_words
 from guided.automata.pushdown import COMMON, UNLIMITED
 from guided.automata.stacks import Configuration, Record, Stacks
+from guided.caching import Kept
 from guided.index.plans import StayClasses, TokenSuffixes
-from guided.index.pushdown_masks import MaskMaker
+from guided.index.pushdown_masks import STAYS_KEPT, MaskMaker
 from guided.kernels.masks import take_classes
 from guided.kernels.tables import NOWHERE
 
 __all__ = ["TokenClasses", "TokenClassifier"]
 
-# Entries of half a megabyte each, for 128,000 tokens.
-_STAYS_KEPT = 16
 # Entries of about 20 kB each.
 _AFTER_KEPT = 256
 # More code points than any token reads.
@@ -136,8 +135,8 @@ class TokenClassifier:
         # Scratch arrays: a mask, and a word for each token.
         self._words: Int32Array = np.zeros(mask_words(self._size), np.int32)
         self._ends, self._tokens, self._classes = np.zeros((3, self._size), np.int32)
-        self._stays: dict[tuple[int, bool], StayClasses] = {}
-        self._after: dict[tuple[int, bool, Configuration], _SuffixClasses] = {}
+        self._stays = Kept[tuple[int, bool], StayClasses](STAYS_KEPT)
+        self._after = Kept[tuple[int, bool, Configuration], _SuffixClasses](_AFTER_KEPT)
 
     def of(self, configuration: Configuration) -> TokenClasses:
         """Return the classes of the tokens allowed in a configuration."""
@@ -186,8 +185,6 @@ class TokenClassifier:
             configurations = self._walk.ends(suffixes.trie, configuration, words, class_of, 1)
             found = _SuffixClasses(class_of, [configuration, *configurations], self._walk.deferred)
             self._walk.deferred = later
-            if len(self._after) >= _AFTER_KEPT:
-                self._after.clear()
             self._after[key] = found
         return found
 
@@ -201,9 +198,6 @@ class TokenClassifier:
                 found = self._paired(control, common, is_counted)
             if found is None:
                 found = self._walked(control, is_counted)
-            # Why clear and not evict one: indices share the common entries, each under its own lock.
-            if len(known) >= _STAYS_KEPT:
-                known.clear()
             known[control, is_counted] = found
         return found
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, freeze, mask_words
-from guided.caching import cached_property
+from guided.caching import Kept, cached_property
 from guided.errors import VocabularyError, shown
 from guided.vocabulary.merges import Merges, splits_of_ranks
 from guided.vocabulary.pretokenizers import NAMES, Hypotheses, Pretokenizer, PretokenizerName, pretokenizer
@@ -153,7 +153,7 @@ class Segmentation:
         self._states = [_State(self._split.start)]
         self._number = {self._states[0]: 0}
         self._next: dict[tuple[int, bool, int], int] = {}
-        self._follows: dict[int, tuple[BoolArray, Int32Array]] = {}
+        self._follows = Kept[int, tuple[BoolArray, Int32Array]](_KEPT_MASKS)
         # For each state the masks of the tokens that may follow after the end of a word, and of those that may continue a word.
         self._masks: dict[int, tuple[Int32Array, Int32Array]] = {}
         self._steps: dict[tuple[Hypotheses, bool, bool, int], Hypotheses] = {}
@@ -192,8 +192,6 @@ class Segmentation:
         found = self._follows.get(token)
         if found is None:
             follows = self.merges.follows(token)
-            if len(self._follows) >= _KEPT_MASKS:
-                self._follows.clear()
             found = self._follows[token] = follows, _packed(_widened(follows, self._size))
         return found
 

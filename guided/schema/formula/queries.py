@@ -7,6 +7,7 @@ that a violation is detected early. The other atoms stay in the state until the 
 
 from collections.abc import Sequence
 
+from guided.caching import Kept
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.marks import VALUE
 
@@ -69,7 +70,7 @@ class Substitution:
 
     def __init__(self, formulas: Formulas) -> None:
         self._formulas = formulas
-        self._alternatives: dict[tuple[int, ValueQuery], _Alternatives] = {}
+        self._alternatives = Kept[tuple[int, ValueQuery], _Alternatives](_KEPT)
 
     def after(self, state: Sequence[int], observed: ValueQuery, bits: int) -> tuple[int, ...]:
         """Return a state with the truths of the observed formulas substituted."""
@@ -82,8 +83,6 @@ class Substitution:
     def _of(self, formula: int, observed: ValueQuery) -> "_Alternatives":
         found = self._alternatives.get((formula, observed))
         if found is None:
-            while len(self._alternatives) >= _KEPT:
-                del self._alternatives[next(iter(self._alternatives))]
             found = self._alternatives[formula, observed] = _Alternatives(self._formulas, formula, observed)
         return found
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, UInt64Array
 from guided.automata.pushdown import ACTION, END_ACTION, GUARD, LIVE, NEEDS, PLAN, WIDTH, PushdownTables
+from guided.caching import Kept
 
 __all__ = ["Exclusions"]
 
@@ -90,7 +91,7 @@ class Exclusions:
         self._controls: dict[_Key, int] = {}
         self._own: set[int] = set()
         # By base control, whether it ends an excluded text, and the bytes that lead towards excluded texts.
-        self._guards: dict[tuple[int, ...], UInt64Array] = {}
+        self._guards = Kept[tuple[int, ...], UInt64Array](_GUARDS_KEPT)
 
     def without(self, first: int, bodies: Iterable[bytes]) -> int | None:
         """Return the first control of a frame that excludes some texts, given the frame's first control.
@@ -243,8 +244,6 @@ class Exclusions:
                 elif entry <= ACTION:
                     label = tables.actions.item(ACTION - entry, 2)
                     found[0, label >> 6] |= np.uint64(1 << (label & 63))
-            if len(self._guards) >= _GUARDS_KEPT:
-                self._guards.clear()
             self._guards[key] = found
         return found
 
