@@ -208,16 +208,15 @@ def test_an_extension_of_other_sources_is_never_used(extensions: Path, tmp_path:
     assert run(sys.executable, "-c", WHICH, **variables).stdout.startswith("builtin_function_or_method ")
     source = site / "guided" / "kernels" / "hashing.py"
     source.write_text(source.read_text(encoding="utf-8").replace("0x9E3779B97F4A7C15", "0x9E3779B97F4A7C17"))
-    assert run(sys.executable, "-c", WHICH, **variables).stdout.startswith("CPUDispatcher ")
+    assert run(sys.executable, "-c", WHICH, **variables).stdout.startswith("_Uncompiled ")
 
 
-def test_a_damaged_extension_is_reported_and_numba_takes_over(extensions: Path, tmp_path: Path) -> None:
+def test_a_damaged_extension_is_reported_and_the_others_take_over(extensions: Path, tmp_path: Path) -> None:
     (path,) = extensions.glob("*.so")
     (tmp_path / path.name).write_bytes(b"not a library" * 100)
     done = run(sys.executable, "-c", WHICH, PYTHONPATH=str(ROOT), NUMBA_CACHE_DIR=str(tmp_path))
-    assert done.stdout.startswith("CPUDispatcher ")
+    assert done.stdout.startswith("_Uncompiled ")
     assert "cannot be used" in done.stderr
-    assert "numba compiles them instead" in done.stderr
 
 
 THREADS = """

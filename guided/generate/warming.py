@@ -18,6 +18,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.generate.masking import mask_bits
 from guided.kernels.copying import copy_rows
+from guided.kernels.jit import compile_at_once
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
@@ -35,6 +36,7 @@ def load_kernels() -> None:
     warm(lambda _: None)
 
 
+@compile_at_once()
 def warm(advance: Callable[[str], None]) -> None:
     """Run small inputs through every function that uses kernels; ``advance`` receives the name of each stage."""
     advance("regular expressions")

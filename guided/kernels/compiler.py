@@ -1,6 +1,6 @@
 """Kernels compiled by numba on first use: cached on disk if a folder is writable, and without the GIL.
 
-Imported only where no code compiled ahead of time fits (`guided.kernels.jit`).
+Imported only where no code compiled ahead of time fits and Python would take long (`guided.kernels.jit`).
 
 Numba looks for a writable cache folder when a function is decorated and raises ``RuntimeError`` ("no locator available") if there
 is none: a read-only install with an unusable HOME. Then kernels are compiled in memory, once per process, with one warning.
@@ -15,6 +15,7 @@ LLVM, or leave numba with a half-compiled function.
 
 import hashlib
 import logging
+import os
 import shutil
 import threading
 import time
@@ -36,7 +37,7 @@ from guided.kernels.extension import sources_hash
 from guided.locks import Rank, fork_safe, new_lock
 from guided.progress import announcement, is_shown, progress
 
-__all__ = ["dispatcher", "kernels", "without_notice"]
+__all__ = ["dispatcher", "is_cached", "kernels", "without_notice"]
 
 # Why: a child forked while a thread compiles or loads a kernel could load none.
 fork_safe(global_compiler_lock, Rank.COMPILER)
@@ -81,6 +82,11 @@ def dispatcher(function: Callable[..., Any], is_inlined: bool = False) -> Any:
     compiled.get_call_template = _widened(compiled.get_call_template)
     _kernels.append(compiled)
     return compiled
+
+
+def is_cached(compiled: Any) -> bool:
+    """Return whether the cache on disk has code of a dispatcher, for any types."""
+    return isinstance(compiled._cache, _Cache) and os.path.exists(compiled._cache._cache_file._index_path)
 
 
 def kernels() -> list[Any]:

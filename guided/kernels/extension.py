@@ -55,7 +55,7 @@ def load() -> Any:
     try:
         return _import(found)
     except ImportError as error:
-        _logger.warning("the compiled kernels in %s cannot be used: %s; numba compiles them instead", found, error)
+        _logger.warning("the compiled kernels in %s cannot be used: %s", found, error)
         return None
 
 
