@@ -34,7 +34,7 @@ _logger = logging.getLogger("guided.kernels")
 _loading = new_lock(Rank.LOADER)
 # Seconds of CPU time that a kernel may take as Python: about what compiling one takes. And the most elements of a call's arrays, rows
 # counted once, which Python reads in about that time.
-_PATIENCE, _MOST = 0.25, 1 << 18
+_PATIENCE, _LARGE = 0.25, 1 << 18
 _compiles_at_once = False
 
 
@@ -156,7 +156,7 @@ class _Uncompiled(_ByNumba):
             return True
         if any(isinstance(self.function.__globals__.get(name), intrinsic) for name in self.function.__code__.co_names):
             return True
-        return sum(len(argument) for argument in arguments if isinstance(argument, np.ndarray)) > _MOST
+        return sum(len(argument) for argument in arguments if isinstance(argument, np.ndarray)) > _LARGE
 
 
 def _plain(result: Any) -> Any:

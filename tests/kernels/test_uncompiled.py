@@ -55,7 +55,7 @@ def test_small_inputs_are_run_as_python(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_large_inputs_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = kernels(monkeypatch)
-    assert kernel(np.ones(jit._MOST + 1, np.int32)) == (2 * jit._MOST + 2, True)
+    assert kernel(np.ones(jit._LARGE + 1, np.int32)) == (2 * jit._LARGE + 2, True)
     assert is_compiled(kernel)
 
 
