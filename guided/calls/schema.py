@@ -547,7 +547,7 @@ def _check(document: Any, pointer: str, place: str, before: str, caps: Caps) -> 
         alphabet = structure_of(options, _ALL).alphabet
         context = SchemaContext(formulas, lowering, options, _LIMITS, alphabet)
         with placed(place):
-            context.check_lists()
+            context.check_leaves()
         if not Containers(context).satisfiability.is_satisfiable(lowering.root):
             where = contradiction(document, options, _LIMITS, pointer=pointer)
             raise Unsatisfiable("no value satisfies all of these constraints", *where)

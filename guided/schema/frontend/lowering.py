@@ -31,6 +31,7 @@ from guided.schema.frontend.keywords.caps import cap
 from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
+from guided.schema.frontend.meetings import Meetings
 from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private, known_keywords
 from guided.schema.frontend.names import Names
 from guided.schema.frontend.references import References
@@ -87,10 +88,10 @@ class Lowering:
     sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> its position in the schema's text.
     long_lists : dict of int to tuple
-        Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_lists`).
+        Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_leaves`).
     origins : dict of int to tuple
-        Location of the first occurrence of some atoms: of minimum counts and ``uniqueItems`` that of the schema, of ``properties`` and
-        ``required`` that of the keyword.
+        Location of the first occurrence of some atoms: of minimum counts and ``uniqueItems`` that of the schema, of ``properties``,
+        ``required`` and ``multipleOf`` that of the keyword.
     constants : dict of int to (list or dict, int)
         The arrays and objects of ``enum`` and ``const`` and their formulas, by their identity.
     types : dict of (str, int) to (int, frozenset of str)
@@ -272,7 +273,12 @@ class Lowering:
         while key < len(self._places):
             self.expand(key)
             key += 1
-        Names(self.formulas, self.expand, self.origins, self.options, self.limits).check(self.root)
+        Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root)
+
+    @property
+    def meetings(self) -> Meetings:
+        """Which formulas may be about the same value."""
+        return Meetings(self.formulas, self.expand)
 
     def strings(self, texts: list[str], location: Location) -> int:
         """Return the atom of listed strings."""

@@ -1,17 +1,14 @@
 """Names of members that no text could enter, refused once all of a schema is lowered.
 
 One automaton reads the names of an object. It distinguishes all that patterns of names about this object match, in whichever schemas they
-stand (``allOf``, ``anyOf``, ``if``, ``$ref``), so its size is known only from those that meet. A *meeting* is a set of atoms about one
-value that holds all that may apply to it at once, and perhaps more: a name is taken to match every pattern, and each schema of a
-disjunction applies. Meetings are found by following members and items from the root.
+stand (``allOf``, ``anyOf``, ``if``, ``$ref``), so its size is known only from those that meet (`guided.schema.frontend.meetings`).
 
 Small automata are not built here: those of other names are made when a text needs them (`python -m benchmarks.first_mask`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,6 +20,7 @@ from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.location import Location, pointer_of
+from guided.schema.frontend.meetings import Meetings
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.ecma import parse_ecma
 from guided.schema.strings.languages import known
@@ -34,8 +32,6 @@ _ANY_COUNT, _REPEATED = re.compile(r"\{\d"), re.compile(r"[*+]|\{\d+,\}")
 _PER_LETTER, _PER_CHARACTER, _SMALLER, _HUGE = 2, 20, 8, 1 << 40
 # Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
 _BYTES_OF_STATE = 1_500
-# Atoms of a meeting per step.
-_PER_STEP = 16
 
 _sizes: Memo[int] = Memo(4096, 1 << 21)
 
@@ -47,8 +43,7 @@ class Names:
     Attributes
     ----------
     formulas : Formulas
-    expand : callable
-        Returns the formula of a ``("schema", key)`` atom (`Lowering.expand`).
+    meetings : Meetings
     origins : mapping of int to tuple
         Location and keyword of each table and each formula of names.
     options : JsonOptions
@@ -56,12 +51,11 @@ class Names:
     """
 
     formulas: Formulas
-    expand: Callable[[int], int]
+    meetings: Meetings
     origins: Mapping[int, Location]
     options: JsonOptions
     limits: Limits
     _guesses: dict[int, int] = field(default_factory=dict)
-    _parts: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def check(self, root: int) -> None:
         """Raise for names of an object whose automaton is so large that no text could contain one.
@@ -80,61 +74,12 @@ class Names:
         # Why all letters: names of a table without patterns may meet the patterns of another one.
         if not tables or self._is_small(tables, _letters(nodes, range(len(nodes)))):
             return
-        met: set[frozenset[int]] = set()
         checked: set[tuple[int, ...]] = set()
-        todo = [frozenset([root])]
-        while todo:
-            parts = frozenset(chain.from_iterable(map(self._parts_of, todo.pop())))
-            if parts in met:
-                continue
-            met.add(parts)
+        for _, parts, _ in self.meetings.of(root):
             tables = sorted(part for part in parts if nodes[part][0] in ("properties", "propertyNames"))
-            self.formulas.spend(1 + len(parts) // _PER_STEP)
             if tuple(tables) not in checked:
                 checked.add(tuple(tables))
                 self._check(tables)
-            todo += self._below([nodes[part] for part in parts])
-
-    def _parts_of(self, formula: int) -> frozenset[int]:
-        """Return the atoms about the members and items of a value that satisfies a formula."""
-        found = self._parts.get(formula)
-        if found is None:
-            nodes = self.formulas.nodes
-            inner = [content for kind, content, *_ in self._atoms(formula) if kind in ("object", "array")]
-            kinds = ("properties", "propertyNames", "items", "contains")
-            found = frozenset(part for part in self.formulas.below(inner) if nodes[part][0] in kinds)
-            self._parts[formula] = found
-        return found
-
-    def _atoms(self, formula: int) -> Iterator[tuple[Any, ...]]:
-        """Yield the atoms of a formula of a value, and of the schemas that it refers to."""
-        seen, todo = {formula}, [formula]
-        while todo:
-            for atom in self.formulas.atoms(todo.pop()):
-                yield atom
-                if atom[0] == "schema" and (own := self.expand(atom[1])) not in seen:
-                    seen.add(own)
-                    todo.append(own)
-
-    def _below(self, atoms: Sequence[tuple[Any, ...]]) -> Iterator[frozenset[int]]:
-        """Yield the formulas that may apply together to a member or an item, for each name and place."""
-        objects = [atom for atom in atoms if atom[0] == "properties"]
-        matched = {value for _, _, patterns, _ in objects for _, value in patterns}
-        tables = [(_by_key(names), others) for _, names, _, others in objects]
-        yield from self._of_parts(tables, matched)
-        arrays = [atom for atom in atoms if atom[0] == "items"]
-        contained = {atom[1] for atom in atoms if atom[0] == "contains"}
-        yield from self._of_parts([(_by_key(enumerate(prefix)), others) for _, prefix, others in arrays], contained)
-
-    def _of_parts(
-        self, tables: Sequence[tuple[dict[Any, list[int]], int]], always: set[int]
-    ) -> Iterator[frozenset[int]]:
-        keys = {key: None for by_key, _ in tables for key in by_key}
-        self.formulas.spend(len(keys) * len(tables) // _PER_STEP)
-        for key in (None, *keys):
-            found = set(always).union(*(by_key.get(key) or [others] for by_key, others in tables))
-            if found - {0, TRUE}:
-                yield frozenset(found - {0, TRUE})
 
     def _is_small(self, tables: Iterable[int], n_letters: int) -> bool:
         guess = _product(map(self._guess, {formula for table in tables for formula in self._distinguished(table)}))
@@ -152,7 +97,7 @@ class Names:
         formulas, (kind, content, *more) = self.formulas, self.formulas.nodes[table]
         if kind == "properties":
             return [formulas.atom(("pattern", source)) for source, _ in more[0]]
-        return [atom[1] for atom in self._atoms(content) if atom[0] == "string"]
+        return [atom[1] for atom in self.meetings.atoms(content) if atom[0] == "string"]
 
     def _place(self, table: int) -> str:
         at, keyword = self.origins.get(table, ((), "additionalProperties"))
@@ -187,13 +132,6 @@ def may_be_large(source: str, count: re.Pattern[str] = _ANY_COUNT) -> bool:
     The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
     """
     return bool(count.search(source)) and (not source.startswith("^") or bool(_REPEATED.search(source)))
-
-
-def _by_key(entries: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
-    found: dict[Any, list[int]] = {}
-    for key, value in entries:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 def _names(nodes: Sequence[tuple[Any, ...]], tables: Iterable[int]) -> Iterator[str]:

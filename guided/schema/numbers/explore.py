@@ -9,28 +9,32 @@ Invariant: texts are excluded for their spelling, never for their value: each nu
 Complexity: O(states), each of which takes `_PER_STATE` of the limits' ``steps``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 from guided.arrays import DEAD
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
+from guided.schema.formula.formulas import Atom
 from guided.schema.numbers.condition import ADVICE, Condition
+from guided.schema.numbers.divisor import Divisor
 from guided.schema.numbers.exponent import Mantissa, Mantissas, StepFunction, downward, upward
 from guided.schema.numbers.line import Line
 from guided.schema.numbers.table import MINUS, N_COLUMNS, PLUS, POINT, REJECTED, E, automaton_of
 from guided.schema.numbers.verdicts import Verdicts
 from guided.schema.strings.labeled import DIRECT, Labeled
 
-__all__ = ["explore"]
+__all__ = ["explore", "likely_steps"]
 
 # Steps per state before minimization, and per exponent at which an effect may change.
-_PER_STATE, _PER_EXPONENT = 6_000, 500
-# Steps of a compile per step of a call: an exploration takes 45 us for each state, a call 4 us for each step.
+_PER_STATE, _PER_EXPONENT = 2_000, 500
+# Steps of a compile per step of a call: an exploration takes 10 us for each state, a call 4 us for each step.
 _PER_CALL_STEP = 550
 # Steps per atom, and bits of its masks per step.
 _PER_ATOM, _BITS = 2000, 64
+# About how many states there are for each remainder and digit, and how many more with exponents; a number too large to matter.
+_PER_SIDE, _WITH_EXPONENTS, _BITS_OF_DIGIT, _HUGE = 4, 8_192, 3, 1 << 40
 
 # Kinds of states, by the last symbol read.
 _START, _SIGNED, _ZERO, _WHOLE, _POINTED, _FRACTION, _RAISED, _RAISED_SIGNED, _EXPONENT_ZERO, _EXPONENT = range(10)
@@ -64,6 +68,19 @@ def explore(condition: Condition, plain: bool, limits: Limits) -> Labeled:
         number = {bits: number for number, bits in enumerate(vectors)}
         numbers = [number.get(outcome, REJECTED) for outcome in outcomes]
     return Labeled(automaton_of(rows, numbers), vectors, exploration.n_steps // _PER_CALL_STEP)
+
+
+def likely_steps(atoms: Collection[Atom], plain: bool) -> int:
+    """Return about how many steps `explore` takes at most, without regard to the formulas over the atoms."""
+    remainders = digits = 1
+    for kind, value, *_ in atoms:
+        if kind == "multipleOf":
+            divisor = Divisor(value)
+            remainders = min(remainders * divisor.base * (divisor.places + divisor.zeros + 1), _HUGE)
+        elif kind != "integer":
+            digits += 1 + (value.numerator.bit_length() + value.denominator.bit_length()) // _BITS_OF_DIGIT
+    n_states = _PER_SIDE * remainders * digits + (0 if plain else _WITH_EXPONENTS)
+    return len(atoms) * (_PER_ATOM + len(atoms) // _BITS) + _PER_STATE * n_states
 
 
 class _Exploration:

@@ -142,7 +142,7 @@ class SchemaMachine:
             root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
         elif notation is not None:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
-        self.context.check_lists()
+        self.context.check_leaves()
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context, self.structure, self.tables, arguments)
         if options.excludes:

@@ -14,13 +14,15 @@ import numpy as np
 from guided.arrays import BoolArray
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import PER_CONTROL
-from guided.errors import LimitError
+from guided.errors import LimitError, placed
 from guided.limits import Limits
 from guided.schema.formula.atoms import NAMES, TYPES, Arguments, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.disjoint import make_disjoint
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
+from guided.schema.numbers.condition import ADVICE
+from guided.schema.numbers.explore import likely_steps
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.counting import enumerate_by_truths
 from guided.schema.strings.notation import is_name, texts_of
@@ -31,6 +33,11 @@ from guided.schema.values.leaves import Leaf, Leaves
 from guided.schema.values.restrict import restrict
 
 __all__ = ["SchemaContext"]
+
+# What the multiples and equalities of all numbers take of the steps at least before those of each value are looked at (one in this many).
+_SURELY_LESS = 8
+# Automata that one call may need of numbers whose conditions stand below ``anyOf``, ``oneOf``, ``not`` or ``if``: for true and for false.
+_UNDECIDED = 8
 
 
 class SchemaContext:
@@ -168,14 +175,41 @@ class SchemaContext:
         """Return the strings or numbers of some formulas over their atoms: the required one, then the observed ones."""
         return self.leaves.of(kind, wanted)
 
-    def check_lists(self) -> None:
-        """Refuse listed strings whose automaton alone is larger than an index may grow, so that no text could contain them.
+    def check_leaves(self) -> None:
+        """Refuse listed strings and numbers whose automaton exceeds a limit, so that no text could contain them.
 
         Raises
         ------
         LimitError
             An automaton is too large.
         """
+        self._check_lists()
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        formulas, plain = self.formulas, self.options.numbers == "plain"
+        atoms = [node for node in formulas.nodes if node[0] in ("multipleOf", "equals")]
+        # Why a part: bounds take steps too.
+        if not atoms or likely_steps(atoms, plain) <= self.limits.steps // _SURELY_LESS:
+            return
+        for values, _, is_required in self.lowering.meetings.of(self.lowering.root):
+            found = sorted({typed for value in values if (typed := self.typed(value, "number")) > TRUE})
+            is_alone = is_required and not any(formulas.nodes[one][0] in ("|", "1") for one in found)
+            n_automata = 1 if is_alone else _UNDECIDED
+            likely = likely_steps({atom for one in found for atom in formulas.atoms(one)}, plain)
+            if n_automata * likely <= self.limits.steps:
+                continue
+            places = filter(None, map(self.lowering.origins.get, formulas.below(found)))
+            with placed(" and ".join(dict.fromkeys(f"{pointer_of(at)}/{keyword}" for at, keyword in places))):
+                # Why each alone: a name may match one of several patterns.
+                together = (formulas.conjunction(found),) if is_required else (TRUE, *found)
+                for wanted in {*((one,) for one in found), together}:
+                    given = n_automata * self.leaf("number", wanted).cost
+                    if given > self.limits.call_steps:
+                        raise LimitError("call_steps", given, self.limits.call_steps, ADVICE)
+
+    def _check_lists(self) -> None:
+        """Refuse listed strings whose automaton alone is larger than an index may grow."""
         long_lists = self.lowering.long_lists
         if not long_lists:
             return

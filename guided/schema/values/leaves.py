@@ -174,14 +174,18 @@ class Leaf(ABC):
         if self._made is None:
             made = self._make()
             self._made = replace(made, automaton=self._leaves.kept(made.automaton))
-            steps = made.cost + self._made.automaton.n_states
-            self._formulas.steps.spend(steps, f"the automaton of a {self.kind} has too many states")
+            self._formulas.steps.spend(self.cost, f"the automaton of a {self.kind} has too many states")
         return self._made
 
     @property
     def automaton(self) -> Automaton:
         """The automaton of the texts, labeled with the truths of the observed formulas."""
         return self._labeled.automaton
+
+    @property
+    def cost(self) -> int:
+        """The steps that the automaton takes of the call that builds it."""
+        return self._labeled.cost + self._labeled.automaton.n_states
 
     def bits(self, label: int) -> int:
         """Return which observed formulas hold at an accepting state with this label."""

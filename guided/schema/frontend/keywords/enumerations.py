@@ -66,7 +66,9 @@ def _one_of(lowering: Lowering, values: list[Any], location: Location, depth: in
         listed = lowering.strings(texts, location)
         others.append(formulas.conjunction([formulas.atom(("type", "string")), formulas.atom(("string", listed))]))
     if numbers:
-        listed = formulas.atom(("number", formulas.disjunction(numbers)))
+        among = formulas.disjunction(numbers)
+        lowering.origins.setdefault(among, location)
+        listed = formulas.atom(("number", among))
         others.append(formulas.conjunction([formulas.atom(("type", "number")), listed]))
     return formulas.disjunction(others)
 

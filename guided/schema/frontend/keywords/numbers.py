@@ -66,4 +66,6 @@ def multiple_of(site: Site, value: Any) -> None:
     divisor = _bound(site, keyword, value)
     if divisor <= 0:
         raise site.wrong(keyword, f"{keyword} must be greater than 0")
-    site.numbers.append(site.atom("multipleOf", divisor))
+    atom = site.atom("multipleOf", divisor)
+    site.lowering.origins.setdefault(atom, (site.location, keyword))
+    site.numbers.append(atom)

@@ -4,13 +4,14 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, LAST
-from guided.patterns.tree import Chars, Concat, Node, Repeat
+from guided.patterns.tree import Chars, Concat, Literal, Node, Repeat, fold
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
@@ -35,6 +36,9 @@ __all__ = [
 _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',/:;<=>@`~-]*))\$", re.ASCII)
 # Counts of at least ten.
 _COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
+# Patterns of up to so many characters, with repeats written out (one in so many of the states allowed), surely have small enough automata;
+# and a number too large to matter.
+_SURELY_FEWER, _HUGE = 8, 1 << 40
 # States that count the characters of a repeated set.
 _LARGE = 10_000
 
@@ -129,7 +133,8 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
         try:
             tree = parse_ecma(source, limits)
             steps = n_states = 0
-            if may_be_large(source, _COUNTED):
+            is_long = _COUNTED.search(source) and fold(tree, _n_characters) > limits.nfa_states // _SURELY_FEWER
+            if is_long or may_be_large(source, _COUNTED):
                 built = known(("pattern", source), limits, most)
                 steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
             found = _Judgement("", steps, n_states, _counted(tree))
@@ -137,6 +142,19 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
             found = _Judgement(str(error), 0, 0, None)
         _judgements.put((source, limits), found)
     return found
+
+
+def _n_characters(node: Node, parts: Sequence[int]) -> int:
+    """Return the characters of a pattern with its repeats written out."""
+    match node:
+        case Literal(text):
+            return len(text)
+        case Chars():
+            return 1
+        case Repeat(_, least, most):
+            return min(parts[0] * max(1, least, most or 0), _HUGE)
+        case _:
+            return min(sum(parts), _HUGE)
 
 
 def _counted(tree: Node) -> _Counted | None:

@@ -1,0 +1,85 @@
+"""Numbers whose automaton is large: refused with their place when the schema is compiled, or read in any text."""
+
+import random
+from typing import Any
+
+import pytest
+
+from guided.engine.compile import compile as compile_spec
+from guided.engine.json_schema import JsonSchema
+from guided.errors import LimitError, SchemaError
+from guided.integrations.serving import FRONT_END_LIMITS
+from guided.limits import Limits
+from tests.schema.engine import BYTES
+from tests.schema.keywords.test_names import TOGETHER
+
+UNDER: dict[str, Any] = {
+    "oneOf": lambda parts: {"oneOf": [{"properties": {"a": part}} for part in parts]},
+    "not": lambda parts: {"type": "object", "not": {"properties": {"a": {"allOf": parts}}}},
+    "if": lambda parts: {"if": {"properties": {"a": parts[0]}}, "then": {"properties": {"a": {"allOf": parts[1:]}}}},
+}
+
+
+def read_or_refused(schema: dict[str, Any], before: bytes, limits: Limits, numbers: Any = "plain") -> str:
+    """Return why a schema is refused; if it is not, have a number read that comes after these bytes."""
+    try:
+        index = compile_spec(JsonSchema(schema, whitespace="compact", numbers=numbers), BYTES, limits)
+    except LimitError as error:
+        return str(error)
+    except SchemaError as error:
+        if error.reason == "no value satisfies the schema":
+            return ""
+        raise
+    guide = index.guide()
+    for piece in (before, b"1", b"2", b".", b"5"):
+        guide.mask()
+        guide.mask_within(guide.remaining + 3)
+        if not guide.validate(piece):
+            break
+        guide.advance_many(piece)
+    return ""
+
+
+@pytest.mark.parametrize("divisor", [7, 997, 7_919, 86_400, 10**40 + 1, 1e300])
+@pytest.mark.parametrize("how", ["items", "members", *UNDER])
+def test_multiples_that_compile_are_read(how: str, divisor: float) -> None:
+    parts = [{"multipleOf": divisor}, {"type": "number", "minimum": -3}]
+    before, together = TOGETHER[how] if how in TOGETHER else (b'{"a":', UNDER[how])
+    for limits in (Limits(), FRONT_END_LIMITS):
+        reason = read_or_refused(together(parts), before, limits)
+        assert not reason or ("/multipleOf" in reason and divisor not in (7, 997, 1e300))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200))
+def test_numbers_of_several_schemas_about_one_value_are_read_or_refused(seed: int) -> None:
+    draw = random.Random(seed)
+    keywords = {
+        "multipleOf": [2, 3, 7, 0.1, 0.3, 97, 101, 997, 10**9 + 7, 1e-20, 3.0000000001],
+        "minimum": [0, -1.5, 10**9, 1e-9], "maximum": [1, 997, 10**40, 1e300], "enum": [[*range(30)], [*range(2_000)], [0.5, 97]],
+    }  # fmt: skip
+    parts = [
+        {key: draw.choice(keywords[key]) for key in draw.sample([*keywords], draw.randint(1, 2))}
+        for _ in range(draw.randint(2, 4))
+    ]
+    how = draw.choice([*TOGETHER, *UNDER])
+    before, together = TOGETHER[how] if how in TOGETHER else (b'{"a":', UNDER[how])
+    schema = together(parts)
+    if "$defs" not in schema and draw.random() < 0.5:
+        schema, before = {"properties": {"x": schema}}, b'{"x":' + before
+    reason = read_or_refused(schema, before, FRONT_END_LIMITS, draw.choice(["plain", "any", "dumps"]))
+    assert not reason or "/multipleOf" in reason or "/enum" in reason
+
+
+def test_numbers_that_never_meet_are_not_multiplied() -> None:
+    """Each member has a thousand remainders: together they would be a million."""
+    members = {f"m{i}": {"multipleOf": prime} for i, prime in enumerate((997, 1_009, 1_013))}
+    compile_spec(JsonSchema({"properties": members}), BYTES, FRONT_END_LIMITS)
+    with pytest.raises(LimitError, match=r"/properties/m\d/multipleOf and /patternProperties/1/multipleOf"):
+        compile_spec(
+            JsonSchema(
+                {"properties": members, "patternProperties": {"1": {"multipleOf": 0.5}, "0": {"multipleOf": 101}}}
+            ),
+            BYTES,
+            FRONT_END_LIMITS,
+        )
