@@ -175,8 +175,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
 
 def _parameters(tool: Tool, form: Format, caps: Caps, strict: bool) -> Sequence[Parameter]:
     """Return the parameters of a tool, or the one that stands for all of them where their order is free or each value has its type."""
-    is_one = form.argument_order == "any" or form.has_types
-    return tool.together(caps, strict) if is_one else tool.parameters(caps, strict)
+    return tool.together(caps, strict) if form.is_whole else tool.parameters(caps, strict)
 
 
 class WritableTypes:

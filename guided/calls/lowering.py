@@ -14,7 +14,7 @@ from functools import lru_cache
 from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source
+from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.raw import raw, raw_apart
 from guided.calls.schema import PYTHON, SchemaType, list_of, options_in, string_of
@@ -103,7 +103,7 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
     """Return the type of all arguments as a format writes them."""
     if form.is_json:
         return _in_any_order(kind) if form.argument_order == "any" else kind
-    if form.is_quoted or "{name}" in form.after_value or form.after_key[:1] in f"{BLANKS}{{":
+    if form.is_quoted or ("{name}" in form.after_value and not form.element) or form.after_key[:1] in f"{BLANKS}{{":
         raise _inseparable(kind, form, pointer)
     found = _as_arguments(kind, form)
     declared = kind.document.get("properties", {}) if isinstance(kind.document, dict) else {}
@@ -148,6 +148,10 @@ def arguments_of(form: Format) -> Arguments:
     """
     skip = skipped(form)
     after, before = ending(form.after_value) if form.values == "raw" and not form.quote else ("", form.after_value)
+    reserved = form.reserved
+    if form.element:
+        after, _, before = form.after_value.partition("{name}")
+        before, reserved = before.removeprefix(form.after_key), (*reserved, form.before_key[:-1])
     closes = tuple(text.rstrip(BLANKS) for text in form.texts("close"))
     end, after_key = form.after_key[0], source((form.after_key[1:],), form.id)
     between: tuple[tuple[str, tuple[str, ...]], ...] = ((after_key, ()),)
@@ -157,9 +161,8 @@ def arguments_of(form: Format) -> Arguments:
     elif form.text_key:
         others = tuple(kind for kind in JSON_TYPES if kind != "string")
         between = (source((form.after_text_key[1:],), form.id), ("string",)), (after_key, others)
-    names = (
-        _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else _tagged_names(end + "&" * form.has_types)
-    )
+    no_name = end + "&" * form.has_types + "/" * bool(form.element)
+    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else _tagged_names(no_name)
     return Arguments(
         first=source((form.before_key[len(skip) :],), form.id),
         following=source((before + form.separator + form.before_key,), form.id),
@@ -168,7 +171,10 @@ def arguments_of(form: Format) -> Arguments:
         end=end,
         between=between,
         names=names,
-        notation=Notation("", after, form.reserved, "all" if len(between) == 1 else "strings") if after else None,
+        notation=Notation("", after, reserved, "all" if len(between) == 1 else "strings") if after else None,
+        item=form.element and source((before + written(form.key, form.element),), form.id),
+        inner_close=form.element and source((before + after,), form.id),
+        element=form.element,
     )
 
 

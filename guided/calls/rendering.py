@@ -151,7 +151,9 @@ def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: 
         raise SchemaError(f"{shown(arguments)} is not a value of {kind.name}", f"/{tool}", "example") from error
     for label, value in found.items():
         is_text = isinstance(value, str)
-        if form.quote:
+        if form.element:
+            text = _nested(value, form)
+        elif form.quote:
             text = in_notation(value, Notation(form.quote, form.quote))
         elif is_text and form.values == "raw":
             text = value
@@ -168,6 +170,17 @@ def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: 
             f"{shown(arguments)} is not a value of {kind.name}, or is ambiguous here", f"/{tool}", "example"
         )
     return spelled
+
+
+def _nested(value: Any, form: Format) -> str:
+    """Render a value whose members or items are written as arguments are."""
+    if not isinstance(value, dict | list):
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
+    parts = value.items() if isinstance(value, dict) else ((form.element, item) for item in value)
+    return "".join(
+        written(form.key, name) + _nested(part, form) + written(form.after_value, name).rstrip(BLANKS)
+        for name, part in parts
+    )
 
 
 def render_results(calls: Sequence[Call], form: Format) -> list[list[tuple[str, bool]]]:

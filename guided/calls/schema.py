@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import lru_cache
 from marshal import dumps
 from typing import Annotated, Any
@@ -272,6 +273,9 @@ class ValueScanner:
         """
         arguments, tables = self._machine.arguments, self._stacks.automaton.tables
         assert arguments is not None
+        if arguments.elements is not None:
+            members = arguments.elements.members(data, self._controls(data))
+            return [(name, _spelled(value), begin, end) for name, value, begin, end in members]
         found: list[tuple[str, str, int, int]] = []
         place: Configuration | None = self.start
         texts: list[bytes | None] = []
@@ -291,6 +295,16 @@ class ValueScanner:
                 end = at + 1 if control == arguments.following else at
                 found.append((name.decode(), self._argument_in_json(data[begin:end].decode(), *query), begin, end))
                 name, begin, query = b"", -1, None
+        return found
+
+    def _controls(self, data: bytes) -> list[int]:
+        """Return the control before each byte of a spelling."""
+        place, texts, found = self.start, list[bytes | None](), list[int]()
+        for byte in data:
+            found.append(place[0])
+            after = self.read(place, byte, texts)
+            assert after is not None, "the spelling is one of the type"
+            place = after
         return found
 
     def _argument_in_json(self, text: str, query: ValueQuery, kind: str) -> str:
@@ -318,6 +332,15 @@ class ValueScanner:
         """Return whether a value may end here."""
         with self._lock:
             return self._stacks.is_end(place)
+
+
+def _spelled(value: Any) -> str:
+    """Return a value of JSON, with exact numbers, as JSON."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{text_of(name)}:{_spelled(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_spelled, value))}]"
+    return str(value) if isinstance(value, Decimal) else text_of(value)
 
 
 @lru_cache(maxsize=256)

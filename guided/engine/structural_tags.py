@@ -73,7 +73,7 @@ class Style:
         return Arguments(
             before, before, blanks, blanks, end, between, rf"^[^ \"<>\\{no_name}][^{no_name}]*$",
             Notation("", self.after, self.reserved, padding=self.padding, part="all" if len(between) == 1 else "strings"),
-            self.item and blanks + re.escape(self.item), self.element,
+            self.item and blanks + re.escape(self.item), self.item and blanks + re.escape(self.after), self.element,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any
 __all__ = ["READERS", "TYPE_OF", "Found"]
 
 Found = list[tuple[str, Any]]
+_M3 = "]<]minimax[>["
 
 
 TYPE_OF = {
@@ -371,6 +372,49 @@ def apertus(text: str) -> Found:
     return found
 
 
+def minimax_m3(text: str) -> Found:
+    """Tags behind a mark; those within a tag are an array, if they are items, or an object. Nothing tells other types."""
+    found: Found = []
+    for block in _blocks(f"{_M3}<tool_call>", f"{_M3}</tool_call>", text):
+        calls = re.findall(rf'{re.escape(_M3)}<invoke name="([^"]+)">(.*?){re.escape(_M3)}</invoke>', block, re.DOTALL)
+        found += [(name, _of_tags(inside) if inside.strip() else {}) for name, inside in calls]
+    return found
+
+
+class _Nothing(Raw):
+    """An empty string, list or object."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other in ("", [], {})
+
+    __hash__ = str.__hash__
+
+
+def _of_tags(text: str) -> Any:
+    mark = re.escape(_M3)
+    parts: list[tuple[str, Any]] = []
+    rest = text
+    while (match := re.match(rf"\s*{mark}<([^/>]+)>", rest)) is not None:
+        name, depth, at = match[1], 1, match.end()
+        while depth:
+            tag = re.compile(rf"{mark}<(/?)[^>]+>").search(rest, at)
+            if tag is None:
+                raise ValueError("an open tag")
+            depth, at = depth + (-1 if tag[1] else 1), tag.end()
+        end = f"{_M3}</{name}>"
+        if not rest[:at].endswith(end):
+            raise ValueError("another tag ends")
+        parts.append((name, _of_tags(rest[match.end() : at - len(end)])))
+        rest = rest[at:]
+    if not parts:
+        return Raw(text) if text else _Nothing()
+    if rest.strip():
+        raise ValueError(rest)
+    return [value for _, value in parts] if {name for name, _ in parts} == {"item"} else dict(parts)
+
+
 def minimax_m1(text: str) -> Found:
     """Each line of a block is a call; blanks between calls may be missing."""
     (calls,) = _blocks("<tool_calls>", "</tool_calls>", text)
@@ -465,6 +509,7 @@ READERS: dict[str, Callable[[str], Found]] = {
     ),
     "minimax": _tagged("<minimax:tool_call>", "</minimax:tool_call>", *_INVOKE),
     "minimax-m1": minimax_m1,
+    "minimax-m3": minimax_m3,
     "mistral": _listed("[TOOL_CALLS]"),
     "mistral-args": mistral_args,
     "nemotron-nano-v2": _listed("<TOOLCALL>", end="</TOOLCALL>"),

@@ -47,6 +47,7 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
 {%- set toolsep_token = '<tool_sep{}>'.format(HYTK) %}""",
     "hunyuan-a13b": """<tool_calls>[{"name": "func_name1", "arguments": {}},...]</tool_calls>{% set content = content + '<|extra_0|>' %}""",
     "internlm2": '{{- "<|action_start|><|plugin|>\\n" }}{{- "<|im_start|>environment name=<|plugin|>\\n" }}',
+    "minimax-m3": """{%- set ns_token = ']<]minimax[>[' -%}{{ ns_token ~ '<tool_call>' }}{{ '<invoke name="' + name }}""",
     "minimax-m1": """{{ '<beginning_of_sentence>ai name=MiniMax AI\\n<tool_calls>\\n' -}}{{ '{"name": "' + name }}""",
     "nemotron-nano-v2": "<TOOLCALL>[{{'name': 'tool_name1'}}]</TOOLCALL>{{- '<SPECIAL_11>User\\n' + '<TOOL_RESPONSE>[' }}",
     "olmo3": "{{ '<function_calls>' + message['function_calls'] }}{{ '<|im_start|>environment\\n' + message['content'] }}",
@@ -120,8 +121,6 @@ def test_families_with_common_parts_are_distinguished(template: str, name: str) 
 @pytest.mark.parametrize(
     "template",
     [
-        # MiniMax M3: tags behind a mark, and arrays as tags too.
-        """{%- set ns_token = ']<]minimax[>[' -%}{{ ns_token ~ '<tool_call>' }}{{ '<invoke name="' + name }}{{ arguments }}""",
         # A list of calls, of which nothing else says whose it is.
         """within <tool_call></tool_call> XML tags:\n<tool_calls>[{"name": <function-name-1>, "arguments": <args-dict-1>}]</tool_calls>""",
     ],

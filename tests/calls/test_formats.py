@@ -167,6 +167,13 @@ true
     "internlm2": '<|action_start|><|plugin|>\n{"name": "get_weather", "parameters": {"city": "Oslo", "days": 2, "exact": true}}'
     "<|action_end|>",
     "minimax-m1": '<tool_calls>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}\n</tool_calls>',
+    "minimax-m3": """]<]minimax[>[<tool_call>
+]<]minimax[>[<invoke name="get_weather">
+]<]minimax[>[<city>Oslo]<]minimax[>[</city>
+]<]minimax[>[<days>2]<]minimax[>[</days>
+]<]minimax[>[<exact>true]<]minimax[>[</exact>
+]<]minimax[>[</invoke>
+]<]minimax[>[</tool_call>""",
     "nemotron-nano-v2": '<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]</TOOLCALL>',
     "olmo3": '<function_calls>get_weather(city="Oslo", days=2, exact=True)</function_calls>',
     "xlam": '[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 2, "exact": true}}]',

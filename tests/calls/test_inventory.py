@@ -279,7 +279,7 @@ def test_text_after_calls_ends_no_numbers(form: str, count: int) -> None:
     if format_named(form).is_json:
         tools.append({"name": "whole", "parameters": {"minProperties": 1, "additionalProperties": {"type": "integer"}}})
     typed = [Tool(definition("typed", {"a": (0, True)}), types={"a": int})]
-    for extra in ([],) if format_named(form).has_types else ([], typed):
+    for extra in ([],) if format_named(form).is_whole else ([], typed):
         spec = Tools([*tools, *extra], form)
         language = Language(spec)
         for tool in {"tool_0", tools[-1]["name"]}:

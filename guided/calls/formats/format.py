@@ -96,6 +96,9 @@ class Format:
         Whether a call begins only if a tool's name follows the trigger. Otherwise the trigger alone decides.
     argument_order : {"declared", "any"}
         Whether arguments come in the order of their schema or signature, or in any order; `Tools` may choose.
+    element : str
+        For formats with raw values: the name of an item, if arrays and objects at any depth are written as arguments are, with ``key``, the
+        value and ``after_value``, which contains the name. Nothing tells types apart then (`guided.schema.pushdown.elements`).
     has_plus : bool
         Whether a number that is an argument may begin with ``+``.
     has_bare : bool
@@ -142,6 +145,7 @@ class Format:
     is_tagged: bool = False
     by_name: bool = False
     argument_order: Literal["declared", "any"] = "declared"
+    element: str = ""
     has_plus: bool = False
     has_bare: bool = False
     also: Mapping[str, tuple[str, ...]] | tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -193,6 +197,11 @@ class Format:
     def has_types(self) -> bool:
         """Return whether the type of each value stands before it; then arguments are written by one schema of all."""
         return "{type}" in self.after_key
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether one schema describes all arguments of a tool: their order is free, or more than their texts tells their types."""
+        return self.argument_order == "any" or self.has_types or bool(self.element)
 
     @property
     def is_quoted(self) -> bool:
@@ -324,6 +333,10 @@ class Format:
             self._check_text_key()
         if "{type}" in self.key and (not self.has_types or self.values != "raw" or self.quote or self.text_key):
             raise self._refuse("{type} applies only to raw values without quotes, after {name}", "key")
+        if self.element and (self.values != "raw" or self.quote or self.text_key or not self._repeats_names()):
+            raise self._refuse(
+                "applies only to raw values that the same text is around, with a '/' after them", "element"
+            )
         if self.values == "raw":
             self._check_raw(self.quote or least(self.after_value.replace("{name}", "name")))
         elif self.quote:
@@ -347,6 +360,11 @@ class Format:
                 raise self._refuse("begins with a character that could continue a value", keyword)
         if any(text[0] == least(self.separator)[:1] for text in self.texts("close")):
             raise self._refuse("must not begin like the separator", "close")
+
+    def _repeats_names(self) -> bool:
+        """Return whether the text after a value is that before it, with a slash before the name."""
+        before, _, after = self.after_value.partition("{name}")
+        return (before, after.rstrip(BLANKS)) == (f"{self.before_key}/", self.after_key) and len(self.after_key) == 1
 
     def _check_text_key(self) -> None:
         before, _, after = self.text_key.partition("{name}")

@@ -161,7 +161,7 @@ class Arguments:
         How values are written, if not as at any depth.
     item : str
         Before the text ``between`` of an item of an array, if members and items at any depth are written one by one, each array or object
-        followed by the closing text of the notation; empty: arrays and objects are JSON.
+        followed by ``inner_close``, which ends in the closing text of the notation; empty: arrays and objects are JSON.
     element : str
         If given, the closing text of a value is followed by the name of its member, or by this for an item, and by ``end``:
         ``<city>Oslo</city>``. Nothing tells types apart then: there is one empty text between a name and a value, and arrays and objects
@@ -177,6 +177,7 @@ class Arguments:
     names: str
     notation: Notation | None
     item: str = ""
+    inner_close: str = ""
     element: str = ""
 
 

@@ -215,13 +215,12 @@ class ArgumentFrames:
             assert arguments.notation is not None
             self.item_start = tables.action(again=not arguments.element)
             if arguments.element:
-                before = self._spelled(re.escape(arguments.notation.closing[:-1])), self._spelled(arguments.first)
+                before = self._spelled(re.escape(arguments.notation.closing[:-1])), self._spelled(arguments.following)
                 self.elements = ElementFrames(
                     arguments, tables, value_starts, keys, open_cell, before, self.item_start, self.values
                 )
-            close = arguments.close + re.escape(arguments.notation.closing)
-            self.inner = self._position(arguments.first, close)
-            self.items = self._position(arguments.item, close, of_items=True)
+            self.inner = self._position(arguments.following, arguments.inner_close)
+            self.items = self._position(arguments.item, arguments.inner_close, of_items=True)
 
     def _spelled(self, source: str) -> Automaton:
         found = _automaton(source)

@@ -278,6 +278,21 @@ class ElementFrames:
             else:
                 return value, end
 
+    def members(self, data: bytes, controls: Sequence[int]) -> list[tuple[str, Any, int, int]]:
+        """Return the members of the outermost object: names, values, and the offsets at which values begin and end.
+
+        ``controls``: as in `read`.
+        """
+        marker, end = self._notation.closing[:-1].encode(), self._end.encode()
+        found: list[tuple[str, Any, int, int]] = []
+        at = data.find(marker)
+        while at >= 0 and data[at + len(marker)] != self._notation.end:
+            begin = data.index(end, at + len(marker)) + 1
+            value, last = self.read(data, begin, controls)
+            found.append((data[at + len(marker) : begin - 1].decode(), value, begin, last))
+            at = data.find(marker, data.index(end, last + len(marker)))
+        return found
+
     def _of_text(self, control: int, text: str) -> Any:
         """Return the value of a text that begins at a control."""
         element = self.at.get(control)
