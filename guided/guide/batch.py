@@ -63,23 +63,21 @@ def fill_masks(guides: Sequence[Guide | None], out: Any, rows: Iterable[int] | N
     words = _words_of(out)
     places = _checked_rows(rows, len(guides), len(words))
     errors: dict[int, Exception] = {}
-    masks: list[Int32Array | None] = []
     width = words.shape[1]
+    masks: list[Int32Array | None] = []
     for row, guide in zip(places, guides, strict=True):
-        if guide is None:
-            masks.append(None)
-            continue
         try:
-            mask = guide.mask()
+            masks.append(None if guide is None else guide.mask())
         except Exception as error:  # Why all: one text must not end the others of its batch; the caller gets the error
             if not isinstance(guide, Guide):
                 raise TypeError(f"guides must be Guide or None, not {type(guide).__name__}") from None
-            errors[row], mask = error, _NOTHING
-        if len(mask) > width:
-            raise ValueError(f"out has {width:,} words in a row, and a mask {len(mask):,}: allocate ceil(size / 32)")
-        masks.append(mask)
+            errors[row] = error
+            masks.append(_NOTHING)
+    lengths = [-1 if mask is None else len(mask) for mask in masks]
+    if lengths and max(lengths) > width:
+        raise ValueError(f"out has {width:,} words in a row, and a mask {max(lengths):,}: allocate ceil(size / 32)")
     if _IS_COMPILED and 4 * width * len(masks) >= _MANY_BYTES:
-        _copy_all(masks, words, places)
+        _copy_all(masks, lengths, words, places)
     else:
         for row, copied in zip(places, masks, strict=True):
             _copy_one(copied, words[row])
@@ -106,6 +104,8 @@ def _words_of(out: Any) -> Int32Array:
 
 
 def _checked_rows(rows: Iterable[int] | None, n_guides: int, n_rows: int) -> Sequence[int]:
+    if rows is None and n_guides <= n_rows:
+        return range(n_guides)
     places = range(n_guides) if rows is None else [as_index(row) for row in rows]
     if len(places) != n_guides:
         raise ValueError(f"{n_guides} guides need as many rows, not {len(places)}")
@@ -124,17 +124,18 @@ def _copy_one(mask: Int32Array | None, row: Int32Array) -> None:
     row[len(mask) :] = 0
 
 
-def _copy_all(masks: list[Int32Array | None], words: Int32Array, places: Sequence[int]) -> None:
+def _copy_all(masks: list[Int32Array | None], lengths: list[int], words: Int32Array, places: Sequence[int]) -> None:
     """Copy by one kernel the masks that fill their row, and the others one by one."""
     width = words.shape[1]
-    whole = [(row, mask) for row, mask in zip(places, masks, strict=True) if mask is not None and len(mask) == width]
-    addresses = _addresses([mask for _, mask in whole])
-    targets = words.__array_interface__["data"][0] + words.strides[0] * np.fromiter((row for row, _ in whole), np.int64)
-    copy_rows(addresses, np.full(len(whole), 4 * width, np.int64), targets)
-    if len(whole) < len(masks):
-        for row, mask in zip(places, masks, strict=True):
-            if mask is None or len(mask) < width:
+    rows, whole = np.fromiter(places, np.int64, len(places)), masks
+    if lengths.count(width) < len(masks):
+        for row, mask, length in zip(places, masks, lengths, strict=True):
+            if length < width:
                 _copy_one(mask, words[row])
+        rows = rows[np.array(lengths) == width]
+        whole = [mask for mask, length in zip(masks, lengths, strict=True) if length == width]
+    targets = words.__array_interface__["data"][0] + words.strides[0] * rows
+    copy_rows(_addresses(whole), np.full(len(whole), 4 * width, np.int64), targets)
 
 
 # Addresses of masks, by the id of the mask, with a reference that removes the entry.
@@ -142,15 +143,17 @@ def _copy_all(masks: list[Int32Array | None], words: Int32Array, places: Sequenc
 _address_of: dict[int, tuple["weakref.ref[Any]", int]] = {}
 
 
-def _addresses(masks: Sequence[Int32Array]) -> Int64Array:
-    return np.fromiter((_address(mask) for mask in masks), np.int64, len(masks))
+def _addresses(masks: Sequence[Any]) -> Int64Array:
+    found = [_address_of.get(id(mask)) for mask in masks]
+    addresses = [
+        known[1] if known is not None and known[0]() is mask else _address(mask)
+        for known, mask in zip(found, masks, strict=True)
+    ]
+    return np.array(addresses, np.int64)
 
 
 def _address(mask: Int32Array) -> int:
     key = id(mask)
-    found = _address_of.get(key)
-    if found is not None and found[0]() is mask:
-        return found[1]
     assert mask.dtype == np.int32, "masks are words"
     assert mask.flags.c_contiguous, "masks of an index are contiguous"
     address: int = mask.__array_interface__["data"][0]
