@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from guided.calls.argument_list import ArgumentList, ArgumentPosition, Slot
 from guided.calls.embedded import EmbeddedValues
@@ -17,12 +18,13 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.raw import raw, raw_apart
-from guided.calls.schema import PYTHON, SchemaType, list_of, options_in, string_of
+from guided.calls.schema import PYTHON, SchemaType, list_of, options_in, string_of, type_of_schema
 from guided.calls.values import ValueType, any_text, automaton_of, spell_text
 from guided.errors import SchemaError, placed
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
+from guided.schema.frontend.json_values import text_of, value_of
 
 __all__ = [
     "after_value",
@@ -112,9 +114,37 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
             raise SchemaError(
                 f"format {form.name!r} cannot write this name: it needs quotes", f"{pointer}/{label}", "name"
             )
-    if found.scanner().is_empty:
+    # PERF: most tools have required parameters of few types, and a scanner of all takes milliseconds (`python -m benchmarks.call_formats`).
+    if not _has_arguments(kind, form) and found.scanner().is_empty:
         raise SchemaError(f"format {form.name!r} cannot write any value of this type", pointer, "types")
     return found
+
+
+def _has_arguments(kind: SchemaType, form: Format) -> bool:
+    """Return whether each required parameter surely has values that a format writes, and no keyword is about several."""
+    document = kind.document
+    if kind.pointer or not isinstance(document, dict) or not document.keys() <= SEPARABLE:
+        return False
+    declared = document.get("properties", {})
+    return document.get("type") == "object" and all(
+        name in declared and _has_argument(_text_of_one(declared[name]), kind.caps, form)
+        for name in document.get("required", ())
+    )
+
+
+def _text_of_one(schema: Any) -> str:
+    return text_of({"type": "object", "properties": {"a": schema}, "required": ["a"]})
+
+
+@lru_cache(maxsize=4096)
+def _has_argument(text: str, caps: Caps, form: Format) -> bool:
+    """Return whether an object has a value, which refers to nothing around it, in a format."""
+    if "$" in text:
+        return False
+    try:
+        return not _as_arguments(type_of_schema(value_of(text), "", "", caps), form).scanner().is_empty
+    except SchemaError:
+        return False
 
 
 @lru_cache(maxsize=4096)

@@ -34,6 +34,7 @@ from tests.automata.enumerated import EXHAUSTIVE
 from tests.calls.families import TYPE_OF
 from tests.calls.languages import Language
 from tests.calls.test_notations import VOCABULARY, check_walk
+from tests.executed import executed_calls
 from tests.profiles import examples
 from tests.schema import official
 
@@ -254,6 +255,30 @@ def test_masks_of_arguments_in_any_order_are_those_of_single_bytes(name: str) ->
     spec = Tools([{"name": "f", "parameters": ORDERED}], name, tool_choice="required", argument_order="any")
     for arguments in ({"c": {"x": 1}, "b": 7, "a": "ab"}, {"b": 1, "a": "<", "c": {}}):
         check_walk(spec, written(arguments, spec).encode(), random.Random(1))
+
+
+@pytest.mark.parametrize("name", ["qwen-coder", "gemma", "pythonic", "kimi-k3", "minimax-m3"])
+def test_arguments_in_any_order_cost_what_they_cost_in_json(name: str) -> None:
+    """Whether a format can write the required ones is decided once for each type."""
+    kinds = [
+        {"type": "string"},
+        {"enum": ["c", "f"]},
+        {"type": "integer"},
+        {"type": "array", "items": {"type": "string"}},
+    ]
+
+    def made(form: str, mark: str) -> Tools:
+        properties = [{f"{mark}{number}{i}": kind for i, kind in enumerate(kinds)} for number in range(10)]
+        parameters = [{"type": "object", "properties": one, "required": [*one]} for one in properties]
+        definitions = [{"name": f"{mark}{i}", "parameters": one} for i, one in enumerate(parameters)]
+        return Tools(definitions, form, argument_order="any")
+
+    def work(form: str) -> int:
+        mark = f"{name}_in_{form}_".replace("-", "_")
+        made(form, f"a_{mark}")
+        return executed_calls(lambda: made(form, f"b_{mark}"))
+
+    assert work(name) < 2 * work("json")
 
 
 class Place(pydantic.BaseModel):
