@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from guided.errors import ModelError, kind_of
-from guided.generate.messages import text_of
+from guided.generate.messages import check_messages, text_of
 from guided.generate.model import LanguageModel, Logits, Prompt, Session
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -40,6 +40,7 @@ class ScriptedModel(LanguageModel):
     def prompt_tokens(self, prompt: Prompt, tools: object = None) -> list[int]:  # noqa: ARG002 - tools are not shown
         """Return the bytes of a prompt; messages are written ``role: content``, one on a line."""
         if not isinstance(prompt, str):
+            check_messages(prompt)
             prompt = "\n".join(f"{message['role']}: {text_of(message)}" for message in prompt)
         tokens = self.encode(prompt)
         if bytes(tokens) not in self._known:
