@@ -160,7 +160,7 @@ def test_a_state_is_the_set_of_open_items(has_plan: bool) -> None:
 def test_depth_costs_no_recursion(pairs: Sequence[tuple[bytes, bytes]], has_plan: bool) -> None:
     values = [bytes([value]) for value in range(256)]
     vocabulary = Vocabulary([*values, *SEVERAL, None], eos=[256 + len(SEVERAL)])
-    chance, depth = random.Random(0), 10_000
+    chance, depth = random.Random(0), 3_000
     openings = [chance.choice(pairs) for _ in range(depth)]
     opened = b"".join(opening for opening, _ in openings)
     closed = b"".join(closing for _, closing in reversed(openings))

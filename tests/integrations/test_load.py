@@ -168,48 +168,45 @@ def test_arguments_are_checked() -> None:
         load(7)  # type: ignore[arg-type]
 
 
+MISSING: list[tuple[list[str], list[str], str]] = [
+    (["torch"], [], 'the default model needs torch, not installed here: run pip install "torch>=2.2"'),
+    (
+        ["gguf", "accelerate"],
+        [],
+        'the default model needs gguf and accelerate, not installed here: run pip install "gguf>=0.10" "accelerate>=0.26"',
+    ),
+    (
+        ["torch", "transformers", "gguf", "accelerate", "safetensors", "tokenizers"],
+        [],
+        "the default model needs torch, transformers, gguf, accelerate, safetensors and tokenizers, not installed here: "
+        'run pip install "torch>=2.2" "transformers>=4.45" "gguf>=0.10" "accelerate>=0.26" "safetensors>=0.4" "tokenizers>=0.19"',
+    ),
+    (
+        ["torch"],
+        ["no-one/no-model"],
+        'a model of transformers needs torch, not installed here: run pip install "torch>=2.2"',
+    ),
+]
 # Blocks packages, and pip: whatever would be fetched is an error of its own.
-WITHOUT = """
+WITHOUT = f"""
 import sys
-for name in {missing!r}: sys.modules[name] = None
 from guided.generate import fetch
 def fetched(*_): raise AssertionError("something was fetched")
 fetch._run_pip = fetched
 import guided
-try:
-    guided.load({arguments})
-except guided.ModelError as error:
-    print(error)
+for missing, arguments, _ in {MISSING!r}:
+    sys.modules.update(dict.fromkeys(missing))
+    try:
+        guided.load(*arguments)
+    except guided.ModelError as error:
+        print(error)
+    for name in missing: del sys.modules[name]
 """
 
 
-@pytest.mark.parametrize(
-    ("missing", "arguments", "advice"),
-    [
-        (["torch"], "", 'the default model needs torch, not installed here: run pip install "torch>=2.2"'),
-        (
-            ["gguf", "accelerate"],
-            "",
-            'the default model needs gguf and accelerate, not installed here: run pip install "gguf>=0.10" "accelerate>=0.26"',
-        ),
-        (
-            ["torch", "transformers", "gguf", "accelerate", "safetensors", "tokenizers"],
-            "",
-            "the default model needs torch, transformers, gguf, accelerate, safetensors and tokenizers, not installed here: "
-            'run pip install "torch>=2.2" "transformers>=4.45" "gguf>=0.10" "accelerate>=0.26" "safetensors>=0.4" "tokenizers>=0.19"',
-        ),
-        (
-            ["torch"],
-            "'no-one/no-model'",
-            'a model of transformers needs torch, not installed here: run pip install "torch>=2.2"',
-        ),
-    ],
-)
-def test_missing_packages_are_named_with_the_command_before_anything_is_fetched(
-    tmp_path: Path, missing: list[str], arguments: str, advice: str
-) -> None:
-    done = run(WITHOUT.format(missing=missing, arguments=arguments), GUIDED_CACHE=str(tmp_path))
-    assert done.stdout == f"{advice}\n", done.stderr
+def test_missing_packages_are_named_with_the_command_before_anything_is_fetched(tmp_path: Path) -> None:
+    done = run(WITHOUT, GUIDED_CACHE=str(tmp_path))
+    assert done.stdout.splitlines() == [advice for _, _, advice in MISSING], done.stderr
 
 
 def test_packages_to_install_are_those_that_the_distribution_declares() -> None:

@@ -206,7 +206,7 @@ def test_the_size_in_lark_is_estimated_in_linear_time(text: Any) -> None:
     "name", sorted({*GROWING} - {"terminals that extend each other", "a template that extends itself"})
 )
 def test_the_estimate_bounds_what_lark_executes(name: str) -> None:
-    text = GROWING[name](24)
+    text = GROWING[name](12)
     estimate = check_size(text, Limits(steps=1 << 62, pattern_length=1 << 62), ["start"])
     assert estimate >= 4 * executed_lines(lambda: lark.Lark(text, parser="lalr"))
 
