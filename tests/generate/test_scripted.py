@@ -62,3 +62,9 @@ def test_messages_are_lines() -> None:
     messages: list[Any] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
     assert guided.generator(model, None)(messages).text == "Hello"
     assert model.prompts == ["system: Be kind.\nuser: Hi"]
+
+
+@pytest.mark.parametrize("prompt", [None, ["one", "two"], [{"user": "Hi"}], {"role": "user", "content": "Hi"}])
+def test_what_is_no_prompt_is_refused_as_by_other_models(prompt: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="prompt"):
+        guided.generator(guided.testing.scripted("Hello"), None)(prompt)
