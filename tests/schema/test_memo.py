@@ -20,7 +20,11 @@ from guided.export import lark, productions, strings
 from guided.kernels import lexemes
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from guided.schema.formats import FORMATS
+from guided.schema.formula.atoms import JsonOptions
+from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo, bytes_of
+from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.languages import known
 from guided.vocabulary import trie
 from tests.schema.engine import compiled
@@ -142,3 +146,12 @@ def test_limits_that_are_not_fields_are_documented() -> None:
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| [^|]*\|$", text, re.MULTILINE)
     assert {(what, int(limit.replace(",", ""))) for what, limit in rows} == limits
     assert f"{sum(memo._weight for memo in memos().values()) >> 20} MiB" in text
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_schemas_share_the_automaton_of_a_format(name: str) -> None:
+    made = []
+    for _ in range(2):
+        formulas = Formulas()
+        made.append(string_automaton(formulas, (formulas.atom(("format", name)),), JsonOptions(), Limits()))
+    assert made[0].automaton is made[1].automaton

@@ -42,7 +42,7 @@ __all__ = [
 
 # The automaton; the steps that its patterns took; the steps of a call that it took.
 _Made: TypeAlias = tuple[Labeled, int, int]
-_memo: Memo[_Made] = Memo(4096, 1 << 24)
+_memo: Memo[_Made] = Memo(4096, 1 << 25)
 # Pairs of a pattern and a listed text judged per step.
 _PER_STEP = 16
 
