@@ -21,7 +21,8 @@ from guided.schema.formula.formulas import FALSE, Atom
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.location import pointer_of
 from guided.schema.pushdown.value_starts import bits_of
-from guided.schema.values.key_table import OTHER
+from guided.schema.values.key_table import KeyTable
+from guided.schema.values.keys import OTHER
 
 __all__ = ["explored"]
 
@@ -163,11 +164,11 @@ class _Explorer:
             for bits in sorted(self.values[value].valuations):
                 self._edge(pending, value, bits)
 
-    def _place(self, owner: int, label: tuple[int, int] | None) -> str:
+    def _place(self, owner: int, label: tuple[KeyTable, int] | None) -> str:
         around = self.values[owner].place
         if label is None:
             return f"{around}/items"
-        table = self.context.key_table(label[0])
+        table = label[0]
         name = table.labels[label[1]][0]
         return f"{around}/others" if name == OTHER else f"{around}/{table.names[name]}"
 
@@ -188,7 +189,7 @@ class _Explorer:
         self.states[source].edges.append(Edge(label, value, bits, target))
         self._connect(target, (False, source))
 
-    def _members(self, number: int) -> "Iterator[tuple[tuple[int, int] | None, ValueQuery, Key]]":
+    def _members(self, number: int) -> "Iterator[tuple[tuple[KeyTable, int] | None, ValueQuery, Key]]":
         """Yield what may come next: the key, the query of the value, and the state in which it is pending."""
         kind, content = self._keys[number]
         if isinstance(content, ArrayState):
@@ -206,7 +207,7 @@ class _Explorer:
             else:
                 yield None, query, (ITEMS if rest.remembers() else ARRAY, rest)
             return
-        table = self.context.key_table(content.table)
+        table = content.keys
         first, n_chained = -1, 0
         if isinstance(content, ConjunctiveState):
             first, n_chained = self._first_name(content, table.n_ordered), table.n_ordered
@@ -218,7 +219,7 @@ class _Explorer:
             assert after is not None
             if name == OTHER and after[1].remembers():
                 raise self._refusal(number, "minProperties", _COUNTING)
-            yield (content.table, label), after[0], (OBJECT, after[1])
+            yield (table, label), after[0], (OBJECT, after[1])
         if first < 0 or not isinstance(content, ConjunctiveState):
             return
         if kind == CHAIN:

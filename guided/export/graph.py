@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from guided.schema.containers.opening import Container
 from guided.schema.formula.queries import ValueQuery
+from guided.schema.values.key_table import KeyTable
 
 __all__ = ["ARRAY", "CHAIN", "ITEMS", "OBJECT", "Edge", "Graph", "Key", "Leaf", "Pending", "State", "Value"]
 
@@ -26,7 +27,7 @@ class Pending(NamedTuple):
     """A member or an item of a state that waits for the valuation of its value, with the observed formulas."""
 
     source: int
-    label: tuple[int, int] | None
+    label: tuple[KeyTable, int] | None
     observed: tuple[int, ...]
     after: Key
 
@@ -54,7 +55,7 @@ class Edge(NamedTuple):
 
     Attributes
     ----------
-    label : (int, int) or None
+    label : (KeyTable, int) or None
         Table and label of the key; None for an item.
     value : int
         Number of its value.
@@ -64,7 +65,7 @@ class Edge(NamedTuple):
         Number of the next state.
     """
 
-    label: tuple[int, int] | None
+    label: tuple[KeyTable, int] | None
     value: int
     bits: int
     state: int

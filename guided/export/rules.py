@@ -34,7 +34,8 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.pushdown.structure import LITERALS
 from guided.schema.strings.spelling import spelling_of
 from guided.schema.values.context import SchemaContext
-from guided.schema.values.key_table import OTHER
+from guided.schema.values.key_table import KeyTable
+from guided.schema.values.keys import OTHER
 
 __all__ = ["Punctuation", "productions"]
 
@@ -75,7 +76,7 @@ class _Writer:
         self._formulas: Formulas = context.formulas
         self._strings = Strings(context.formulas, spelling_of(context.options.escapes), context.limits)
         self._arrays: dict[int, dict[int, list[tuple[int, Edge]]]] = {}
-        self._keys: dict[tuple[int, int], Terminal] = {}
+        self._keys: dict[tuple[KeyTable, int], Terminal] = {}
         self._leaves: dict[Leaf, Symbol] = {}
         self._numbers: list[Number] = []
 
@@ -190,10 +191,10 @@ class _Writer:
 
     # Terminals
 
-    def _key(self, label: tuple[int, int], place: str) -> Terminal:
+    def _key(self, label: tuple[KeyTable, int], place: str) -> Terminal:
         found = self._keys.get(label)
         if found is None:
-            table = self._context.key_table(label[0])
+            table = label[0]
             name, bits = table.labels[label[1]]
             if name != OTHER:
                 found = Terminal(f"key {table.names[name]}", self._strings.text(table.names[name], place))
@@ -227,7 +228,7 @@ class _Writer:
         return self._formulas.conjunction([must, *literals])
 
     def _number(self, leaf: Leaf) -> Symbol:
-        made = self._context.leaf("number", leaf.wanted)
+        made = self._context.leaves.numbers(leaf.wanted)
         number = Number.of(made.automaton, made.bits, leaf.bits)
         tree = number.expression()
         if tree is None:

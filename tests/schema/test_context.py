@@ -25,7 +25,7 @@ def test_a_table_that_takes_too_many_steps_leaves_nothing_behind(pattern: str | 
         context.table_of((first,))
     formulas.steps.limit = limit
     others, again = context.table_of((second,)), context.table_of((first,))
-    assert context.key_table(others).names == ("b",)
-    assert context.key_table(again).names == ("a",)
-    assert (context.key_table(again).automaton is None) == (pattern is None)
-    assert bool(context.key_table(again).spellings) == (pattern is None)
+    assert others.names == ("b",)
+    assert again.names == ("a",)
+    assert (again.automaton is None) == (pattern is None)
+    assert bool(again.spellings) == (pattern is None)

@@ -70,7 +70,10 @@ def test_strings_exist_exactly_where_their_automaton_is_not_empty(schema: dict[s
     context, root = context_of({"type": "string", **schema}, missing)
     formula = context.typed(root, "string")
     if formula != FALSE:
-        assert context.leaf("string", (formula,)).is_empty == context.leaf("string", (formula,)).automaton.is_empty()
+        assert (
+            context.leaves.of("string", (formula,)).is_empty
+            == context.leaves.of("string", (formula,)).automaton.is_empty()
+        )
 
 
 @given(numbers, missing_bytes)
@@ -78,7 +81,10 @@ def test_numbers_exist_exactly_where_their_automaton_is_not_empty(schema: dict[s
     context, root = context_of({"type": "number", **schema}, missing)
     formula = context.typed(root, "number")
     if formula != FALSE:
-        assert context.leaf("number", (formula,)).is_empty == context.leaf("number", (formula,)).automaton.is_empty()
+        assert (
+            context.leaves.of("number", (formula,)).is_empty
+            == context.leaves.of("number", (formula,)).automaton.is_empty()
+        )
 
 
 @given(
@@ -112,7 +118,7 @@ def test_texts_are_those_over_all_bytes_that_can_be_spelled(
 def test_every_format_has_a_text_of_printable_ascii(name: str) -> None:
     context, root = context_of({"type": "string", "format": name}, bytes(set(range(256)) - set(range(0x20, 0x7F))))
     assert quick_satisfiable_string(("format", name), is_ascii=True)
-    assert not context.leaf("string", (context.typed(root, "string"),)).automaton.is_empty()
+    assert not context.leaves.of("string", (context.typed(root, "string"),)).automaton.is_empty()
 
 
 @pytest.mark.parametrize("missing", [SMOLLM2, b"q", b"\xf1"])

@@ -62,7 +62,7 @@ def fresh(state: ObjectState) -> ObjectState:
 def alone_after(state: ObjectState, label: int) -> Any:
     """What follows a key, by its own derivative."""
     after = state.derivative(label)
-    found = None if after is None else state.shared.pending.query((after.table, after.seen), after.formulas)
+    found = None if after is None else state.shared.pending.query((after.keys, after.seen), after.formulas)
     return None if after is None or found is None else (found[0], after.seen, found[1])
 
 
@@ -78,7 +78,7 @@ def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data
         for _ in range(4):
             if not state.is_live():
                 return
-            n = len(context.key_table(state.table).labels)
+            n = len(state.keys.labels)
             cold = fresh(state)
             alone = [alone_after(cold, label) for label in range(n)]
             labels = state.labels()
@@ -87,7 +87,7 @@ def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data
             assert fresh(state).may_come(asked) == bool(labels & asked)
             found = [state.after(label) for label in range(n)]
             assert [one and (one[0], one[1].seen, one[1].formulas) for one in found] == alone
-            chosen = satisfiability.conjunctive_state(state.table, state.seen, state.formulas) or state
+            chosen = satisfiability.conjunctive_state(state.keys, state.seen, state.formulas) or state
             assert chosen.labels() == labels
             assert chosen.at_close() == state.at_close()
             successors = [one for one in found if one is not None]
@@ -140,7 +140,7 @@ def test_whether_keys_may_come_takes_less_than_what_follows_each() -> None:
     context, shared = machine.context, machine.containers.shared
     wanted = (context.typed(context.lowering.root, "object"),)
     state = ObjectState(shared, context.table_of(wanted), 0, wanted)
-    labels, cold = range(len(context.key_table(state.table).labels)), fresh(state)
+    labels, cold = range(len(state.keys.labels)), fresh(state)
     assert n_calls(fresh(state).labels) < 0.75 * n_calls(lambda: [alone_after(cold, label) for label in labels])
 
 

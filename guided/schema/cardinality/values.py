@@ -107,7 +107,7 @@ class ValueEnumerator:
             return (_WORDS[kind],)
         if kind == "array" or kind == "object":
             return self._containers(kind, typed, most)
-        return self._context.leaf(kind, (typed,)).values_up_to(most, self._spend)
+        return self._context.leaves.of(kind, (typed,)).values_up_to(most, self._spend)
 
     def _spend(self, steps: int) -> None:
         self._satisfiability.spend(1 + steps // 16)
@@ -115,7 +115,7 @@ class ValueEnumerator:
     def _containers(self, kind: str, typed: int, most: int) -> list[Any] | None:
         """Return arrays or objects; of objects, the members come in the order of the key table."""
         start = self._open_array((typed,)) if kind == "array" else self._open_object(typed, most)
-        if not isinstance(start, ArrayState) and start.labels() & self._context.key_table(start.table).other_labels:
+        if not isinstance(start, ArrayState) and start.labels() & start.keys.other_labels:
             # The key table declares all names, except where there are more than ``most``.
             return None
         found: list[Any] = []
@@ -146,7 +146,7 @@ class ValueEnumerator:
 
     def _next(self, state: _Container) -> Iterator[tuple[str | None, ValueQuery, _Container]]:
         """Yield what may come next: a name, or None for an item; the query of its value, and the state while that is pending."""
-        keys = None if isinstance(state, ArrayState) else self._context.key_table(state.table)
+        keys = None if isinstance(state, ArrayState) else state.keys
         for label in (ITEM,) if isinstance(state, ArrayState) else ones(state.labels()):
             after = state.after(label)
             if after is not None:

@@ -3,7 +3,7 @@
 In: formulas of a container (`opening.Containers.open`). Out: a state. All states share one interface:
 
 ==================================  ========================================================================
-``table``                           objects only: number of the key table that defines the labels
+``keys``                            objects only: the key table that defines the labels
 ``labels()``, ``may_come(labels)``  labels that may come next, as bits; an array has one label, `general.ITEM`
 ``after(label)``                    query of the value that follows, and the state while that value is pending
 ``with_valuation(observed, bits)``  state after that value has ended with this valuation

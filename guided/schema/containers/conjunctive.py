@@ -21,7 +21,6 @@ from guided.arrays import Int64Array
 from guided.fixpoint.tabled import TabledFixpoint
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import KeyTable
 
 __all__ = [
@@ -50,7 +49,7 @@ class ConjunctiveState(NamedTuple):
     members : int
         Number of members so far, capped at the larger bound; 0 if the object bounds no count.
     others : int
-        Undeclared names that must not be repeated (`SchemaContext.with_name`).
+        Undeclared names that must not be repeated (`KeyTables.with_name`).
     """
 
     rules: "ConjunctiveObject"
@@ -59,9 +58,9 @@ class ConjunctiveState(NamedTuple):
     others: int = FALSE
 
     @property
-    def table(self) -> int:
-        """Number of the key table."""
-        return self.rules.table
+    def keys(self) -> KeyTable:
+        """The key table."""
+        return self.rules.keys
 
     def labels(self) -> int:
         """Return the labels that may come next and leave the object live, as bits."""
@@ -172,7 +171,7 @@ class ConjunctiveState(NamedTuple):
 
     def with_last(self, name: str) -> "ConjunctiveState":
         """Return the state after the last, undeclared key is known to be this name, which must not be repeated."""
-        others = self.rules.context.with_name(self.others, name)
+        others = self.rules.keys.tables.with_name(self.others, name)
         if others is not None:
             return self._replace(others=others)
         seen = self.seen | 1 << len(self.rules.keys.names)
@@ -185,13 +184,11 @@ class ConjunctiveObject:
 
     Attributes
     ----------
-    context : SchemaContext
+    keys : KeyTable
     can_be : callable
         Whether some value satisfies a formula.
     goals : TabledFixpoint
         The table of goals behind ``can_be``.
-    table : int
-        Number of its key table, ``keys``.
     parts : tuple of int
         Its ``properties`` and ``propertyNames`` atoms.
     required, banned : int
@@ -200,30 +197,27 @@ class ConjunctiveObject:
         Bounds on the number of members; ``most`` -1: no maximum.
     """
 
-    context: SchemaContext
+    keys: KeyTable
     can_be: Callable[[int], bool]
     goals: TabledFixpoint
-    table: int
     parts: tuple[int, ...]
     required: int
     banned: int
     least: int
     most: int
-    keys: KeyTable = field(init=False)
     # Formula of the value of each label; -1 if not computed yet.
     values: list[int] = field(init=False)
     _alive: int = field(init=False, default=-1)
     _extended: "dict[str, ConjunctiveObject]" = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.keys = self.context.key_table(self.table)
         self.values = [-1] * len(self.keys.labels)
 
     def extended(self, name: str) -> "ConjunctiveObject":
         """Return the same object with one more name in its key table."""
         found = self._extended.get(name)
         if found is None:
-            found = self._extended[name] = replace(self, table=self.context.extended(self.table, name))
+            found = self._extended[name] = replace(self, keys=self.keys.extended(name))
         return found
 
     def value(self, label: int) -> int:
@@ -234,13 +228,10 @@ class ConjunctiveObject:
             if label not in self.keys.spellable or (name >= 0 and self.banned >> name & 1):
                 found = FALSE
             else:
-                found = self.context.formulas.conjunction([self.required_of_value(part, label) for part in self.parts])
+                required = (self.keys.required_of_values(part)[label] for part in self.parts)
+                found = self.keys.tables.formulas.conjunction(required)
             self.values[label] = found
         return found
-
-    def required_of_value(self, part: int, label: int) -> int:
-        """Return what a ``properties`` or ``propertyNames`` atom requires of the value of a key with this label."""
-        return self.context.required_of_values(self.table, part)[label]
 
     def alive(self) -> int:
         """Return the labels with a satisfiable value, as bits."""
@@ -298,10 +289,10 @@ def lowest(labels: int) -> int:
 
 
 def conjunctive_object(
-    context: SchemaContext, can_be: Callable[[int], bool], goals: TabledFixpoint, table: int, formula: int
+    keys: KeyTable, can_be: Callable[[int], bool], goals: TabledFixpoint, formula: int
 ) -> ConjunctiveObject | None:
     """Return the conjunctive object of a formula; None if the formula is not conjunctive. Forbidden names are conjunctive too."""
-    formulas, keys = context.formulas, context.key_table(table)
+    formulas = keys.tables.formulas
     required = banned = 0
     least, most = 0, _UNBOUNDED
     parts: list[int] = []
@@ -323,4 +314,4 @@ def conjunctive_object(
             return None
     if least <= required.bit_count():
         least = 0
-    return ConjunctiveObject(context, can_be, goals, table, tuple(parts), required, banned, least, most)
+    return ConjunctiveObject(keys, can_be, goals, tuple(parts), required, banned, least, most)

@@ -49,9 +49,9 @@ class SharedContext:
         self.labels: dict[ObjectState, int] = {}
         self.counts_names: dict[tuple[int, ...], bool] = {}
         # By key table and formulas.
-        self.relevant_names: dict[tuple[int, tuple[int, ...]], int] = {}
-        self.mentioned_names: dict[tuple[int, tuple[int, ...]], list[int] | None] = {}
-        self.layouts: dict[int, KeyLayout] = {}
+        self.relevant_names: dict[tuple[KeyTable, tuple[int, ...]], int] = {}
+        self.mentioned_names: dict[tuple[KeyTable, tuple[int, ...]], list[int] | None] = {}
+        self.layouts: dict[KeyTable, KeyLayout] = {}
 
 
 class ObjectState(NamedTuple):
@@ -60,26 +60,20 @@ class ObjectState(NamedTuple):
     Attributes
     ----------
     shared : SharedContext
-    table : int
-        Number of its key table.
+    keys : KeyTable
     seen : int
         Bits of the declared names that can no longer come.
     formulas : tuple of int
         The formula that the remaining members must satisfy, then the observed formulas.
     others : int
-        Undeclared names that must not be repeated (`SchemaContext.with_name`).
+        Undeclared names that must not be repeated (`KeyTables.with_name`).
     """
 
     shared: SharedContext
-    table: int
+    keys: KeyTable
     seen: int
     formulas: tuple[int, ...]
     others: int = FALSE
-
-    @property
-    def keys(self) -> KeyTable:
-        """The key table."""
-        return self.shared.context.key_table(self.table)
 
     def labels(self) -> int:
         """Return the labels that may come next and leave the object live, as bits."""
@@ -120,7 +114,7 @@ class ObjectState(NamedTuple):
             found = shared.satisfiability.is_satisfiable(last)
             if not found:
                 after = self._replace(formulas=self.formulas[:1]).derivative(label)
-                found = after is not None and shared.pending.may_come((after.table, after.seen), after.formulas)
+                found = after is not None and shared.pending.may_come((after.keys, after.seen), after.formulas)
             if not shared.satisfiability.goals.is_open:
                 shared.followed[key] = found
         return found
@@ -145,7 +139,7 @@ class ObjectState(NamedTuple):
             return shared.members[key]
         answer, after = None, self.derivative(label)
         if after is not None:
-            found = shared.pending.query((after.table, after.seen), after.formulas)
+            found = shared.pending.query((after.keys, after.seen), after.formulas)
             answer = None if found is None else (found[0], after._replace(formulas=found[1]))
         if not shared.satisfiability.goals.is_open:
             shared.members[key] = answer
@@ -155,7 +149,7 @@ class ObjectState(NamedTuple):
         """Return the state in which the value after a key is pending, live or not; None if the key cannot come."""
         shared = self.shared
         after = derivatives.after_key(shared.formulas, self.keys, self.seen, self.formulas, label)
-        return None if after is None else ObjectState(shared, self.table, *after)
+        return None if after is None else ObjectState(shared, self.keys, *after)
 
     def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ObjectState | None":
         """Return the state after the pending value has ended; None if the formula becomes false."""
@@ -164,8 +158,8 @@ class ObjectState(NamedTuple):
 
     def narrowed(self, formula: int) -> "ObjectState | ConjunctiveState":
         """Return the state in which this formula must hold and nothing is observed."""
-        found = self.shared.satisfiability.conjunctive_state(self.table, self.seen, (formula,))
-        return found or ObjectState(self.shared, self.table, self.seen, (formula,))
+        found = self.shared.satisfiability.conjunctive_state(self.keys, self.seen, (formula,))
+        return found or ObjectState(self.shared, self.keys, self.seen, (formula,))
 
     def at_close(self) -> tuple[int, ...] | None:
         """Return the truths of the observed formulas if the object ends here; None if it cannot."""
@@ -173,11 +167,11 @@ class ObjectState(NamedTuple):
 
     def is_live(self) -> bool:
         """Return whether the object can end."""
-        return self.shared.satisfiability.is_live((self.table, self.seen), self.formulas[0])
+        return self.shared.satisfiability.is_live((self.keys, self.seen), self.formulas[0])
 
     def live_terms(self) -> Iterator[tuple[int, ...]]:
         """Yield the terms of the required formula that members can satisfy."""
-        return self.shared.satisfiability.live_terms((self.table, self.seen), self.formulas[0])
+        return self.shared.satisfiability.live_terms((self.keys, self.seen), self.formulas[0])
 
     def remembers(self) -> bool:
         """Return whether repeated undeclared names must be excluded."""
@@ -196,11 +190,10 @@ class ObjectState(NamedTuple):
 
     def with_last(self, name: str) -> "ObjectState":
         """Return the state after the last, undeclared key is known to be this name, which must not be repeated."""
-        others = self.shared.context.with_name(self.others, name)
+        others = self.keys.tables.with_name(self.others, name)
         if others is not None:
             return self._replace(others=others)
-        table = self.shared.context.extended(self.table, name)
-        return self._replace(table=table, seen=self.seen | 1 << len(self.keys.names))
+        return self._replace(keys=self.keys.extended(name), seen=self.seen | 1 << len(self.keys.names))
 
     def _label_class(self, label: int) -> int | tuple[int, int]:
         """Return the class of labels with the same successor up to ``seen``; mostly the label itself.
@@ -220,7 +213,7 @@ class ObjectState(NamedTuple):
 
     def _mentioned_names(self) -> list[int] | None:
         """Return the indices of the names that the state's formulas mention, ascending; None if any name makes a difference."""
-        shared, key = self.shared, (self.table, self.formulas)
+        shared, key = self.shared, (self.keys, self.formulas)
         if key not in shared.mentioned_names:
             index_of = self.keys.index_of
             found = None
@@ -240,9 +233,9 @@ class ObjectState(NamedTuple):
         if mentioned is None:
             yield from (1 << label for label in range(len(self.keys.labels)))
             return
-        found = shared.layouts.get(self.table)
+        found = shared.layouts.get(self.keys)
         if found is None:
-            found = shared.layouts[self.table] = KeyLayout.of(self.keys)
+            found = shared.layouts[self.keys] = KeyLayout.of(self.keys)
         shared.formulas.spend(len(mentioned) // _NAMES_PER_STEP)
         yield from found.groups(mentioned)
 
@@ -258,7 +251,7 @@ class ObjectState(NamedTuple):
 
     def _projected(self) -> "ObjectState":
         """Return the state without the seen names that do not affect which labels may come."""
-        shared, key = self.shared, (self.table, self.formulas)
+        shared, key = self.shared, (self.keys, self.formulas)
         relevant = shared.relevant_names.get(key)
         if relevant is None:
             positive = [shared.satisfiability.positive_names(formula) for formula in self.formulas]

@@ -32,27 +32,28 @@ def can_end(rules: ConjunctiveObject, seen: int, existentials: Sequence[int], sp
         return False
     if not existentials:
         return True
-    formulas = rules.context.formulas
+    keys = rules.keys
+    formulas = keys.tables.formulas
 
     def value(member: Member) -> int:
-        against = (formulas.negation(rules.required_of_value(one, member.position)) for one in member.meets)
+        against = (formulas.negation(keys.required_of_values(one)[member.position]) for one in member.meets)
         return formulas.conjunction((rules.value(member.position), *against))
 
     def near(existential: int) -> frozenset[int]:
-        return rules.context.limited(rules.table, existential)
+        return keys.limited(existential)
 
-    past = rules.keys.labels_of(seen | rules.required | rules.banned) | rules.keys.other_labels
+    past = keys.labels_of(seen | rules.required | rules.banned) | keys.other_labels
     positions = MemberPositions(
         value,
         near,
-        many=ones(rules.keys.other_labels),
+        many=ones(keys.other_labels),
         single=ones(~past & (1 << len(rules.values)) - 1),
         slots=rules.most,
         room=-1,
         can_be=rules.can_be,
         spend=spend,
     )
-    needed = [Member(label) for label in ones(rules.keys.labels_of(rules.required & ~seen))]
+    needed = [Member(label) for label in ones(keys.labels_of(rules.required & ~seen))]
     competing = [one for one in existentials if positions.own(one) is None]
     return any(_is_enough(rules, positions, members) for members in solutions(positions, needed, competing))
 

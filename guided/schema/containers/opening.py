@@ -9,6 +9,7 @@ from guided.schema.containers.general import ArrayState, ObjectState, SharedCont
 from guided.schema.containers.pending import PendingValues
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.values.context import SchemaContext
+from guided.schema.values.key_table import KeyTable
 
 __all__ = ["Container", "Containers", "GeneralState"]
 
@@ -57,15 +58,15 @@ class Containers:
 
     def open_object(self, wanted: tuple[int, ...], *, any_order: bool = False) -> ConjunctiveState | ObjectState:
         """Return the state before the first member. ``any_order``: declared members need not be in the order of the schema."""
-        table = self.context.table_of(wanted)
-        return self._object(self.context.unordered(table) if any_order else table, wanted)
+        keys = self.context.table_of(wanted)
+        return self._object(keys.unordered() if any_order else keys, wanted)
 
     def _open_listed(self, formula: int, most: int) -> ConjunctiveState | ObjectState:
         """Return the state of an object whose names all come in one order, also those of patterns with at most ``most`` names."""
-        return self._object(self.context.listing(self.context.table_of((formula,)), most), (formula,))
+        return self._object(self.context.table_of((formula,)).listing(most), (formula,))
 
-    def _object(self, table: int, wanted: tuple[int, ...]) -> ConjunctiveState | ObjectState:
-        return self.satisfiability.conjunctive_state(table, 0, wanted) or ObjectState(self.shared, table, 0, wanted)
+    def _object(self, keys: KeyTable, wanted: tuple[int, ...]) -> ConjunctiveState | ObjectState:
+        return self.satisfiability.conjunctive_state(keys, 0, wanted) or ObjectState(self.shared, keys, 0, wanted)
 
     def open_array(self, wanted: tuple[int, ...]) -> ArrayState:
         """Return the state before the first item."""

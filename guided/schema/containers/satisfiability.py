@@ -22,6 +22,7 @@ from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.values.context import SchemaContext
+from guided.schema.values.key_table import KeyTable
 
 __all__ = ["Progress", "Satisfiability"]
 
@@ -33,7 +34,7 @@ _SHARED_KEPT = 64
 _SETS_PER_STEP = 32
 
 # A container's state without its formulas: an object's key table and the names that can no longer come; None for an array.
-Progress: TypeAlias = tuple[int, int] | None
+Progress: TypeAlias = tuple[KeyTable, int] | None
 
 # Bytes that every value of a type needs.
 _NEEDED = {
@@ -71,9 +72,9 @@ class Satisfiability:
         }
         notation = context.options.notation
         if notation is not None:
-            self._can_spell["string"] = context.can_spell((notation.opening + notation.closing).encode())
+            self._can_spell["string"] = context.leaves.can_spell((notation.opening + notation.closing).encode())
         self.goals = TabledFixpoint(self.spend)
-        self._conjunctive: dict[tuple[int, int], ConjunctiveObject | None] = {}
+        self._conjunctive: dict[tuple[KeyTable, int], ConjunctiveObject | None] = {}
         self._positive_names: dict[int, frozenset[str] | None] = {}
         # Sets of literals that contradict each other in any term.
         self._dead: dict[Progress, list[Literals]] = {}
@@ -122,7 +123,7 @@ class Satisfiability:
             # PERF: avoids a visit to each excluded value (`python -m benchmarks.maskbench`).
             rest, count = unlike[0], self.formulas.count_among(unlike[1])
             kinds, typed = ("string", "number"), self.context.typed
-            if any(self.context.leaf(kind, (typed(rest, kind),)).has_more(count) for kind in kinds):
+            if any(self.context.leaves.of(kind, (typed(rest, kind),)).has_more(count) for kind in kinds):
                 return True
         # PERF: most formulas name one of the seven types (`python -m benchmarks.first_mask`).
         types = self.context.types(formula) or _CHEAP_FIRST
@@ -133,7 +134,7 @@ class Satisfiability:
         if formula == FALSE or not self._can_spell[kind]:
             return False
         if kind == "string" or kind == "number":
-            return not self.context.leaf(kind, (formula,)).is_empty
+            return not self.context.leaves.of(kind, (formula,)).is_empty
         if kind == "object":
             # PERF: most objects are only tested here and never opened (`python -m benchmarks.first_mask`).
             values = needed_values(self.formulas, formula) if self.context.has_ascii else None
@@ -166,7 +167,7 @@ class Satisfiability:
                 masks[formula] = masks.get(formula, 0) | 1 << i
         if kind not in ("string", "number"):
             return (certain,)
-        found = self.context.leaf(kind, (must, *masks)).valuations()
+        found = self.context.leaves.of(kind, (must, *masks)).valuations()
         return tuple(certain | sum(at for j, at in enumerate(masks.values()) if bits >> j & 1) for bits in found)
 
     # Open objects and arrays
@@ -177,15 +178,15 @@ class Satisfiability:
             if at_close(self.formulas, (formula,)) is not None:
                 return True
         else:
-            table, seen = progress
-            state = self.conjunctive_state(table, seen, (formula,))
+            keys, seen = progress
+            state = self.conjunctive_state(keys, seen, (formula,))
             if state is not None:
                 return state.is_live()
             names = self.positive_names(formula)
             if names is not None:
                 # Why: other names cannot help to satisfy the formula, so states that differ only in these share one answer.
-                seen &= self.context.key_table(table).bits_of(names)
-            progress = (table, seen)
+                seen &= keys.bits_of(names)
+            progress = (keys, seen)
         place = progress
         return self.goals.ask((place, formula), lambda: any(True for _ in self.live_terms(place, formula)))
 
@@ -219,7 +220,7 @@ class Satisfiability:
         if progress is None:
             self.spend(1)
             return array_terms.can_end(self.item_goals, term)
-        table, seen = progress
+        keys, seen = progress
         nodes = self.formulas.nodes
         must: list[int] = []
         existentials: list[int] = []
@@ -230,7 +231,7 @@ class Satisfiability:
             else:
                 must.append(literal)
         self.spend(1 + len(must))
-        rules = self.conjunctive(table, self.formulas.conjunction(must))
+        rules = self.conjunctive(keys, self.formulas.conjunction(must))
         return rules is not None and object_terms.can_end(rules, seen, existentials, self.spend)
 
     def implicants(self, formula: int) -> Iterator[tuple[int, ...]]:
@@ -254,16 +255,16 @@ class Satisfiability:
                 kept = fewer
         return frozenset(kept)
 
-    def conjunctive(self, table: int, formula: int) -> ConjunctiveObject | None:
+    def conjunctive(self, keys: KeyTable, formula: int) -> ConjunctiveObject | None:
         """Return the conjunctive object of a formula; None if the formula is not conjunctive."""
-        key = (table, formula)
+        key = (keys, formula)
         if key not in self._conjunctive:
-            self._conjunctive[key] = conjunctive_object(self.context, self.is_satisfiable, self.goals, *key)
+            self._conjunctive[key] = conjunctive_object(keys, self.is_satisfiable, self.goals, formula)
         return self._conjunctive[key]
 
-    def conjunctive_state(self, table: int, seen: int, wanted: tuple[int, ...]) -> ConjunctiveState | None:
+    def conjunctive_state(self, keys: KeyTable, seen: int, wanted: tuple[int, ...]) -> ConjunctiveState | None:
         """Return the state of an object if its required formula is conjunctive and nothing is observed; None for a general one."""
-        rules = self.conjunctive(table, wanted[0]) if len(wanted) == 1 else None
+        rules = self.conjunctive(keys, wanted[0]) if len(wanted) == 1 else None
         return None if rules is None else ConjunctiveState(rules, seen)
 
     def positive_names(self, formula: int) -> frozenset[str] | None:

@@ -6,14 +6,50 @@ that a violation is detected early. The other atoms stay in the state until the 
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from guided.caching import Kept
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.marks import VALUE
 
-__all__ = ["Substitution", "ValueQuery", "split", "substitute", "worst_case"]
+__all__ = [
+    "ANY_VALUATION",
+    "Substitution",
+    "TargetValuation",
+    "TargetValuations",
+    "ValueQuery",
+    "split",
+    "substitute",
+    "worst_case",
+]
 
 ValueQuery = tuple[int, ...]
+
+
+class TargetValuation(NamedTuple):
+    """One alternative target for a value's valuation.
+
+    Attributes
+    ----------
+    care, bits : int
+        The valuation must agree with ``bits`` where ``care`` has ones.
+    cost : int
+        Bytes from the valuation to the end of the waiting cell.
+    """
+
+    care: int
+    bits: int
+    cost: int
+
+    def suits(self, valuation: int) -> bool:
+        """Return whether a valuation meets the target."""
+        return valuation & self.care == self.bits
+
+
+TargetValuations: TypeAlias = tuple[TargetValuation, ...]
+
+# Any valuation, at no cost.
+ANY_VALUATION: TargetValuations = (TargetValuation(0, 0, 0),)
 
 # From _MANY observed formulas on, `Substitution` indexes alternatives; it keeps the index of at most _KEPT formulas.
 _MANY, _KEPT = 8, 16

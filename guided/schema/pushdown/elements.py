@@ -83,6 +83,8 @@ class ElementFrames:
 
     Attributes
     ----------
+    notation : Notation
+        How values are written.
     at : dict of int to Element
         By control.
     """
@@ -99,7 +101,7 @@ class ElementFrames:
         values: dict[int, tuple[ValueQuery, Literal["text", "string", "json"]]],
     ) -> None:
         assert arguments.notation is not None
-        self._notation, self._name, self._end = arguments.notation, arguments.element, arguments.end
+        self.notation, self._name, self._end = arguments.notation, arguments.element, arguments.end
         self._tables, self._value_starts, self._keys, self._open_cell = tables, value_starts, keys, open_cell
         self._before, self._item_start, self._values = before, item_start, values
         self.at: dict[int, Element] = {}
@@ -166,7 +168,7 @@ class ElementFrames:
                 if state.after(ITEM) is not None:
                     element = element._replace(array=OpenContainer(state, is_inner=True))
             elif state.labels():
-                key = self._keys.start(state.table, state.others, is_outermost=True)
+                key = self._keys.start(state.keys, state.others, is_outermost=True)
                 element = element._replace(inner=OpenContainer(state, is_inner=True), key=key)
         return element
 
@@ -200,7 +202,7 @@ class ElementFrames:
             if automaton.accepting[state]:
                 row = self._names(here, rows[control - first])
                 if here.empty is not None:
-                    row[self._notation.end] = self._value_starts.done_anyway(self._nothing(here))
+                    row[self.notation.end] = self._value_starts.ends.done_anyway(self._nothing(here))
                 tables.rows[control] = row
                 tables.note_live(control)
         return first
@@ -244,7 +246,7 @@ class ElementFrames:
 
         ``controls``: the control before each byte.
         """
-        marker = self._notation.closing[:-1].encode()
+        marker = self.notation.closing[:-1].encode()
         # Open arrays and objects with their names, outermost first.
         opened: list[tuple[Any, str]] = []
         name = ""
@@ -252,7 +254,7 @@ class ElementFrames:
             control = controls[at]
             end = data.index(marker, at)
             behind = end + len(marker)
-            if data[behind] != self._notation.end:
+            if data[behind] != self.notation.end:
                 last = data.index(self._end.encode(), behind)
                 element, outer = self.at[control], name
                 name = data[behind:last].decode()
@@ -270,7 +272,7 @@ class ElementFrames:
                 behind = data.index(self._end.encode(), behind) + 1
                 end = data.index(marker, behind)
                 behind = end + len(marker)
-                if data[behind] != self._notation.end:
+                if data[behind] != self.notation.end:
                     at = data.index(self._end.encode(), behind) + 1
                     name = data[behind : at - 1].decode()
                     break
@@ -283,10 +285,10 @@ class ElementFrames:
 
         ``controls``: as in `read`.
         """
-        marker, end = self._notation.closing[:-1].encode(), self._end.encode()
+        marker, end = self.notation.closing[:-1].encode(), self._end.encode()
         found: list[tuple[str, Any, int, int]] = []
         at = data.find(marker)
-        while at >= 0 and data[at + len(marker)] != self._notation.end:
+        while at >= 0 and data[at + len(marker)] != self.notation.end:
             begin = data.index(end, at + len(marker)) + 1
             value, last = self.read(data, begin, controls)
             found.append((data[at + len(marker) : begin - 1].decode(), value, begin, last))

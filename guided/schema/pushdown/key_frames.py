@@ -23,7 +23,7 @@ from guided.schema.formula.atoms import Arguments, QuoteMark
 from guided.schema.formula.formulas import FALSE
 from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.structure import Structure
-from guided.schema.values.context import SchemaContext
+from guided.schema.values.key_table import KeyTable, KeyTables
 
 __all__ = ["KeyFrames", "edges", "labels_ahead"]
 
@@ -37,7 +37,7 @@ class KeyFrames:
 
     Parameters
     ----------
-    context, structure, tables
+    key_tables, structure, tables
         Those of the machine.
     arguments : Arguments, optional
         How the members of the outermost object are written, if as arguments.
@@ -45,19 +45,19 @@ class KeyFrames:
 
     def __init__(
         self,
-        context: SchemaContext,
+        key_tables: KeyTables,
         structure: Structure,
         tables: PushdownTables,
         arguments: Arguments | None = None,
     ) -> None:
-        self._context = context
+        self._key_tables = key_tables
         self._arguments = arguments
         # Names of arguments, by table; and first control of each of their frames.
-        self._of_arguments: dict[int, tuple[int, Automaton]] = {}
+        self._of_arguments: dict[KeyTable, tuple[int, Automaton]] = {}
         self._structure = structure
         self._tables = tables
         # By table and quote.
-        self._starts: dict[tuple[int, int], int] = {}
+        self._starts: dict[tuple[KeyTable, int], int] = {}
         # Controls of names between other quotes than the first: first, last, and the number of the quote.
         self._others = [
             (quoted.other_key, quoted.other_key + quoted.body.n_states, at)
@@ -80,15 +80,15 @@ class KeyFrames:
         """Return the label that a closing quote produces; None for any other action."""
         return self._labels.get(action)
 
-    def start(self, table: int, others: int = FALSE, at: int = 0, *, is_outermost: bool = False) -> int:
-        """Return the control after the opening quote of a key that is none of ``others`` (`SchemaContext.with_name`).
+    def start(self, table: KeyTable, others: int = FALSE, at: int = 0, *, is_outermost: bool = False) -> int:
+        """Return the control after the opening quote of a key that is none of ``others`` (`KeyTables.with_name`).
 
         ``at``: the number of the quote. ``is_outermost``: it is the name of an argument.
         """
         if others:
             without = self._without_arguments if is_outermost else self._without[at]
             base = self.start(table, at=at, is_outermost=is_outermost)
-            found = without.without_chain(base, others, partial(self._context.link_of_names, quote=self._quote(at)))
+            found = without.without_chain(base, others, partial(self._key_tables.link_of_names, quote=self.quote(at)))
             assert found is not None, "strings have no tails"
             return found
         if is_outermost:
@@ -96,31 +96,19 @@ class KeyFrames:
         found = self._starts.get((table, at))
         if found is None:
             automaton, other_key, begin = (
-                self.automaton(table, at),
+                table.automaton_between(self.quote(at)),
                 self._structure.quoted[at].other_key,
                 self._tables.n_controls,
             )
             if automaton is None:
-                found = self._of_names(self.spellings(table, at), at)
+                found = self._of_names(table.spellings_between(self.quote(at)), at)
             else:
-                found = self._of_automaton(automaton, len(self._context.key_table(table).labels), self._end(at))
+                found = self._of_automaton(automaton, len(table.labels), self._end(at))
                 self._tables.info[found : found + automaton.n_states, COMMON] = other_key
             if at:
                 self._others.append((begin, self._tables.n_controls, at))
             self._starts[table, at] = found
         return found
-
-    def automaton(self, table: int, at: int) -> Automaton | None:
-        """Return `SchemaContext.key_automaton` between quotes of a number."""
-        return self._context.key_automaton(table, self._quote(at))
-
-    def spellings(self, table: int, at: int) -> tuple[tuple[bytes, ...], ...]:
-        """Return `SchemaContext.spellings` between quotes of a number."""
-        return self._context.spellings(table, self._quote(at))
-
-    def only_spelling(self, table: int, label: int, at: int) -> bytes | None:
-        """Return `SchemaContext.only_spelling` between quotes of a number."""
-        return self._context.only_spelling(table, label, self._quote(at))
 
     def quote_at(self, control: int) -> int:
         """Return the number of the quotes around a name."""
@@ -132,19 +120,20 @@ class KeyFrames:
             next((at for at, without in enumerate(self._without) if control in without), 0),
         )
 
-    def _quote(self, at: int) -> QuoteMark:
+    def quote(self, at: int) -> QuoteMark:
+        """Return the quote of a number."""
         return "'" if at else '"'
 
     def _end(self, at: int) -> int:
         return self._structure.quoted[at].quote if at else self._structure.after_name
 
-    def argument_names(self, table: int) -> tuple[int, Automaton]:
+    def argument_names(self, table: KeyTable) -> tuple[int, Automaton]:
         """Return the frame of a table's keys as names of arguments: its first control, and its automaton."""
         found = self._of_arguments.get(table)
         if found is None:
             assert self._arguments is not None
-            automaton = self._context.argument_names(table, self._arguments)
-            n_labels = len(self._context.key_table(table).labels)
+            automaton = table.argument_names(self._arguments)
+            n_labels = len(table.labels)
             first = self._of_automaton(automaton, n_labels, ord(self._arguments.end))
             found = self._of_arguments[table] = first, automaton
         return found

@@ -42,7 +42,7 @@ from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
-from guided.schema.formula.queries import ValueQuery
+from guided.schema.formula.queries import TargetValuations, ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
@@ -51,10 +51,10 @@ from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import dead_row
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.pushdown.value_starts import ValueStarts, bits_of
-from guided.schema.pushdown.witness import TargetValuations, Witness
+from guided.schema.pushdown.witness import Witness
 from guided.schema.strings.notation import in_json
 from guided.schema.values.context import SchemaContext
-from guided.schema.values.key_table import OTHER
+from guided.schema.values.keys import OTHER
 
 __all__ = ["SchemaMachine", "Surroundings"]
 
@@ -144,10 +144,10 @@ class SchemaMachine:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
         self.context.check_leaves()
         self.containers = Containers(self.context)
-        self.keys = KeyFrames(self.context, self.structure, self.tables, arguments)
+        self.keys = KeyFrames(self.context.key_tables, self.structure, self.tables, arguments)
         if options.excludes:
             # Why now: too many excluded texts must not exceed a limit in the middle of a text.
-            self.context.leaf("string", (self.context.typed(TRUE, "string"),))
+            self.context.leaves.strings((self.context.typed(TRUE, "string"),)).automaton.is_empty()
             self.keys.start(self.context.table_of((self.context.typed(TRUE, "object"),)))
         self.end = self.structure.end
         # Cells of this schema; the tables may also hold those of others.
@@ -211,7 +211,7 @@ class SchemaMachine:
     @property
     def n_own_bytes(self) -> int:
         """Approximate memory in bytes without the tables."""
-        return self.formulas.n_bytes + self.context.n_bytes + self.value_starts.n_bytes + _PER_CELL * len(self._cells)
+        return self.formulas.n_bytes + self.context.n_bytes + _PER_CELL * len(self._cells)
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""
@@ -287,7 +287,7 @@ class SchemaMachine:
             return False
         if content.name or content.observed or not content.is_named:
             return False
-        return content.state.may_come(self.context.key_table(content.state.table).other_labels)
+        return content.state.may_come(content.state.keys.other_labels)
 
     def _react(self, cell: int, content: OpenContainer) -> None:
         """Set the reactions of an object that observes nothing to the actions that every object receives.
@@ -300,7 +300,7 @@ class SchemaMachine:
             state.at_close(),
             self._may_continue(cell),
             content.is_named,
-            state.table,
+            state.keys,
             state.others,
             content.is_outermost,
             content.is_inner,
@@ -321,7 +321,7 @@ class SchemaMachine:
     def compute_allowed(self, cell: int) -> None:
         """Compute the key labels that a cell allows."""
         state = self._object(cell)
-        labels, n = state.labels(), len(self.context.key_table(state.table).labels)
+        labels, n = state.labels(), len(state.keys.labels)
         n_words = -(-n // 64)
         self.tables.set_allowed(cell, unpack(f"<{n_words}Q", labels.to_bytes(8 * n_words, "little")))
         self._has_more[cell] = labels > 0
@@ -348,7 +348,7 @@ class SchemaMachine:
             if content is not None and isinstance(content.state, ArrayState):
                 return content.state.after(ITEM) is not None
             state = self._object(cell)
-            every_label = (1 << len(self.context.key_table(state.table).labels)) - 1
+            every_label = (1 << len(state.keys.labels)) - 1
             found = self._has_more[cell] = state.may_come(every_label)
         return found
 
@@ -401,12 +401,12 @@ class SchemaMachine:
             begins = structure.comma if arguments is None else arguments.item_start
             return self._next_item(content, state) if action == begins else None
         if arguments is not None and action == arguments.key_start:
-            start = self.keys.start(state.table, state.others, is_outermost=True)
+            start = self.keys.start(state.keys, state.others, is_outermost=True)
             return Reaction(0, -1, start) if self._may_continue(cell) else None
         if action in structure.key_starts:
             at = structure.key_starts.index(action)
             may_continue = self._may_continue(cell)
-            return Reaction(0, -1, self.keys.start(state.table, state.others, at)) if may_continue else None
+            return Reaction(0, -1, self.keys.start(state.keys, state.others, at)) if may_continue else None
         if action == structure.comma:
             if not content.is_named:
                 return DEFERRED
@@ -421,8 +421,8 @@ class SchemaMachine:
         if after is None:
             return None
         query, state = after
-        table, is_repeated = self.context.key_table(before.table), content.is_apart and self._repeats
-        index = table.labels[label][0]
+        keys, is_repeated = before.keys, content.is_apart and self._repeats
+        index = keys.labels[label][0]
         opened = OpenContainer(
             state,
             query[1:],
@@ -430,7 +430,7 @@ class SchemaMachine:
             is_named=index != OTHER or not (is_repeated or state.remembers()),
             is_outermost=content.is_outermost,
             is_inner=content.is_inner,
-            name=table.names[index] if is_repeated and index != OTHER else "",
+            name=keys.names[index] if is_repeated and index != OTHER else "",
         )
         if content.is_apart:
             assert self.arguments is not None
@@ -515,7 +515,7 @@ class SchemaMachine:
         content = self._cells[cell]
         assert content is not None
         name = self._name(content, data)
-        return self.context.has_one_body((name,)), name
+        return self.context.key_tables.has_one_body((name,)), name
 
     def _after_bytes(self, action: int, cell: int, data: bytes) -> Reaction | None:
         content = self._cells[cell]

@@ -23,7 +23,6 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from guided.arrays import Int64Array
-from guided.automata.nearest import shortest_by_label
 from guided.errors import no_completion_found, too_few_values
 from guided.fixpoint.worklist import post_order
 from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveState, lowest, ones, positions
@@ -94,8 +93,6 @@ class Shortest:
         self._context = containers.context
         self._formulas = containers.formulas
         self._best: dict[Node, tuple[int, _Choice | None]] = {}
-        # By key table and label.
-        self._lengths: dict[int, list[int]] = {}
         self._needs: dict[int, int] = {}
         self._required: dict[ConjunctiveObject, _Required] = {}
 
@@ -237,7 +234,7 @@ class Shortest:
         for kind, quotes in (("number", 0), ("string", 2 if notation is None else len(notation.opening.encode()) + 1)):
             typed = context.typed(formula, kind)
             if typed != FALSE and self._satisfiability.can_be(kind, typed):
-                length = context.leaf(kind, (typed,)).shortest()
+                length = context.leaves.of(kind, (typed,)).shortest()
                 if length >= 0:
                     found.append(_Choice(quotes + length, (), kind))
         # Only containers that may be empty are as short as a short string or number.
@@ -261,18 +258,16 @@ class Shortest:
         short = rules.least - state.members - _FEW
         # Why a single label: choosing some of many in any order would make a new state for each choice.
         if short > 0 and most is not None:
-            label = min(ones(labels), key=self._key_lengths(rules.table).__getitem__)
+            label = min(ones(labels), key=rules.keys.shortest.__getitem__)
             if not rules.keys.other_labels >> label & 1:
                 return [self._one_member(state, label)]
-            cost = self.key_length(rules.table, label) + _AROUND
+            cost = rules.keys.shortest[label] + _AROUND
             needs = (rules.value(label), state._replace(members=state.members + short))
             return [_Choice(short * cost, needs, label, (short, 1))]
         return [self._one_member(state, label) for label in ones(labels)[:most]]
 
     def _one_member(self, state: ConjunctiveState, label: int) -> _Choice:
-        return _Choice(
-            self.key_length(state.table, label) + _AROUND, (state.rules.value(label), state.next(label)), label
-        )
+        return _Choice(state.keys.shortest[label] + _AROUND, (state.rules.value(label), state.next(label)), label)
 
     def _required_members(self, state: ConjunctiveState) -> _Choice:
         """Return the only alternative of a state that lacks required members: all of them, in order."""
@@ -283,7 +278,7 @@ class Shortest:
             value_of, lengths = np.zeros((2, len(rules.values)), np.int64)
             for label in ones(rules.keys.labels_of(rules.required)):
                 value_of[label] = numbers.setdefault(rules.value(label), len(numbers))
-                lengths[label] = self.key_length(rules.table, label) + _AROUND
+                lengths[label] = rules.keys.shortest[label] + _AROUND
             known = self._required[rules] = _Required(tuple(numbers), value_of, lengths)
         labels = positions(needed)
         times = np.bincount(known.value_of[labels])
@@ -311,7 +306,7 @@ class Shortest:
         return [_Choice(0, (part,), None) for part in found]
 
     def _members(self, state: ObjectState, most: int | None) -> Iterator[_Choice]:
-        table, nodes = self._context.key_table(state.table), self._formulas.nodes
+        table, nodes = state.keys, self._formulas.nodes
         needed = {nodes[i][1] for i in self._formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
         labels: Sequence[int] = range(len(table.labels))
         # Why a required name first: it may come next, unless the schema's property order puts other requirements before it.
@@ -325,7 +320,7 @@ class Shortest:
             after = state.derivative(label)
             if after is None:
                 continue
-            choices = self._pending(after, self.key_length(state.table, label) + _AROUND, label, most)
+            choices = self._pending(after, state.keys.shortest[label] + _AROUND, label, most)
             # Why count only members that change the state: the others make no progress.
             count += any(choice.needs[1] != state for choice in choices)
             yield from choices
@@ -414,7 +409,7 @@ class Shortest:
             typed = context.typed(formula, kind)
             if typed == FALSE:
                 continue
-            values = context.leaf(kind, (typed,)).listed
+            values = context.leaves.of(kind, (typed,)).listed
             if len(values) != 1 or any(context.typed(formula, other) != FALSE for other in TYPES if other != kind):
                 break
             found: dict[int, int] = {}
@@ -423,7 +418,7 @@ class Shortest:
                 if one <= TRUE:
                     found[other] = one
                 elif nodes[one][0] in ("strings", "equals"):
-                    found[other] = TRUE if values[0] in context.leaf(kind, (one,)).listed else FALSE
+                    found[other] = TRUE if values[0] in context.leaves.of(kind, (one,)).listed else FALSE
             return found
         return {}
 
@@ -453,26 +448,6 @@ class Shortest:
         """Return the operands of a connective whose need is not yet computed."""
         node = self._formulas.nodes[formula]
         return [one for one in node[1] if one not in self._needs] if node[0] in ("&", "|", "1") else []
-
-    def key_length(self, table: int, label: int) -> int:
-        """Return the bytes of a shortest key with a label, without quotes.
-
-        Exact for names, and for other labels where patterns distinguish them.
-        """
-        return self._key_lengths(table)[label]
-
-    def _key_lengths(self, table: int) -> list[int]:
-        """Return `key_length` of every label."""
-        found = self._lengths.get(table)
-        if found is None:
-            keys = self._context.key_table(table)
-            if keys.automaton is None:
-                # Why 1: an undeclared key.
-                found = [1, *(min(map(len, one), default=0) for one in keys.spellings)]
-            else:
-                found = shortest_by_label(keys.automaton, len(keys.labels)).tolist()
-            self._lengths[table] = found
-        return found
 
 
 def _without_others(state: Container) -> Container:

@@ -1,14 +1,13 @@
-"""Value starts: the controls at which a value may begin, and the frames of its strings and numbers.
+"""Value starts: the controls at which a value may begin.
 
 A query has one *value start*, which has one entry per JSON type, computed on first use because it requires deciding whether any value of
 that type fits the query. Several controls share it: after a colon or a comma, after an opening bracket, at the start of the text.
 
-A valuation holds the truth values of the observed formulas when a value ends, as bits. Each distinct valuation is one action
-(`ValueStarts.done`).
+`guided.schema.pushdown.leaf_frames` enters strings and numbers, and has the actions that end values.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -16,27 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
-from guided.automata.automaton import Automaton
-from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
-from guided.caching import cached_property
+from guided.automata.pushdown import KEPT, PushdownTables, Reaction, action_entry
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.pushdown.exclusions import Exclusions
 from guided.schema.pushdown.layout import NEWLINE, Spaces, dead_row, direct, indented
-from guided.schema.pushdown.string_frames import StringFrames
-from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain, number_frame
+from guided.schema.pushdown.leaf_frames import LeafFrames, ValueEnds
+from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.values.context import SchemaContext
-from guided.schema.values.leaves import Leaf, Leaves
+from guided.schema.values.leaves import Leaf
 
 __all__ = ["ValueStarts", "bits_of"]
-
-# Up to this length, the automaton of strings of which some are excluded may count characters.
-_SHORT = 32
 
 
 class TextStart(NamedTuple):
@@ -46,8 +39,8 @@ class TextStart(NamedTuple):
     ----------
     query : ValueQuery
     registers : (int, int)
-    wanted : tuple of int
-        The formulas of its texts; empty if there are none, so that the value is JSON.
+    leaf : Leaf or None
+        Its texts; None if there are none, so that the value is JSON.
     counts : CountedStrings or None
     nested : int
         The control at which an array or object begins, or any value of which there are no texts; -1 if there is none.
@@ -55,26 +48,9 @@ class TextStart(NamedTuple):
 
     query: ValueQuery
     registers: tuple[int, int]
-    wanted: tuple[int, ...]
+    leaf: Leaf | None
     counts: CountedStrings | None
     nested: int
-
-
-class _Strings(NamedTuple):
-    """The strings between two quotes.
-
-    Attributes
-    ----------
-    leaves : Leaves
-        The strings between them.
-    frames : StringFrames
-    without : Exclusions
-        Frames that exclude some values.
-    """
-
-    leaves: Leaves
-    frames: StringFrames
-    without: Exclusions
 
 
 @dataclass(slots=True, eq=False)
@@ -126,16 +102,15 @@ class ValueStarts:
         Value start of each control at which no whitespace is pending, or an array may end before its first line.
     passing : callable
         As given.
-    frames : dict
-        First control of each frame, by type ("text": a whole value in a notation; "single": a string between single quotes), formulas,
-        and how characters are counted.
+    ends : ValueEnds
+    done, valuation_of
+        Those of the ends.
+    frames : LeafFrames
     text_starts : dict of int to TextStart
     before_feeds : dict of int to int
         The control behind an optional line feed before a text.
     closings, openings : dict of int to bytes
         The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
-    valuation_of : dict of int to int
-        Valuation of each action that ends a value.
     unordered : int
         Formula of the values, objects, whose members may come in any order; -1 if there is none.
     unsure : int
@@ -179,48 +154,14 @@ class ValueStarts:
         self._firsts: dict[tuple[ValueQuery | None, bool], int] = {}
         self._begun: dict[int, int] = {}
         self._literals: dict[tuple[str, int], int] = {}
-        integer = self.formulas.atom(("integer", self.context.options.numbers == "dumps"))
-        numbers = ((TRUE, structure.number), (integer, structure.integer))
-        self.frames: dict[tuple[str, tuple[int, ...], CountedStrings | None], int] = {
-            ("number", (formula,), None): first for formula, first in numbers if first >= 0
-        }
+        self.ends = ValueEnds(structure, tables)
+        self.done, self.valuation_of = self.ends.done, self.ends.valuation_of
+        self.frames = LeafFrames(structure, tables, self.context.leaves, self.ends)
         self.text_starts: dict[int, TextStart] = {}
         self.before_feeds: dict[int, int] = {}
         self._texts: dict[tuple[ValueQuery, bool], int] = {}
         self.closings: dict[int, bytes] = {}
         self._closing_of: dict[int, int] = {}
-        self._commons: dict[tuple[int, bytes], int] = {}
-        self._entries_without: dict[tuple[str, int], int | None] = {}
-        self._done: dict[tuple[int, bool, int, int], int] = {
-            (0, False, 0, -1): structure.value_done,
-            (0, True, 0, -1): structure.value_done_again,
-        }
-        self._strings: dict[str, _Strings] = {}
-        self.valuation_of: dict[int, int] = {structure.value_done: 0, structure.value_done_again: 0}
-
-    def _strings_of(self, kind: str) -> _Strings:
-        """Return the strings of a type: "single" or any other."""
-        at = int(kind == "single")
-        kind = ("string", "single")[at]
-        found = self._strings.get(kind)
-        if found is None:
-            leaves, quoted = self.context.leaves, self.structure.quoted[at]
-            if at:
-                options = replace(leaves.options, quote="'")
-                leaves = Leaves(self.formulas, options, leaves.limits, leaves.alphabet)
-            frames = StringFrames(quoted, self.tables, action_entry(self.structure.value_done))
-            found = self._strings[kind] = _Strings(leaves, frames, Exclusions(self.tables, is_number=False))
-        return found
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate bytes of memory of the automata of strings between single quotes."""
-        return sum(one.leaves.n_bytes for one in self._strings.values() if one.leaves is not self.context.leaves)
-
-    @cached_property
-    def without_numbers(self) -> Exclusions:
-        """Frames of numbers that exclude some values."""
-        return Exclusions(self.tables, is_number=True)
 
     def _start(self, query: ValueQuery, is_known: bool = True) -> ValueStart:
         found = self._starts.get((query, is_known))
@@ -272,10 +213,6 @@ class ValueStarts:
         start = self.start_of.get(control)
         return None if start is None else start.query
 
-    def is_in_string(self, control: int) -> bool:
-        """Return whether a control is in a frame of all strings, or of all except some."""
-        return any(one.frames.is_common(control) or control in one.without for one in self._strings.values())
-
     def beginning(self, query: ValueQuery) -> int:
         """Return the control at the start of a text, where whitespace is not allowed."""
         start = self._start(query)
@@ -303,7 +240,8 @@ class ValueStarts:
         kinds: tuple[Literal["array", "object"], ...] = (
             () if context.notation.part == "strings" else ("array", "object")
         )
-        can_be, can_close = self.containers.satisfiability.can_be, context.can_spell(context.notation.closing.encode())
+        can_be, closing = self.containers.satisfiability.can_be, context.notation.closing.encode()
+        can_close = context.leaves.can_spell(closing)
         nested = [kind for kind in kinds if can_close and can_be(kind, self.context.typed(query[0], kind))]
         text, first = self.texts(query, "".join(BEGINS[kind].decode() for kind in nested))
         if not nested and text.registers == KEPT:
@@ -323,11 +261,10 @@ class ValueStarts:
         """
         context = self.text_context
         assert context is not None
-        wanted = context.text_formulas(query, brackets, root)
-        strings = context.leaves.strings(wanted)
+        strings = context.leaves.strings(context.text_formulas(query, brackets, root))
         counted = strings.counted
-        key, registers = (wanted, KEPT) if counted is None else (strings.of_any_length.wanted, counted.registers)
-        return TextStart(query, registers, key, counted, -1), self._frame("text", key, counted)
+        leaf, registers = (strings, KEPT) if counted is None else (strings.of_any_length, counted.registers)
+        return TextStart(query, registers, leaf, counted, -1), self.frames.frame(leaf, counted)
 
     def copy_of(self, control: int, text: TextStart) -> int:
         """Return another control at the start of the texts of a frame."""
@@ -338,8 +275,8 @@ class ValueStarts:
 
     def text_start(self, control: int, query: ValueQuery) -> TextStart:
         """Return the start of texts at the first control of a frame."""
-        _, wanted, counts = next(key for key, first in self.frames.items() if first == control)
-        return TextStart(query, KEPT, wanted, counts, -1)
+        frame = next(frame for frame in self.frames.made.values() if frame.first == control)
+        return TextStart(query, KEPT, frame.leaf, frame.counts, -1)
 
     def _beginning_before_closing(self, query: ValueQuery) -> int:
         row = dead_row()
@@ -348,7 +285,7 @@ class ValueStarts:
             letters += np.flatnonzero((self.structure.spaces.rows >= 0).any(axis=0)).astype(np.uint8).tobytes()
         inner = self._nested(query, row, letters, is_padded=self._is_padded)
         control = self.tables.control(row)
-        self.text_starts[control] = TextStart(query, KEPT, (), None, inner)
+        self.text_starts[control] = TextStart(query, KEPT, None, None, inner)
         return control
 
     def _nested(self, query: ValueQuery, row: Int32Array, letters: bytes, *, is_padded: bool = False) -> int:
@@ -419,7 +356,7 @@ class ValueStarts:
         if text in ("true", "false", "null"):
             return self.context.typed(query[0], text) != TRUE
         number = self.context.typed(query[0], "number")
-        return number == FALSE or not self.context.leaf("number", (number,)).automaton.accepts(text)
+        return number == FALSE or not self.context.leaves.of("number", (number,)).automaton.accepts(text)
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""
@@ -486,11 +423,25 @@ class ValueStarts:
             return direct(self.tables, self.structure.entered(self.structure.object_first, 0, cell))
         if kind == "array":
             return self._array_entry(wanted)
-        if of_type == "string":
-            return self._string_entry(wanted, kind)
-        if kind == "number":
-            return self._number_entries(wanted)
+        if of_type in ("string", "number"):
+            return self.frames.entries(self._leaf(kind, wanted))
         return self._literal(kind, sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE))
+
+    def _leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
+        """Return the leaf of strings, strings between single quotes ("single") or numbers."""
+        leaves = self.context.leaves
+        return leaves.single.strings(wanted) if kind == "single" else leaves.of(kind, wanted)
+
+    def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
+        """Return the entries of a value that differs from some others, without enumerating these; None if that is impossible."""
+        of_type = "string" if kind == "single" else kind
+        formula = self.context.typed(rest, of_type)
+        if formula == FALSE:
+            return DEAD
+        if of_type not in ("string", "number"):
+            return None
+        leaf = self._leaf(kind, (formula,))
+        return self.frames.unlike(leaf, values, partial(self.context.link, leaf))
 
     def _is_endless(self, formula: int) -> bool:
         """Return whether a formula over the atoms of strings has only minimum lengths and excluded constants, so no string is too long."""
@@ -506,167 +457,6 @@ class ValueStarts:
             entry = literal_chain(self.tables, self.structure.words[kind], self.structure.alphabet, self.done(bits))
             found = self._literals[kind, bits] = entry
         return found
-
-    def _without(self, wanted: tuple[int, ...], kind: str) -> int | None:
-        """Return the entry of all strings, or the first control of all numbers, of a formula except some; None if it excludes none."""
-        if len(wanted) > 1:
-            return None
-        key = kind, wanted[0]
-        if key not in self._entries_without:
-            self._entries_without[key] = self._without_anew(wanted[0], kind)
-        return self._entries_without[key]
-
-    def _without_anew(self, formula: int, kind: str) -> int | None:
-        if kind == "number":
-            excluded = self.context.leaf(kind, (formula,)).without()
-            return excluded and self.without_numbers.without(self._frame("number", excluded[0].wanted), excluded[1])
-        strings = self._strings_of(kind)
-        found = strings.leaves.strings((formula,)).without()
-        if found is None:
-            return None
-        rest, bodies = found
-        by_length = self._by_length(rest.wanted, kind)
-        if by_length is not None:
-            first = strings.without.without(by_length[0], bodies)
-            return None if first is None else self._with_registers(first, by_length[1])
-        # A string counted by a register beside an automaton gets no such frame: its automaton already tracks the characters needed.
-        counted = self.context.leaves.strings(rest.wanted).counted
-        is_counted = counted is not None and (counted.registers[1] < UNLIMITED or counted.starts[-1] > _SHORT)
-        return None if is_counted else strings.without.without(self._frame(kind, rest.wanted), bodies)
-
-    def _unlike(self, kind: str, rest: int, values: int) -> int | Int32Array | None:
-        """Return the entries of a value that differs from some others, without enumerating these; None if that is impossible."""
-        of_type = "string" if kind == "single" else kind
-        formula, context = self.context.typed(rest, of_type), self.context
-        if formula == FALSE:
-            return DEAD
-        if of_type == "string" and context.notation is not None:
-            return None
-        if of_type not in ("string", "number"):
-            return None
-        if not context.leaf(of_type, (formula,)).has_more(self.formulas.count_among(values)):
-            return None
-        if of_type == "string":
-            strings = self._strings_of(kind)
-            base, registers = self._by_length((formula,), kind) or (self._frame(kind, (formula,)), KEPT)
-            first = strings.without.without_chain(base, values, partial(context.link, strings.leaves, of_type))
-            return None if first is None else self._with_registers(first, registers)
-        if context.options.numbers != "plain":
-            return None
-        first = self.without_numbers.without_chain(
-            self._frame(kind, (formula,)), values, partial(context.link, context.leaves, kind)
-        )
-        return None if first is None else self._entries_of_number(first)
-
-    def _string_entry(self, wanted: tuple[int, ...], kind: str) -> int:
-        by_length = self._by_length(wanted, kind)
-        if by_length is not None:
-            return self._with_registers(*by_length)
-        found = self._without(wanted, kind)
-        if found is not None:
-            return found
-        leaves = self._strings_of(kind).leaves
-        if leaves is not self.context.leaves and leaves.strings(wanted[:1]).is_empty:
-            return DEAD
-        strings = leaves.strings(wanted)
-        if strings.counted is not None:
-            first = self._frame(kind, strings.of_any_length.wanted, strings.counted)
-            return self._with_registers(first, strings.counted.registers)
-        return self._frame(kind, wanted)
-
-    def _by_length(self, wanted: tuple[int, ...], kind: str) -> tuple[int, tuple[int, int]] | None:
-        """Return the first control of strings that only their lengths distinguish, and the registers there; None for others.
-
-        The registers count to the last length at which anything changes, and to the greatest length.
-        """
-        lengths = self.context.leaves.strings(wanted).lengths if self.structure.counts_characters else None
-        if lengths is None:
-            return None
-        *_, last = (i for i, (_, bits) in enumerate(lengths) if bits >= 0)
-        most = UNLIMITED if last + 1 == len(lengths) else min(lengths[last + 1][0], UNLIMITED) - 1
-        starts = [(min(start, UNLIMITED - 1), bits) for start, bits in lengths[: last + 1]]
-        return self._strings_of(kind).frames.ending(self._closing(starts, starts[-1][0])), (starts[-1][0], most)
-
-    def _closing(self, lengths: Iterable[tuple[int, int]], last: int) -> int:
-        """Return the entry of a closing quote whose valuation depends on the length (`Strings.lengths`), counted up to ``last``."""
-        action = -1
-        for start, bits in lengths:
-            if start <= last and (bits >= 0 or action >= 0):
-                action = self._done_action(bits, most_needed=last - start, otherwise=action)
-        return action_entry(action)
-
-    def _with_registers(self, first: int, registers: tuple[int, int]) -> int:
-        """Return the entry that leads to a control with these registers."""
-        return first if registers == KEPT or first < 0 else direct(self.tables, Reaction(0, -1, first, registers))
-
-    def _number_entries(self, wanted: tuple[int, ...]) -> int | Int32Array:
-        first = self._without(wanted, "number")
-        if first is None:
-            first = self._frame("number", wanted)
-        return self._entries_of_number(first)
-
-    def _entries_of_number(self, first: int) -> Int32Array:
-        entries: Int32Array = self.tables.rows[first, self._letters["number"]]
-        return entries
-
-    def _frame(self, kind: str, wanted: tuple[int, ...], counts: CountedStrings | None = None) -> int:
-        """Return the first control of a string (after its quote) or of a number; ``counts``: how characters are counted."""
-        key = (kind, wanted, counts)
-        found = self.frames.get(key)
-        if found is not None:
-            return found
-        leaf = self.leaf(kind, wanted)
-        automaton = leaf.automaton
-        tables = self.tables
-        entries: Int32Array = np.zeros(automaton.n_states, np.int32)
-        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
-            if counts is not None:
-                entry = self._closing(zip(counts.starts, counts.outcomes[label], strict=True), counts.registers[0])
-            else:
-                entry = self.done(leaf.bits(label), again=kind == "number")
-            entries[automaton.accepting & (automaton.labels == label)] = entry
-        if kind == "number":
-            first = number_frame(tables, automaton, entries, self.structure.after_number)
-        else:
-            # Plans depend on actions, too: only those of all schemas make them the same for all.
-            is_same = np.isin(entries, (0, self.done(0))).all()
-            name = _Same(automaton) if is_same else None
-            first = self._strings_of(kind).frames.frame(automaton, entries, name, counts, self.end_of(kind)[0])
-            if kind == "text" and counts is not None:
-                info = self.tables.info[first : first + automaton.n_states]
-                info[:, COMMON] = self._common_texts(automaton, counts) + np.arange(len(info))
-        self.frames[key] = first
-        return first
-
-    def _common_texts(self, automaton: Automaton, counts: CountedStrings) -> int:
-        """Return the first control of the frame of the same texts for all machines, whose plans serve frames with other ends."""
-        key = id(automaton), counts.allowed.tobytes()
-        found = self._commons.get(key)
-        if found is None:
-            ends = np.where(automaton.accepting, self.done(0), 0).astype(np.int32)
-            found = self._strings_of("text").frames.frame(
-                automaton, ends, _Same(automaton), counts, self.end_of("text")[0]
-            )
-            self._commons[key] = found
-        return found
-
-    def leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
-        """Return the leaf of a frame."""
-        if kind == "single":
-            return self._strings_of(kind).leaves.strings(wanted)
-        if kind != "text":
-            return self.context.leaf(kind, wanted)
-        assert self.text_context is not None
-        return self.text_context.leaf("string", wanted)
-
-    def end_of(self, kind: str) -> bytes:
-        """Return the byte that ends a string or text; empty for numbers, which end before a byte."""
-        if kind == "number":
-            return b""
-        if kind == "single":
-            return b"'"
-        context = self.context if kind == "string" or self.text_context is None else self.text_context
-        return b'"' if context.notation is None else bytes([context.notation.end])
 
     def _array_entry(self, wanted: tuple[int, ...]) -> int:
         state = self.containers.open_array(wanted)
@@ -714,39 +504,6 @@ class ValueStarts:
                 row[COLON] = value
             found = self._colons[value] = self.structure.spaces.before(self.tables, row)
         return found
-
-    def done(self, bits: int, again: bool = False) -> int:
-        """Return the entry of the action that ends a value with a valuation."""
-        return action_entry(self._done_action(bits, again=again))
-
-    def done_anyway(self, bits: int) -> int:
-        """Return the entry of the action that ends a value with a valuation, however many characters a string would still need."""
-        return action_entry(self._done_action(bits, most_needed=UNLIMITED - 1))
-
-    def _done_action(self, bits: int, *, again: bool = False, most_needed: int = 0, otherwise: int = -1) -> int:
-        """Return the action that ends a value with a valuation; see `PushdownTables.action`. No cell reacts if the valuation is -1."""
-        key = bits, again, most_needed, otherwise
-        found = self._done.get(key)
-        if found is None:
-            found = self._done[key] = self.tables.action(again=again, most_needed=most_needed, otherwise=otherwise)
-            if bits >= 0:
-                self.valuation_of[found] = bits
-        return found
-
-
-class _Same:
-    """A hash key that equals only the same object."""
-
-    __slots__ = ("content",)
-
-    def __init__(self, content: object) -> None:
-        self.content = content
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.content is other.content
-
-    def __hash__(self) -> int:
-        return id(self.content)
 
 
 def bits_of(truths: tuple[int, ...]) -> int:

@@ -30,17 +30,18 @@ from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
-from guided.schema.formula.queries import ValueQuery
+from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations, ValueQuery
 from guided.schema.pushdown.arguments import ArgumentFrames
 from guided.schema.pushdown.elements import Element
-from guided.schema.pushdown.frame_paths import FramePaths, LeafFrame, TargetValuation, TargetValuations
+from guided.schema.pushdown.frame_paths import FramePaths
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import BLANK, NEWLINE
+from guided.schema.pushdown.leaf_frames import LeafFrame
 from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
 from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
 from guided.schema.pushdown.value_starts import TextStart, ValueStarts
 
-__all__ = ["TargetValuations", "Witness"]
+__all__ = ["Witness"]
 
 _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
@@ -50,9 +51,6 @@ _COUNTED_FROM = 64
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
 _MARKS = np.frombuffer(b',:"]}', np.uint8)
-
-
-_ANY: TargetValuations = (TargetValuation(0, 0, 0),)
 
 
 class Witness:
@@ -103,7 +101,7 @@ class Witness:
     @property
     def no_target(self) -> TargetValuations:
         """The targets for a whole text: none."""
-        return _ANY
+        return ANY_VALUATION
 
     def targets(self, cell: int, own: TargetValuations) -> TargetValuations:
         """Return the targets for the pending value of a cell, given the targets for the cell itself."""
@@ -111,7 +109,7 @@ class Witness:
         if cell == self._starts.passing():
             return own
         if content is None or not content.observed:
-            return _ANY
+            return ANY_VALUATION
         found = self._targets.get((cell, own))
         if found is None:
             state = content.state
@@ -160,9 +158,9 @@ class Witness:
         fixed = self._starts.closings.get(control) or self._starts.openings.get(control)
         if fixed is not None:
             return fixed
-        if self._starts.is_in_string(control):
+        if self._starts.frames.is_in_string(control):
             return self._frame_paths.near_end(control, needed, self.targets(cell, own))
-        if control in self._starts.without_numbers:
+        if control in self._starts.frames.without_numbers:
             found = self._frame_paths.nearest(control, 0)
             assert found is not None, "every control is live"
             return found[:-1] or self._after_valuation(cell, 0, own)
@@ -188,7 +186,7 @@ class Witness:
             assert after is not None
             query, state = after
             return self._before_value(arguments.after_name(query), self._targets_of(state, query[1:], own))
-        start = self._keys.start(content.state.table, content.state.others, is_outermost=True)
+        start = self._keys.start(content.state.keys, content.state.others, is_outermost=True)
         return self._in_key(start, content, own)
 
     def _before_value(self, control: int, targets: TargetValuations) -> bytes:
@@ -209,7 +207,7 @@ class Witness:
             assert not isinstance(content.state, ArrayState)
             if row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE:
                 return bytes([CLOSING["object"]])
-            return self._in_key(self._keys.start(content.state.table, content.state.others), content, own)
+            return self._in_key(self._keys.start(content.state.keys, content.state.others), content, own)
         for begin in (QUOTE, NEWLINE):
             if row[begin] <= ACTION:
                 is_end = row[CLOSING["object"]] <= ACTION and self._step(cell, own) == CLOSE
@@ -291,7 +289,7 @@ class Witness:
         # PERF: objects with thousands of members have two steps for each, not five (`make hostile`).
         if not self._is_tight or isinstance(state, ArrayState) or state.remembers():
             return b","
-        rest = self._frame_paths.key_rest(self._keys.start(state.table, state.others), state, step)
+        rest = self._frame_paths.key_rest(self._keys.start(state.keys, state.others), state, step)
         return b"," if rest is None else b"," + self._before_name + rest + self._after_name
 
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
@@ -341,7 +339,7 @@ class Witness:
                 found.append(TargetValuation(care, bits, cost - ordered[0][0]))
                 if len(found) == _TARGETS_TRIED:
                     break
-        return tuple(found) or _ANY
+        return tuple(found) or ANY_VALUATION
 
     # Values
 
@@ -361,7 +359,7 @@ class Witness:
     def _cost_of_value(self, query: ValueQuery, targets: TargetValuations) -> tuple[int, int, TargetValuation]:
         """Return the bytes of a value and of the rest after it, the value's formula, and the target it satisfies."""
         found = []
-        for target in (*targets, _ANY[0]._replace(cost=INFINITE)):
+        for target in (*targets, ANY_VALUATION[0]._replace(cost=INFINITE)):
             formula = self._formula(query, target)
             cost = self._shortest.cost(formula)
             found.append((cost >= INFINITE, cost + target.cost, formula, target))
@@ -383,14 +381,19 @@ class Witness:
             return self._starts.structure.words[kind]
         if kind != "number":
             return {"string": self._starts.structure.opening, "array": b"[", "object": b"{"}[kind]
-        leaf = self._context.leaf(kind, tuple(self._context.typed(one, kind) for one in query))
-        return self._frame_paths.down(leaf, 0, (target,))[0]
+        leaf = self._context.leaves.of(kind, tuple(self._context.typed(one, kind) for one in query))
+        return leaf.path(0, (target,))[0]
 
     def _of_text(self, control: int, text: TextStart, cell: int, own: TargetValuations) -> bytes:
         """Return the beginning of a value in a notation: a text, if there is any that satisfies the targets."""
-        if not text.wanted:
+        if text.leaf is None:
             return self._of_value(text.nested, text.query, cell, own)
-        leaf, targets, kind, target = self._starts.leaf("text", text.wanted), self.targets(cell, own), "string", _ANY[0]
+        leaf, targets, kind, target = (
+            text.leaf,
+            self.targets(cell, own),
+            "string",
+            ANY_VALUATION[0],
+        )
         if len(text.query) > 1:
             _, formula, target = self._cost_of_value(text.query, targets)
             kind = self._shortest.kind(formula)
@@ -399,8 +402,8 @@ class Witness:
             kinds = (kind, "array", "object")
             return next(BEGINS[one] for one in kinds if one in CLOSING and row[BEGINS[one][0]] != DEAD)
         if text.counts is not None:
-            return self._frame_paths.in_counted(text.counts, 0, text.registers[0], targets, self._starts.end_of("text"))
-        return self._frame_paths.down(leaf, 0, (target,))[0] + self._starts.end_of("text")
+            return text.counts.way(0, text.registers[0], targets, leaf.end, self._frame_paths.spend)
+        return leaf.path(0, (target,))[0] + leaf.end
 
     def _of_element(self, element: Element, cell: int, own: TargetValuations, needed: int) -> bytes:
         """Return bytes of a value whose type nothing tells: those of a text, or those to a first member or item, or to the end."""
@@ -421,7 +424,7 @@ class Witness:
         assert self._elements is not None
         may_end = element.empty == kind and not self._elements.is_in_name(element)
         if may_end and (content is None or self._step_of(content.state, targets) == CLOSE):
-            return element.way + self._starts.end_of("text")
+            return element.way + bytes([self._elements.notation.end])
         if content is None:
             return None
         if isinstance(content.state, ArrayState):
@@ -433,10 +436,10 @@ class Witness:
     def _in_leaf(self, control: int, frame: LeafFrame, cell: int, own: TargetValuations, needed: int) -> bytes:
         state = control - frame.first
         if frame.counts is not None:
-            return self._frame_paths.in_counted(frame.counts, state, needed, self.targets(cell, own), frame.end)
-        path, end, _ = self._frame_paths.down(frame.leaf, state, self.targets(cell, own))
-        if frame.end:
-            return path + frame.end
+            return frame.counts.way(state, needed, self.targets(cell, own), frame.leaf.end, self._frame_paths.spend)
+        path, end, _ = frame.leaf.path(state, self.targets(cell, own))
+        if frame.leaf.end:
+            return path + frame.leaf.end
         return path or self._after_valuation(cell, frame.leaf.bits(int(frame.leaf.automaton.labels[end])), own)
 
     def _after_valuation(self, cell: int, valuation: int, own: TargetValuations) -> bytes:

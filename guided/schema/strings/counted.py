@@ -22,8 +22,11 @@ import numpy as np
 
 from guided.arrays import BoolArray, Int32Array, Int64Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import BEYOND, UNLIMITED
+from guided.automata.nearest import ORDER, PathsDown
+from guided.automata.pushdown import BEYOND, RUN, UNLIMITED
 from guided.caching import cached_property
+from guided.errors import no_completion_found
+from guided.schema.formula.queries import ANY_VALUATION, TargetValuations
 from guided.schema.strings.measure import Measure, distances_by_characters
 
 __all__ = ["CountedStrings", "counted_strings"]
@@ -33,6 +36,8 @@ _ROWS, _PERIOD, _LONGEST = 2048, 512, BEYOND >> 1
 # Most pairs of a state and a count that are compared.
 _CELLS = 1 << 21
 _NEVER = 1 << 40
+# Characters of one step of a completion, and steps that one of them costs a call.
+_STEP, _PER_CHARACTER = 64, 10
 # Edges followed in one step.
 _PER_STEP = 64
 
@@ -116,6 +121,8 @@ class CountedStrings:
         self.measure, self.allowed, self.registers = measure, measure.needs, (0, UNLIMITED)
         self.between: Int64Array = np.flatnonzero(measure.phases == 1)
         self.cost = 0
+        # By state: the states between characters after the next one.
+        self._characters: dict[int, list[tuple[bytes, int]]] = {}
         self._reaches: dict[bytes, _Reach | None] = {}
 
     @cached_property
@@ -192,6 +199,76 @@ class CountedStrings:
         reach = self.reach(self.ends(interval, suits))
         assert reach is not None
         return reach.sets
+
+    @cached_property
+    def _shortest_paths(self) -> PathsDown:
+        """The paths with the fewest characters to the nearest end, for strings that only have a greatest length."""
+        return PathsDown(self.automaton, self.distances)
+
+    def way(
+        self, state: int, needed: int, targets: TargetValuations, end: bytes, spend: Callable[[int], None]
+    ) -> bytes:
+        """Return bytes towards the nearest end of a string that satisfies a target, up to `_STEP` characters and the byte ``end``.
+
+        ``needed``: code points that the string still needs. ``spend``: charges the work.
+
+        Raises
+        ------
+        SchemaError
+            There is none. Classes of tokens disregard greatest lengths, so some stand for tokens that the mask excludes.
+        """
+        if not self.registers[0]:
+            return self._shortest_paths.path(state)[0] + end
+        count = self.registers[0] - needed
+        onward = [(b"", state)] if self.measure.phases.item(state) == 1 else self._characters_from(state)
+        best: tuple[int, int] | None = None
+        for target in (*targets, ANY_VALUATION[0]._replace(cost=_NEVER)):
+            for path, reached in onward:
+                left, interval = self.fewest(reached, count, target.suits)
+                if left < _NEVER and (best is None or left + target.cost < best[0]):
+                    best = left + target.cost, left
+                    found = path, reached, interval, target.suits
+        if best is None:
+            raise no_completion_found()
+        (path, state, interval, suits), left = found, best[1]
+        reaching = self.reaching(interval, suits)
+        # Why one less: a step of `RUN` says that all the code points needed come next.
+        run = RUN if needed > RUN and self.starts[interval] >= self.registers[0] else RUN - 1
+        if not path and left > run and reaching.row(left - run)[self.place(state)]:
+            character, reached = self._characters_from(state)[0]
+            if reached == state and len(character) == 1:
+                return character * run
+        n_characters = min(left, _STEP)
+        spend(_PER_CHARACTER * n_characters)
+        text = bytearray(path)
+        for _ in range(n_characters):
+            left -= 1
+            row = reaching.row(left)
+            path, state = next(one for one in self._characters_from(state) if row[self.place(one[1])])
+            text += path
+        return bytes(text) if left else bytes(text) + end
+
+    def _characters_from(self, state: int) -> list[tuple[bytes, int]]:
+        """Return the states between characters after the next one, with shortest bytes, in the order in which completions try them.
+
+        The state itself comes first, so that a long way repeats one character.
+        """
+        automaton = self.automaton
+        found = self._characters.get(state)
+        if found is None:
+            table, classes, phases = automaton.table, automaton.classes.tolist(), self.measure.phases
+            found = []
+            met, todo = set[int](), [(b"", state)]
+            for path, reached in todo:  # grows during iteration
+                row = table[reached].tolist()
+                for byte in ORDER:
+                    target = row[classes[byte]]
+                    if target >= 0 and target not in met:
+                        met.add(target)
+                        (found if phases.item(target) == 1 else todo).append((path + bytes([byte]), target))
+            found.sort(key=lambda one: one[1] != state)
+            self._characters[state] = found
+        return found
 
     def valuations(self) -> tuple[int, ...]:
         """Return the truths of the observed formulas that occur, as bits."""

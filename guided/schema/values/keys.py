@@ -10,6 +10,7 @@ Complexity: O(bytes of all spellings) and one row for each trie node, plus the c
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,13 +27,14 @@ from guided.schema.strings.automaton import string_automaton, structure
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.overlay import Overlay, has_one_body, overlay
 from guided.schema.strings.spelling import spelling_of, unwritable
-from guided.schema.values.key_table import OTHER
 
-__all__ = ["KeyLabel", "KeyLeaf", "key_automaton", "unquoted"]
+__all__ = ["OTHER", "KeyLabel", "KeyLeaf", "key_automaton", "unquoted"]
+
+# The name index of undeclared keys.
+OTHER = -1
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLabel:
+class KeyLabel(NamedTuple):
     """A class of keys.
 
     Attributes

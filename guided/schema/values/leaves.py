@@ -22,12 +22,14 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray
 from guided.automata.automaton import Automaton
+from guided.automata.nearest import PathsDown, distances_to
 from guided.caching import cached_property
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.formula.atoms import JsonOptions, Notation
+from guided.schema.formula.atoms import JsonOptions, Notation, QuoteMark
 from guided.schema.formula.exact import Number, common_multiple
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.numbers.spelling import number_bodies
@@ -88,8 +90,6 @@ class Leaves:
     has_ascii : bool
         Whether the alphabet contains all printable ASCII characters, and strings can contain every character. If so, the usual formulas of
         strings and numbers are satisfiable whatever else the vocabulary lacks.
-    n_bytes : int
-        Approximate bytes of memory of the automata. Those of shared caches count too: the leaves keep them alive.
     """
 
     def __init__(
@@ -106,11 +106,21 @@ class Leaves:
         self.lost = () if self.notation is not None else unwritable(options.spelling)
         self.has_all_bytes = 0 not in flags and not self.lost
         self.has_ascii = 0 not in flags[0x20:0x7F] and not self.lost
-        self.n_bytes = 0
+        self._n_bytes = 0
         self._strings: dict[tuple[int, ...], Strings] = {}
         self._numbers: dict[tuple[int, ...], Numbers] = {}
         # Why weak: leaves are in no reference cycle, so their memory is freed at once.
         self._proxy = cast("Leaves", weakref.proxy(self))
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate bytes of memory of the automata. Those of shared caches count too: the leaves keep them alive."""
+        return self._n_bytes + (self.single.n_bytes if "single" in vars(self) else 0)
+
+    @cached_property
+    def single(self) -> "Leaves":
+        """The leaves with single quotes around strings."""
+        return Leaves(self.formulas, replace(self.options, quote="'"), self.limits, self.alphabet)
 
     def of(self, kind: str, wanted: tuple[int, ...]) -> "Leaf":
         """Return the strings or numbers of some formulas over their atoms."""
@@ -130,21 +140,15 @@ class Leaves:
             found = self._numbers[wanted] = Numbers(self._proxy, wanted)
         return found
 
+    def can_spell(self, data: bytes) -> bool:
+        """Return whether the alphabet contains all these bytes."""
+        return self.has_all_bytes or all(self.alphabet[byte] for byte in data)
+
     def kept(self, automaton: Automaton) -> Automaton:
         """Return an automaton restricted to the alphabet; its memory is counted."""
         automaton = automaton.within(self.alphabet)
-        self.n_bytes += automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
+        self._n_bytes += automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
         return automaton
-
-    def bodies(self, kind: str, atom: int) -> list[bytes] | None:
-        """Return the spellings of the strings or the number that an atom lists; None if one string has several."""
-        values = self.formulas.nodes[atom][1]
-        if kind == "number":
-            return number_bodies(values)
-        texts = without_surrogates(dict.fromkeys(values))
-        if not has_one_body(texts, self.options.spelling):
-            return None
-        return [canonical_body(text, self.options.quote) for text in texts]
 
 
 class Leaf(ABC):
@@ -164,6 +168,9 @@ class Leaf(ABC):
     def __init__(self, leaves: Leaves, wanted: tuple[int, ...]) -> None:
         self._leaves, self._formulas, self.wanted = leaves, leaves.formulas, wanted
         self._made: Labeled | None = None
+        # By what is required of a valuation, and by the labels that suit.
+        self._paths: dict[tuple[int, int], PathsDown] = {}
+        self._paths_of_labels: dict[tuple[int, ...], PathsDown] = {}
 
     @abstractmethod
     def _make(self) -> Labeled:
@@ -240,7 +247,8 @@ class Leaf(ABC):
             return None
         formulas, must = self._formulas, self.wanted[0]
         if not self._leaves.has_all_bytes or any(atom == ("integer", True) for atom in formulas.atoms(must)):
-            both = (formulas.conjunction((must, formulas.atom(self._listed_as(value)))) for value in found)
+            atoms = (("strings", (value,)) if isinstance(value, str) else ("equals", Number(value)) for value in found)
+            both = (formulas.conjunction((must, formulas.atom(atom))) for atom in atoms)
             found = [
                 value for value, one in zip(found, both, strict=True) if not self._leaves.of(self.kind, (one,)).is_empty
             ]
@@ -250,15 +258,10 @@ class Leaf(ABC):
     def _enumerated(self, most: int, spend: Callable[[int], None]) -> Sequence[Any] | None:
         """Return the values whether or not they can be spelled; None if there are more than ``most``."""
 
-    @abstractmethod
-    def _listed_as(self, value: Any) -> Atom:
-        """Return the atom of a single value."""
-
     # All but these
 
-    @cached_property
-    def _parts(self) -> tuple[list[int], list[int]]:
-        """The members of the required formula: those that exclude values, as atoms that list these, come second."""
+    def _split(self) -> tuple[list[int], list[int]]:
+        """Return the members of the required formula that exclude no values, and the excluded values as atoms that list them."""
         nodes = self._formulas.nodes
         rest, excluded = list[int](), list[int]()
         for member in self._formulas.members(self.wanted[0]):
@@ -270,37 +273,72 @@ class Leaf(ABC):
                 rest.append(member)
         return rest, excluded
 
-    @property
-    def _rest(self) -> "Leaf":
-        """The leaf without what the required formula excludes."""
-        return self._leaves.of(self.kind, (self._formulas.conjunction(self._parts[0]),))
-
     def without(self) -> tuple["Leaf", list[bytes]] | None:
         """Split off the excluded values: the leaf without them, and their spellings.
 
         None if no values are excluded, if one has several spellings, or if they are so many that the automaton takes less work. Trailing
         zeros of a fraction do not count as other spellings.
         """
-        if not self._are_spelled_once or not self._parts[1]:
+        if not self.are_spelled_once:
             return None
-        bodies = [self._leaves.bodies(self.kind, one) for one in self._parts[1]]
-        if None in bodies:
+        rest, excluded = self._split()
+        bodies = [self.bodies(one) for one in excluded]
+        if not bodies or None in bodies:
             return None
         found = [body for some in bodies for body in some or ()]
         if self.kind == "string" and sum(map(len, found)) > _EXCLUDED_BYTES:
             return None
-        return self._rest, found
+        return self._leaves.of(self.kind, (self._formulas.conjunction(rest),)), found
 
     @property
     @abstractmethod
-    def _are_spelled_once(self) -> bool:
-        """Whether excluded values may have one spelling each."""
+    def are_spelled_once(self) -> bool:
+        """Whether values may have one spelling each, of those that exclusions distinguish."""
+
+    @abstractmethod
+    def bodies(self, atom: int) -> list[bytes] | None:
+        """Return the spellings of the strings or the number that an atom lists; None if one string has several."""
+
+    @property
+    @abstractmethod
+    def end(self) -> bytes:
+        """The byte that ends a value; empty for numbers, which end before a byte."""
 
     # How far is the end?
 
     @abstractmethod
     def shortest(self) -> int:
         """Return the bytes of a shortest text, approximately; -1 if there is none."""
+
+    def path(self, state: int, targets: TargetValuations) -> tuple[bytes, int, TargetValuation | None]:
+        """Return the path from a state to an end that satisfies a target, that end, and the target.
+
+        The least total cost decides. If no target can be satisfied, the target is None.
+        """
+        best: tuple[int, PathsDown, TargetValuation | None] | None = None
+        for target in targets:
+            paths = self._paths_to(target)
+            there = paths.distance.item(state)
+            if there >= 0 and (best is None or there + target.cost < best[0]):
+                best = there + target.cost, paths, target
+        if best is None:
+            best = 0, self._paths_to(ANY_VALUATION[0]), None
+        return *best[1].path(state), best[2]
+
+    def _paths_to(self, target: TargetValuation) -> PathsDown:
+        """Return the paths to the ends whose valuation meets a target."""
+        key = target.care, target.bits
+        found = self._paths.get(key)
+        if found is None:
+            automaton, accepting = self.automaton, self.automaton.accepting
+            labels = [one for one in np.unique(automaton.labels[accepting]).tolist() if target.suits(self.bits(one))]
+            same = tuple(labels)
+            found = self._paths_of_labels.get(same)
+            if found is None:
+                distance = distances_to(automaton, accepting & np.isin(automaton.labels, labels))
+                found = self._paths_of_labels[same] = PathsDown(automaton, distance)
+            self._paths[key] = found
+        return found
 
     def _nearest(self) -> int:
         return -1 if self.automaton.is_empty() else int(self.automaton.distances()[0])
@@ -373,11 +411,13 @@ class Strings(Leaf):
         is_ascii, nodes = not self._leaves.has_all_bytes, self._formulas.nodes
         if self.listed:
             return quick_satisfiable_string((self._listing, self.listed), is_ascii=is_ascii)
-        rest, excluded = self._parts
+        rest, excluded = self._split()
         if not excluded:
             return len(rest) == 1 and quick_satisfiable_string(nodes[rest[0]], is_ascii=is_ascii)
         # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
-        return self._rest.has_more(sum(len(nodes[one][1]) for one in excluded))
+        return self._leaves.strings((self._formulas.conjunction(rest),)).has_more(
+            sum(len(nodes[one][1]) for one in excluded)
+        )
 
     def _is_empty(self) -> bool:
         if self.lengths is not None:
@@ -418,12 +458,33 @@ class Strings(Leaf):
             raise too_many_values(found.size, limits)
         return found and found.texts
 
-    def _listed_as(self, value: str) -> Atom:
-        return ("strings", (value,))
+    @property
+    def are_spelled_once(self) -> bool:
+        """Whether some strings have one spelling."""
+        return self._leaves.has_all_bytes and self._leaves.notation is None
+
+    def bodies(self, atom: int) -> list[bytes] | None:
+        """Return the spellings of the strings that an atom lists; None if one has several."""
+        texts, options = without_surrogates(dict.fromkeys(self._formulas.nodes[atom][1])), self._leaves.options
+        return (
+            [canonical_body(text, options.quote) for text in texts] if has_one_body(texts, options.spelling) else None
+        )
 
     @property
-    def _are_spelled_once(self) -> bool:
-        return self._leaves.has_all_bytes and self._leaves.notation is None
+    def quote(self) -> QuoteMark:
+        """The quote around strings, if they have one."""
+        return self._leaves.options.quote
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the strings are whole values in a notation without an opening text."""
+        return self._leaves.notation is not None and not self._leaves.notation.opening
+
+    @property
+    def end(self) -> bytes:
+        """The byte that ends a string."""
+        notation = self._leaves.notation
+        return self.quote.encode() if notation is None else bytes([notation.end])
 
     def shortest(self) -> int:
         """Return the bytes of a shortest string without quotes, approximately; -1 if there is none."""
@@ -444,7 +505,7 @@ class Strings(Leaf):
 
         PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
         """
-        rest, excluded = self._parts
+        rest, excluded = self._split()
         if not self._leaves.has_all_bytes or not excluded:
             return -1
         lengths = self._leaves.strings((self._formulas.conjunction(rest),)).lengths
@@ -469,7 +530,7 @@ class Numbers(Leaf):
         return number_automaton(self._formulas, self.wanted, self._leaves.options, self._leaves.limits)
 
     def _is_surely_there(self) -> bool:
-        rest, excluded = self._parts
+        rest, excluded = self._split()
         return bool(self.listed) or quick_satisfiable_number([self._formulas.nodes[one] for one in rest], len(excluded))
 
     def valuations(self) -> tuple[int, ...]:
@@ -491,12 +552,19 @@ class Numbers(Leaf):
     def _enumerated(self, most: int, spend: Callable[[int], None]) -> Sequence[Fraction] | None:
         return enumerate_numbers(self._formulas, self.wanted[0], most, spend)
 
-    def _listed_as(self, value: Fraction) -> Atom:
-        return ("equals", Number(value))
+    @property
+    def are_spelled_once(self) -> bool:
+        """Whether numbers have one spelling, but for zeros at the end of a fraction."""
+        return self._leaves.has_all_bytes and self._leaves.options.numbers == "plain"
+
+    def bodies(self, atom: int) -> list[bytes]:
+        """Return the shortest spellings of the number that an atom lists."""
+        return number_bodies(self._formulas.nodes[atom][1])
 
     @property
-    def _are_spelled_once(self) -> bool:
-        return self._leaves.has_all_bytes and self._leaves.options.numbers == "plain"
+    def end(self) -> bytes:
+        """Empty: the byte after a number ends it."""
+        return b""
 
     def shortest(self) -> int:
         """Return the bytes of a shortest number, approximately; -1 if there is none."""
