@@ -983,7 +983,8 @@ class _Boundaries:
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
         # Scratch of `others`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
         self._marks: BoolArray | None = None
-        self._ends = Kept[tuple[frozenset[int], bytes | None], _Walk](_WALKS_KEPT)
+        # Long ones of `ends`; others are those of the vocabulary.
+        self._long_ends = Kept[tuple[frozenset[int], bytes | None], _Walk](_WALKS_KEPT)
 
     def calling(self, state: int, first: Callable[[], frozenset[int] | None]) -> _Walk:
         """Return a walk to the nodes after which the frame may call from a state. ``first``: returns the bytes that begin parts."""
@@ -998,13 +999,15 @@ class _Boundaries:
 
     def ends(self, first: frozenset[int], last: bytes | None) -> _Walk:
         """Return the walk to the nodes after which a part may end, by its last bytes, and what follows it may begin, by its first."""
-        found = self._ends.get((first, last))
+        found = self._family.ends.get((first, last), self._long_ends.get((first, last)))
         if found is None:
             is_last = np.ones(256, np.bool_)
             if last is not None:
                 is_last[:] = False
                 is_last[list(last)] = True
-            found = self._ends[first, last] = self._walk_to(self._are_before(first) & is_last[self._trie.byte])
+            found = self._walk_to(self._are_before(first) & is_last[self._trie.byte])
+            kept = self._family.ends if len(found) <= _LONG_WALK else self._long_ends
+            kept[first, last] = found
         return found
 
     def _are_before(self, first: frozenset[int]) -> BoolArray:
@@ -1101,12 +1104,15 @@ class _Family(NamedTuple):
         Whether a node has children.
     child_indptr, children : ndarray[int32]
         CSR: the children of each node.
+    ends : dict of (frozenset of int, bytes or None) to _Walk
+        Short walks of `_Boundaries.ends`, which all indexes of a vocabulary share.
     """
 
     parents: Int32Array
     is_parent: BoolArray
     child_indptr: Int32Array
     children: Int32Array
+    ends: Kept[tuple[frozenset[int], bytes | None], _Walk]
 
 
 @lru_cache(maxsize=16)
@@ -1120,7 +1126,7 @@ def _family_of(vocabulary: Vocabulary) -> _Family:
     children = np.argsort(parents, kind="stable").astype(np.int32)[np.count_nonzero(~inner) :]
     indptr = np.append(0, np.cumsum(np.bincount(parents[inner], minlength=trie.n_nodes))).astype(np.int32)
     is_parent = trie.skip > np.arange(1, trie.n_nodes + 1)
-    return _Family(freeze(parents), freeze(is_parent), freeze(indptr), freeze(children))
+    return _Family(freeze(parents), freeze(is_parent), freeze(indptr), freeze(children), Kept(_WALKS_KEPT))
 
 
 def _near(table: Int32Array, targets: BoolArray, most: int) -> BoolArray:

@@ -38,7 +38,7 @@ from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError, VocabularyError
 from guided.generate.compositions import captures
 from guided.guide.guide import Guide
-from guided.index.composition import CompositionIndex
+from guided.index.composition import CompositionIndex, _Boundaries
 from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
 from guided.limits import Limits
@@ -621,6 +621,21 @@ _AMBIGUOUS: list[Composition] = [
     Repeat(Maybe(_INTEGERS[0]) + Maybe(Regex("[a-z0-9]+")), 0, 9) + _INTEGERS[1],
     Repeat(FreeText(max_tokens=3), 1, 5) + _ANY + Repeat(Regex("[a-c]") | Regex("[b-d1]+") + _INTEGERS[2]),
 ]
+
+
+def test_indexes_of_a_vocabulary_share_where_parts_may_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = Vocabulary([*(bytes([value]) for value in range(256)), b"}\n", b'"}\n{'], eos=[258], size=259)
+    walked, found = list[int](), _Boundaries._walk_to
+    monkeypatch.setattr(_Boundaries, "_walk_to", lambda self, targets: (walked.append(1), found(self, targets))[1])
+    counts = [0]
+    for name in "ab":
+        index = compile_index(Repeat(JsonSchema({"type": "object", "properties": {name: {}}}) + "\n", 1), words)
+        state = index.initial
+        for token in (ord("{"), 256, ord("{")):
+            assert token in bits(index.mask(state))
+            state = index.next(state, token)
+        counts.append(len(walked))
+    assert counts[2] - counts[1] < counts[1] - counts[0]
 
 
 @pytest.mark.parametrize("spec", _AMBIGUOUS[:3], ids=lambda spec: str(spec)[:40])
