@@ -96,27 +96,24 @@ def _stepped(
     """Compute the step of a terminal on a cell, after a possible reduction (-1: none), as far as it needs no cell below."""
     begin = counts[1]
     first = begin + 3
-    last, top = first, cell
+    last = first
+    state: int = cells[cell, _STATE]
     if 2 * counts[0] + 2 >= len(keys):
         out[_STATUS] = MISSING_STEPS
         return DEAD
     taken: int = 0
     begun = rule
-    target: int = _action(cells[cell, _STATE], table[table[2] + 2 * rule], table) if rule >= 0 else UNKNOWN
+    target: int = _action(state, table[table[2] + 2 * rule], table) if rule >= 0 else UNKNOWN
     while True:
         if target >= 0:
-            above = _known(PUSHES, top, target, keys, values)
-            if above < 0:
-                out[_STATUS], out[_FIRST], out[_SECOND], out[_THIRD] = MISSING_PUSH, cell, begun, terminal
-                return DEAD
             if last >= len(records):
                 out[_STATUS] = MISSING_STEPS
                 return DEAD
-            records[last] = above
-            last, top = last + 1, above
+            records[last] = state = target
+            last += 1
             if rule < 0:
                 break
-        target = _action(cells[top, _STATE], terminal, table)
+        target = _action(state, terminal, table)
         if target >= 0:
             rule = -1
             continue
@@ -127,11 +124,19 @@ def _stepped(
             last = first
             break
         last -= length
-        top = records[last - 1] if last > first else cell
-        target = _action(cells[top, _STATE], table[table[2] + 2 * rule], table)
+        state = records[last - 1] if last > first else cells[cell, _STATE]
+        target = _action(state, table[table[2] + 2 * rule], table)
     if first > len(records):
         out[_STATUS] = MISSING_STEPS
         return DEAD
+    # What is left of the states is pushed.
+    top = cell
+    for k in range(first, last):
+        top = _known(PUSHES, top, records[k], keys, values)
+        if top < 0:
+            out[_STATUS], out[_FIRST], out[_SECOND], out[_THIRD] = MISSING_PUSH, cell, begun, terminal
+            return DEAD
+        records[k] = top
     records[begin], records[begin + 1], records[begin + 2] = taken, rule, last
     enter(key, begin, keys, values)
     counts[0], counts[1] = counts[0] + 1, last

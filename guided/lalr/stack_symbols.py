@@ -19,12 +19,10 @@ from typing import NamedTuple
 from guided.errors import LimitError
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Indents
+from guided.lalr.stacks import Parser
 from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["StackSymbol", "StackSymbols", "bits"]
-
-# Maximum number of consecutive reductions without input: cyclic rules never end.
-_ENDLESS = 10_000
 
 
 class StackSymbol(NamedTuple):
@@ -87,8 +85,8 @@ class StackSymbols:
     def __init__(self, tables: LalrTables, start: Start, limit: int, coaccessible: Coaccessible | None = None) -> None:
         self.coaccessible = coaccessible
         self.end, self.end_state, self._limit = tables.end, start.end, limit
-        self.actions, self.gotos = tables.actions, tables.gotos
-        self.rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
+        self._parser = Parser(tables, start)
+        self.actions, self.gotos, self.rules = self._parser.actions, self._parser.gotos, self._parser.rules
         self.pending = self._pending()
         self._state_actions = [self._reductions(row) for row in self.actions]
         self.known: list[StackSymbol] = []
@@ -130,21 +128,19 @@ class StackSymbols:
         """Feed a terminal that the top cell expects, after a reduction of `rule` (-1: none), as far as the cells of `stack` suffice.
 
         Returns None if the terminal has been shifted. If a reduction pops the whole stack, returns how many cells below it pops too, and
-        its rule; the stack is then as before this reduction.
+        its rule.
         """
         while True:
-            state = self.known[stack[-1]].state
-            if rule >= 0:
-                stack.append(self.push(stack[-1], self.gotos[state][rule]))
-                state = self.known[stack[-1]].state
-            action = self.actions[state][terminal]
-            if action >= 0:
-                stack.append(self.push(stack[-1], action))
+            step = self._parser.step(self.known[stack[-1]].state, terminal, rule)
+            assert step is not None, "the top cell expects the terminal"
+            if not step.pops:
+                for state in step.pushes:
+                    stack.append(self.push(stack[-1], state))
                 return None
-            rule, length = self.rules[-1 - action]
-            if length >= len(stack):
-                return length - len(stack), rule
-            del stack[len(stack) - length :]
+            rule = step.rule
+            if step.pops >= len(stack):
+                return step.pops - len(stack), rule
+            del stack[len(stack) - step.pops :]
 
     def _push(self, below: int, state: int) -> int:
         under = self.known[below]
@@ -220,31 +216,19 @@ class StackSymbols:
         """Return which of these terminals can be fed to a cell with states above it, testing each because an empty rule is reduced."""
         found = 0
         for terminal in bits(terminals):
-            if self._feeds(number, list(above), terminal):
+            if self._feeds(self.known[number], list(above), terminal):
                 found |= 1 << terminal
         return found
 
-    def _feeds(self, number: int, above: list[int], terminal: int) -> bool:
-        cell = self.known[number]
-        for _ in range(_ENDLESS):
-            action = self.actions[above[-1] if above else cell.state].get(terminal)
-            if action is None:
-                return False
-            if action >= 0:
-                return True
-            rule, length = self.rules[-1 - action]
-            if length > len(above):
-                left = length - len(above)
-                place = self.pending[cell.state].get((left, rule))
+    def _feeds(self, cell: StackSymbol, above: list[int], terminal: int) -> bool:
+        step = self._parser.step(above[-1] if above else cell.state, terminal)
+        while step is not None and step.pops:
+            if step.pops > len(above):
+                place = self.pending[cell.state].get((step.pops - len(above), step.rule))
                 return place is not None and bool(cell.follows[place] >> terminal & 1)
-            del above[len(above) - length :]
-            target = self.gotos[above[-1] if above else cell.state].get(rule, -1)
-            if target < 0:
-                return False
-            above.append(target)
-            if terminal == self.end and target == self.end_state:
-                return True
-        return False
+            del above[len(above) - step.pops :]
+            step = self._parser.step(above[-1] if above else cell.state, terminal, step.rule)
+        return step is not None
 
     def _reductions(self, row: dict[int, int]) -> _Reductions:
         shifts, found = 0, dict[tuple[int, int], int]()

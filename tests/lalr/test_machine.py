@@ -1,6 +1,7 @@
 """The automaton with a stack against the readings of prefixes, its cells against the parser's stacks, its masks against reading tokens."""
 
 import random
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import lark
@@ -48,13 +49,37 @@ def machine_of(tables: LalrTables) -> LalrMachine:
     return LalrMachine(tables, scanner_of(tables.lexer, LIMITS), tables.starts[0], LIMITS, ANY_BYTE)
 
 
+def feeds_of(tables: LalrTables) -> Callable[[list[int], int], list[int] | None]:
+    """The parser's loop, written out: it maps a stack of states and a terminal to the stack after it, None if there is none."""
+    actions, gotos, end = tables.actions, tables.gotos, tables.starts[0].end
+
+    def feed(states: list[int], terminal: int) -> list[int] | None:
+        states = list(states)
+        for _ in range(10_000):
+            action = actions[states[-1]].get(terminal)
+            if action is None:
+                return None
+            if action >= 0:
+                return [*states, action]
+            rule = -1 - action
+            del states[len(states) - int(tables.rule_length[rule]) :]
+            states.append(gotos[states[-1]][int(tables.rule_origin[rule])])
+            if terminal == tables.end and states[-1] == end:
+                return states
+        return None
+
+    return feed
+
+
 def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
-    """Along random texts of terminals: what a cell says can be fed is what the parser takes."""
+    """Along random texts of terminals: what a cell says can be fed is what the parser takes, in its steps and in its own loop."""
     parser, cells = ParserStacks(tables, tables.starts[0]), StackSymbols(tables, tables.starts[0], 100_000)
+    feed = feeds_of(tables)
     for _ in range(n_texts):
-        node, stack = 0, [0]
+        node, stack, states = 0, [0], [tables.starts[0].state]
         for _ in range(rng.randint(1, 30)):
-            expected = [terminal for terminal in range(tables.end + 1) if parser.feed(node, terminal) >= 0]
+            expected = [terminal for terminal in range(tables.end + 1) if feed(states, terminal) is not None]
+            assert [terminal for terminal in range(tables.end + 1) if parser.feed(node, terminal) >= 0] == expected
             assert bits(cells.known[stack[-1]].expected) == expected
             onward = [terminal for terminal in expected if terminal != tables.end]
             if not onward:
@@ -62,6 +87,10 @@ def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
             terminal = rng.choice(onward)
             node = parser.feed(node, terminal)
             assert cells.feed(stack, terminal) is None, "the stack is whole"
+            after = feed(states, terminal)
+            assert after == [cells.known[cell].state for cell in stack]
+            assert node == parser.node(after)
+            states = after
 
 
 @settings(max_examples=examples(40), deadline=None)
