@@ -20,13 +20,14 @@ Not handled here: table numbers, and stacks that are fully known.
 Complexity: O(1) for what the top cell of a stack decides; results are cached.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from guided.arrays import DEAD
 from guided.errors import GrammarError, LimitError
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
-from guided.lalr.lexemes import Control, Outcomes
+from guided.lalr.lexemes import Control, Joined, Outcomes
 from guided.lalr.lexing import Lexing, Match, last_characters, leading
 from guided.lalr.scanner import Scanner
 from guided.lalr.stack_symbols import StackSymbols
@@ -182,14 +183,6 @@ class HypothesisReader:
             self._allowed[cell] = found
         return found
 
-    def outcomes(self, hypothesis: Hypothesis) -> Outcomes:
-        """Return the labels that a hypothesis's lexeme can get, with the control after each."""
-        with self._dead_ends.query():
-            found = self._outcomes(hypothesis)
-        # Callers visit each.
-        self.call.spend(len(found.lexemes) // _OUTCOMES, _TOO_MANY)
-        return found
-
     def _outcomes(self, hypothesis: Hypothesis) -> Outcomes:
         if hypothesis.is_fresh:
             return self._lexemes.fresh(hypothesis.scanned, hypothesis.watchers)
@@ -197,16 +190,26 @@ class HypothesisReader:
         if self.lexing.events[hypothesis.scanned] is not None and self.event(hypothesis) is None:
             return continuing
         at_match = self._lexemes.outcomes_of_match(hypothesis.scanned, hypothesis.text, hypothesis.watchers)
-        return Outcomes(continuing.lexemes | at_match, continuing.can_end)
+        return Outcomes(Joined(at_match, continuing.lexemes), continuing.can_end)
+
+    def _counted(self, outcomes: Outcomes) -> Iterator[tuple[int, Control]]:
+        """Yield the labels that a lexeme can get, with the control after each, and count them."""
+        for count, outcome in enumerate(outcomes.lexemes, 1):
+            if not count % _OUTCOMES:
+                self.call.spend(1, _TOO_MANY)
+            yield outcome
 
     def _past_watchers(self, hypothesis: Hypothesis) -> int:
         """Return the labels that a hypothesis's lexeme can get without a watcher matching, as bits."""
         key = hypothesis.scanned, hypothesis.text, hypothesis.is_fresh, hypothesis.watchers
         found = self._wanted.get(key)
         if found is None:
-            found = 0
-            for label, _ in self.outcomes(hypothesis).lexemes:
-                found |= 1 << (self.lexing.ignored if label == self._n_terminals else label)
+            found, every = 0, self.lexing.labels[hypothesis.scanned]
+            with self._dead_ends.query():
+                for label, _ in self._counted(self._outcomes(hypothesis)):
+                    found |= 1 << (self.lexing.ignored if label == self._n_terminals else label)
+                    if found == every:
+                        break
             self._wanted[key] = found
         return found
 
@@ -220,14 +223,16 @@ class HypothesisReader:
             found = 0
             if hypothesis.is_fresh and self._lexemes.fresh(hypothesis.scanned, hypothesis.watchers).can_end:
                 found = 1 << self._n_lookaheads - 1
-            for label, control in self.outcomes(hypothesis).lexemes:
-                number = lookaheads.class_of.get(control, -1)
-                if label == lookaheads.ignored and number >= 0:
-                    found |= 1 << self._n_lookaheads + number
-                elif (label, number) in lookaheads.number:
-                    found |= 1 << lookaheads.number[label, number]
-                else:
-                    found = -1
+            with self._dead_ends.query():
+                for label, control in self._counted(self._outcomes(hypothesis)):
+                    number = lookaheads.class_of.get(control, -1)
+                    if label == lookaheads.ignored and number >= 0:
+                        found |= 1 << self._n_lookaheads + number
+                    elif (label, number) in lookaheads.number:
+                        found |= 1 << lookaheads.number[label, number]
+                    else:
+                        found = -1
+                        break
             self._wanted[key] = found = found if found >= 0 else (1 << self.n_bits) - 1
         return found
 
@@ -372,9 +377,8 @@ class HypothesisReader:
         ``columns``: the columns at which the first lexeme may end if it is a newline.
         """
         try:
-            outcomes = self.outcomes(hypothesis)
             with self._dead_ends.query():
-                return self._leads_to_safety(hypothesis.above, outcomes, columns)
+                return self._leads_to_safety(hypothesis.above, self._outcomes(hypothesis), columns)
         except LimitError as error:
             # Why only this: what is undecided because of the call may be decided by the next one, and the answer is kept.
             if not self._dead_ends.is_of_query(error):
@@ -503,7 +507,7 @@ class HypothesisReader:
         found = {begun} if behind or not is_last or self.is_live(begun) else set()
         for place, byte in enumerate(behind, 1):
             found = self.read(found, byte, is_last=is_last and place == len(behind))
-        found = {one._replace(watchers=one.watchers | watchers) for one in found}
+        found = {one._replace(watchers=self._lexemes.reduced(one.watchers | watchers)) for one in found}
         return {one for one in found if self.is_live(one)} if watchers and is_last else found
 
     def fed(self, above: tuple[int, ...], label: int, column: int) -> tuple[int, ...] | None:

@@ -3,14 +3,17 @@
 After a lexeme, its *control* determines what may follow: the left context of terminals that look behind, the watchers (scanner states of
 lexemes that must not reach a longer match), the characters that were read beyond the lexeme and are read again, and whether the text ends
 with them. An *outcome* is a label that a lexeme can get, with the control after it. Outcomes and the parser's stack determine every
-continuation; the characters of the text itself do not matter.
+continuation; the characters of the text itself do not matter. They are found as they are asked for, depth first: one of the first usually
+answers a query, and where lexemes that count are watched there are as many as pairs of counts.
 
 A letter here is a class of characters, represented by one of `Scanner.examples`, so no state lies inside a character. O(states * letters)
 for an outcome set without watchers, times the number of watcher sets that stay alive together with the lexeme; budgeted by `Steps`, cached.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from guided.arrays import DEAD, Int32Array, Int64Array
 from guided.automata.steps import Steps
 from guided.lalr.scanner import NOTHING, Scanner
 
-__all__ = ["Control", "Lexemes", "Outcomes"]
+__all__ = ["Control", "Joined", "Lexemes", "Outcomes"]
 
 _NONE: frozenset[int] = frozenset()
 _NO_TEXT = -1
@@ -51,8 +54,60 @@ class Control(NamedTuple):
 class Outcomes(NamedTuple):
     """What a text can become next: labels with controls, and whether the text may end before another lexeme."""
 
-    lexemes: frozenset[tuple[int, Control]]
+    lexemes: Iterable[tuple[int, Control]]
     can_end: bool
+
+
+# A state, the letters that a match may look back at, the watchers, and whether no letter of the lexeme has been read.
+_Item: TypeAlias = tuple[int, tuple[int, ...], frozenset[int], bool]
+
+
+class _Onward:
+    """The outcomes of reading on from some items; more are found while it is iterated.
+
+    Parameters
+    ----------
+    found : iterable
+        Outcomes that are known.
+    work : list of items
+    expand : callable
+        Takes the last item of a list of items, adds those that it leads to, and returns its outcomes. If it raises, nothing has changed.
+    """
+
+    __slots__ = ("_expand", "_found", "_listed", "_work")
+
+    def __init__(
+        self,
+        found: Iterable[tuple[int, Control]],
+        work: list[_Item],
+        expand: Callable[[list[_Item]], set[tuple[int, Control]]],
+    ) -> None:
+        self._found = set(found)
+        self._listed = list(self._found)
+        self._work, self._expand = work, expand
+
+    def __iter__(self) -> Iterator[tuple[int, Control]]:
+        at = 0
+        while True:
+            while at < len(self._listed):
+                yield self._listed[at]
+                at += 1
+            if not self._work:
+                return
+            more = self._expand(self._work) - self._found
+            self._found |= more
+            self._listed += more
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Outcomes of two kinds."""
+
+    first: Iterable[tuple[int, Control]]
+    then: Iterable[tuple[int, Control]]
+
+    def __iter__(self) -> Iterator[tuple[int, Control]]:
+        return chain(self.first, self.then)
 
 
 class Lexemes:
@@ -105,6 +160,10 @@ class Lexemes:
         self._within: dict[tuple[int, bytes, frozenset[int]], Outcomes] = {}
         self._fresh: dict[tuple[int, frozenset[int]], Outcomes] = {}
         self._watched: dict[frozenset[int], list[frozenset[int] | None]] = {}
+        self._reduced: dict[frozenset[int], frozenset[int]] = {}
+        self._implied: dict[tuple[int, int], bool] = {}
+        # Why not beside lookaheads: what is read again moves some watchers of a set before others.
+        self._reduces = not any(event[1] > 0 for event in (*self.events, *self.ends))
         # Each outcome once. PERF: the collector of cycles visits each (`python -m benchmarks.grammars`).
         self._outcomes: dict[tuple[int, Control], tuple[int, Control]] = {}
 
@@ -125,10 +184,8 @@ class Lexemes:
         key = state, watchers
         found = self._fresh.get(key)
         if found is None:
-            lexemes: set[tuple[int, Control]] = set()
-            if state >= 0:
-                self._onward(state, (), watchers, lexemes, is_fresh=True)
-            found = self._fresh[key] = Outcomes(frozenset(lexemes), self._may_end(watchers))
+            lexemes = self._onward([(state, (), watchers, True)] if state >= 0 else [])
+            found = self._fresh[key] = Outcomes(lexemes, self._may_end(watchers))
         return found
 
     def outcomes_of_match(self, state: int, text: bytes, watchers: frozenset[int]) -> frozenset[tuple[int, Control]]:
@@ -147,14 +204,14 @@ class Lexemes:
             key = state, text, watchers
         outcomes = self._within.get(key)
         if outcomes is None:
-            outcomes = self._within[key] = Outcomes(frozenset(self._going(*key)), False)
+            outcomes = self._within[key] = Outcomes(self._going(*key), False)
         return outcomes
 
-    def _going(self, state: int, text: bytes, watchers: frozenset[int]) -> set[tuple[int, Control]]:
-        found: set[tuple[int, Control]] = set()
+    def _going(self, state: int, text: bytes, watchers: frozenset[int]) -> Iterable[tuple[int, Control]]:
         if self.is_between[state]:
-            self._onward(state, self._spelled(text), watchers, found)
-            return found
+            return self._onward([(state, self._spelled(text), watchers, False)])
+        found: set[tuple[int, Control]] = set()
+        onward: list[_Item] = []
         met: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
         begin = _begin_of_last(text) if text else 0
         work = [(state, self._partial(text[begin:]) if text else _NO_TEXT, watchers)]
@@ -181,8 +238,8 @@ class Lexemes:
                 if arrived not in met:
                     met.add(arrived)
                     self._arrived(*arrived, found)
-                    self._onward(*arrived, found)
-        return found
+                    onward.append((*arrived, False))
+        return self._onward(onward, found)
 
     def _partial(self, text: bytes) -> int:
         """Return the number of an incomplete character; two with the same effect on every state share a number."""
@@ -213,7 +270,7 @@ class Lexemes:
         for i, letter in enumerate(rest):
             state = self.rows[state][letter] if state >= 0 else DEAD
             if state < 0:
-                return Outcomes(frozenset(found), False)
+                return Outcomes(found, False)
             text = self._cut((*text, letter), state)
             label, back, after = self.events[state]
             if label != NOTHING:
@@ -221,36 +278,33 @@ class Lexemes:
                 if own is not None:
                     behind = text[len(text) - back :] + rest[i + 1 :]
                     found.add(self._outcome(label, Control(after, watchers | own, behind, is_end)))
+        can_end = not rest and self._may_end(watchers)
         if not is_end:
-            self._onward(state, text, watchers, found)
-        elif rest and self._may_end(watchers):
+            return Outcomes(self._onward([(state, text, watchers, False)], found), can_end)
+        if rest and self._may_end(watchers):
             self._ended(state, text, found)
-        return Outcomes(frozenset(found), not rest and self._may_end(watchers))
+        return Outcomes(found, can_end)
 
     def _may_end(self, watchers: frozenset[int]) -> bool:
         return all(self.ends[watcher][0] == NOTHING for watcher in watchers)
 
-    def _onward(
-        self,
-        state: int,
-        text: tuple[int, ...],
-        watchers: frozenset[int],
-        found: set[tuple[int, Control]],
-        *,
-        is_fresh: bool = False,
-    ) -> None:
-        """Add the outcomes of reading on from a state between characters."""
-        if not watchers and not is_fresh:
-            found |= self._freely(state, text)
-            return
-        # Invariant: `seen` holds only items reached by a letter; the first item may be reached again, with its match.
+    def _onward(self, work: list[_Item], found: Iterable[tuple[int, Control]] = ()) -> Iterable[tuple[int, Control]]:
+        """Return these outcomes and those of reading on from states between characters."""
+        # Invariant: `seen` holds only items reached by a letter; the first items may be reached again, with their matches.
         seen: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
-        work = [(state, text, watchers, is_fresh)]
-        while work:
-            state, text, watchers, is_fresh = work.pop()
+
+        def expand(work: list[_Item]) -> set[tuple[int, Control]]:
+            state, text, watchers, is_fresh = work[-1]
+            found: set[tuple[int, Control]] = set()
+            if not watchers and not is_fresh:
+                found |= self._freely(state, text)
+                work.pop()
+                return found
+            per_letter = _STEP_COST + _LETTER_COST * (len(text) + len(watchers))
+            self._steps.spend(per_letter * len(self.examples), _TOO_MANY)
+            work.pop()
             if not is_fresh and self._may_end(watchers):
                 self._ended(state, text, found)
-            self._steps.spend((_STEP_COST + _LETTER_COST * len(text)) * len(self.examples), _TOO_MANY)
             for letter, (target, moved) in enumerate(zip(self.rows[state], self._moves(watchers), strict=True)):
                 if target < 0 or moved is None:
                     continue
@@ -259,10 +313,10 @@ class Lexemes:
                 if item not in seen:
                     seen.add(item)
                     self._arrived(*item, found)
-                    if moved:
-                        work.append((*item, False))
-                    else:
-                        found |= self._freely(target, read)
+                    work.append((*item, False))
+            return found
+
+        return _Onward(found, work, expand)
 
     def _freely(self, state: int, text: tuple[int, ...]) -> frozenset[tuple[int, Control]]:
         """Return the outcomes of the current lexeme if there are no watchers."""
@@ -305,7 +359,7 @@ class Lexemes:
         """Add the match that has just been reached."""
         label, back, left = self.events[state]
         if label != NOTHING:
-            own = watchers | {state} if self.may_continue[state] else watchers
+            own = self.reduced(watchers | {state}) if self.may_continue[state] else watchers
             found.add(self._outcome(label, Control(left, own, text[len(text) - back :], False)))
 
     def _ended(self, state: int, text: tuple[int, ...], found: set[tuple[int, Control]]) -> None:
@@ -335,6 +389,44 @@ class Lexemes:
         if any(self.events[watcher][0] != NOTHING for watcher in moved):
             return None
         return frozenset(moved)
+
+    def reduced(self, watchers: frozenset[int]) -> frozenset[int]:
+        """Return the watchers without those that match no text before another one does: all begin at the same place of the text."""
+        if len(watchers) < 2 or not self._reduces:
+            return watchers
+        found = self._reduced.get(watchers)
+        if found is None:
+            kept: list[int] = []
+            for watcher in sorted(watchers):
+                if not any(self._implies(one, watcher) for one in kept):
+                    kept = [one for one in kept if not self._implies(watcher, one)] + [watcher]
+            found = self._reduced[watchers] = frozenset(kept)
+        return found
+
+    def _implies(self, one: int, other: int) -> bool:
+        """Return whether no text lets a watcher match before another one does."""
+        known = self._implied.get((one, other))
+        if known is not None:
+            return known
+        first = one, other
+        work, pairs = [first], {first}
+        while work:
+            one, other = pair = work.pop()
+            self._steps.spend(_STEP_COST * len(self.examples), _TOO_MANY)
+            if self.ends[other][0] != NOTHING and self.ends[one][0] == NOTHING:
+                self._implied[pair] = self._implied[first] = False
+                return False
+            for after, behind in zip(self.rows[one], self.rows[other], strict=True):
+                if behind < 0 or after == behind or (after >= 0 and self.events[after][0] != NOTHING):
+                    continue
+                if after < 0 or self.events[behind][0] != NOTHING or self._implied.get((after, behind)) is False:
+                    self._implied[pair] = self._implied[first] = False
+                    return False
+                if (after, behind) not in pairs and (after, behind) not in self._implied:
+                    pairs.add((after, behind))
+                    work.append((after, behind))
+        self._implied.update(dict.fromkeys(pairs, True))
+        return True
 
     def _advanced(self, watcher: int, letters: tuple[int, ...]) -> frozenset[int] | None:
         watchers: frozenset[int] | None = frozenset({watcher})

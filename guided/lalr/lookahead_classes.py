@@ -116,7 +116,7 @@ def _explored(
         key = work.pop()
         if key in passed:
             continue
-        pairs = lexemes.begun(*key).lexemes
+        pairs = frozenset(lexemes.begun(*key).lexemes)
         passed[key] = [control for label, control in pairs if label == ignored]
         steps.spend(_STEP_COST * (1 + len(pairs)), _TOO_MANY)
         work += [(key[0], control) for control in passed[key]]

@@ -4,7 +4,7 @@ import random
 import re
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as sre_parser  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, cast
 
 import lark
 import pytest
@@ -14,6 +14,7 @@ import guided
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.errors import GrammarError, LimitError
+from guided.integrations.serving import FRONT_END_LIMITS
 from guided.lalr import loading
 from guided.lalr.lexemes import Lexemes
 from guided.lalr.refusals import _OTHER_NOTATIONS, _Text
@@ -310,3 +311,21 @@ def test_a_terminal_of_many_states_is_refused_before_they_are_made() -> None:
         return executed_lines(make)
 
     assert refused(40_000) <= 1.1 * refused(4_000)
+
+
+WATCHED = {"words": "W: /[a-z]+/", "short words": "W: /[a-z]{1,300}/"}
+
+
+@pytest.mark.parametrize("terminals", WATCHED)
+def test_the_steps_of_a_call_do_not_grow_with_the_lexemes_that_a_counting_terminal_watches(terminals: str) -> None:
+    """After each word, the terminal may still match for 900 characters, wherever it began."""
+    grammar = f'start: (S | W | B)*\n{WATCHED[terminals]}\nS: " "\nB: /[a-z]+ [^;]{{0,900}};/'
+    index = compile_spec(guided.Grammar(grammar), BYTES, FRONT_END_LIMITS)
+    guide, tables = index.guide(), cast("Any", index.tables)
+    taken = []
+    for _ in range(8):
+        guide.advance_many(b"abc defghij abcdefg ")
+        guide.mask()
+        taken.append(tables.automaton.tables.steps.spent)
+        assert guide.remaining == 0
+    assert taken[-1] < 1.5 * taken[2]
