@@ -20,7 +20,14 @@ def _class_if_uniform(starts: Int32Array, classes: Int32Array, low: int, span: i
     """Return the class of low..low + span - 1 if it is uniform, -1 if it is not text, -2 if it is mixed."""
     if low > 0x10FFFF:
         return -1
-    i = np.searchsorted(starts, low, side="right") - 1
+    # Why not np.searchsorted: numba before 0.60 makes an array for it, which a kernel without reference counts cannot.
+    i, end = 0, len(starts)
+    while end - i > 1:
+        middle = (i + end) // 2
+        if starts[middle] <= low:
+            i = middle
+        else:
+            end = middle
     if i + 1 < len(starts) and starts[i + 1] < low + span:
         return -2
     return int(classes[i])
