@@ -5,6 +5,7 @@ another file outside the site becomes the file's path in code font, where a page
 """
 
 import re
+from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -80,3 +81,13 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
 
     parts = FENCED.split(markdown)
     return "".join(part if part.startswith("```") else ROW.sub(row, LINK.sub(replaced, part)) for part in parts)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Mark code that may break at the end of a line; shorter code does not (``site.css``)."""
+
+    def marked(match: re.Match[str]) -> str:
+        is_long = len(unescape(re.sub(r"<[^>]*>", "", match[1]))) > 24
+        return f'<code class="long">{match[1]}</code>' if is_long else match[0]
+
+    return re.sub(r"<code>((?:(?!</?code).)*)</code>", marked, html, flags=re.DOTALL)

@@ -18,13 +18,13 @@ ROOT = Path(guided.__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
 
-def pictures() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
+def module(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
 
 
 def pages(node: object) -> list[str]:
@@ -64,15 +64,21 @@ def test_the_api_pages_show_how_objects_are_called() -> None:
     assert [name for name in names if name.startswith("_")] == ["__call__"]
 
 
+def test_long_code_is_marked_since_it_may_break() -> None:
+    pytest.importorskip("mkdocs", reason="pip install -e '.[docs]'")
+    html = "<p><code>&lt;short&gt;</code> and <code>a_name_that_is_<a>much</a>_too_long</code></p>"
+    assert module("hooks").on_page_content(html) == html.replace("<code>a_", '<code class="long">a_')
+
+
 def test_pictures_equal_those_drawn_by_the_objects() -> None:
-    for name, drawn in pictures().pictures(None).items():
+    for name, drawn in module("pictures").pictures(None).items():
         assert (DOCS / "pictures" / name).read_text(encoding="utf-8") == drawn, "python docs/pictures.py"
 
 
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_picture_of_a_call_shows_the_models_steps() -> None:
-    drawn = pictures().call_picture(default_model())
+    drawn = module("pictures").call_picture(default_model())
     shown = (DOCS / "pictures" / "call.svg").read_text(encoding="utf-8")
     words = re.compile(r"<text[^>]*>([^<]*)</text>")
     assert words.findall(shown) == words.findall(drawn), "python docs/pictures.py"
