@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from guided.schema.containers import derivatives
 from guided.schema.containers.conjunctive import ConjunctiveState, lowest
-from guided.schema.containers.key_layout import KeyLayout
 from guided.schema.containers.pending import PendingValues
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.queries import ValueQuery
@@ -51,7 +50,6 @@ class SharedContext:
         # By key table and formulas.
         self.relevant_names: dict[tuple[KeyTable, tuple[int, ...]], int] = {}
         self.mentioned_names: dict[tuple[KeyTable, tuple[int, ...]], list[int] | None] = {}
-        self.layouts: dict[KeyTable, KeyLayout] = {}
 
 
 class ObjectState(NamedTuple):
@@ -233,11 +231,8 @@ class ObjectState(NamedTuple):
         if mentioned is None:
             yield from (1 << label for label in range(len(self.keys.labels)))
             return
-        found = shared.layouts.get(self.keys)
-        if found is None:
-            found = shared.layouts[self.keys] = KeyLayout.of(self.keys)
         shared.formulas.spend(len(mentioned) // _NAMES_PER_STEP)
-        yield from found.groups(mentioned)
+        yield from self.keys.groups(mentioned)
 
     def _options(self) -> "list[ObjectState] | None":
         """Return the alternatives of the required formula, one state each, if there are many; a label may come if one of them allows it.

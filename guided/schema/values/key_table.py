@@ -6,7 +6,7 @@ each set of patterns that such a name can match. Sets of names are bit sets: bit
 
 import re
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import cast
@@ -117,6 +117,50 @@ class KeyTable:
         """Return whether a key with this label satisfies a formula of names."""
         index = self.pattern_index_of[formula]
         return index == ALWAYS or (index != NEVER and bool(self.labels[label][1] >> index & 1))
+
+    @cached_property
+    def _by_patterns(self) -> list[int]:
+        """The spellable labels, grouped by the patterns that match, as bits."""
+        found: dict[int, int] = {}
+        for label in self.spellable:
+            _, patterns = self.labels[label]
+            found[patterns] = found.get(patterns, 0) | 1 << label
+        return list(found.values())
+
+    @cached_property
+    def _by_name(self) -> tuple[list[int], list[int]]:
+        """By name: its label if it can be spelled, and the labels of the ordered names after it, as bits."""
+        labels, after = [0] * len(self.names), [0] * len(self.names)
+        for label in self.spellable:
+            index, _ = self.labels[label]
+            if index >= 0:
+                labels[index] = 1 << label
+        later = 0
+        for index in reversed(range(self.n_ordered)):
+            after[index] = later
+            later |= labels[index]
+        return labels, after
+
+    def groups(self, mentioned: Sequence[int]) -> Iterator[int]:
+        """Yield sets of interchangeable labels, if formulas mention only the names at the given ascending indices; each of these alone.
+
+        O(names) operations on sets of labels, once for each table; then O(mentioned names) for each set of patterns.
+        """
+        labels, after = self._by_name
+        alone = [labels[index] for index in mentioned if labels[index]]
+        named = sum(alone)
+        # Why these first: their goals mostly recur for each mentioned name, and are then in the table.
+        for group in self._by_patterns:
+            rest = group & ~named
+            # Why from the end: unordered names are interchangeable with the ordered names before the first mentioned one.
+            for index in reversed(mentioned):
+                later = rest & after[index]
+                if later:
+                    yield later
+                    rest ^= later
+            if rest:
+                yield rest
+        yield from alone
 
     def closed_by(self, name: int) -> int:
         """Return the bits of the names that cannot come after name ``name``: an ordered name closes itself and those before it."""
