@@ -81,7 +81,7 @@ def compile_specs(
             "--explore",
             min=0,
             metavar="N",
-            help="For schemas and grammars: precompute N states and their masks, so that a process that loads the index starts warm.",
+            help="For grammars and compositions: precompute N states and their masks, so that a process that loads the index starts warm.",
         ),
     ] = 0,
     tool_format: FormatOption = "auto",
@@ -105,7 +105,7 @@ def compile_specs(
     force: Annotated[bool, typer.Option("--force", "-f", help="Recompile indices that are up to date.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    r"""Compile constraints into index files, which load without compilation.
+    r"""Compile constraints into index files, which load without compilation; a schema is compiled again when it is loaded.
 
     Each constraint is written to NAME.index in the output folder, and manifest.json lists them all. Index files that are up
     to date are skipped: same constraint, vocabulary and release of guided, unchanged file. A constraint that fails is reported,
@@ -117,7 +117,7 @@ def compile_specs(
 
       guided compile specs.toml --vocabulary tokenizer.json -o indices
       guided compile -O ascii=true --regex '\d{4}-\d{2}' --tools tools.py -o indices
-      guided compile --json-schema schema.json --explore 500 -o indices
+      guided compile --grammar query.lark --explore 500 -o indices
     """
     options = tool_options(tool_format, tool_choice)
     sources = [source for file in specs or () for source in read_sources(file, options)]
@@ -158,7 +158,9 @@ def compile_specs(
 def _sizes(outcome: Outcome) -> str:
     """The states and masks of an index; one that grows with its texts has none before it is explored."""
     states, masks = outcome.entry["states"], outcome.entry["masks"]
-    return f"{states:,} states  {masks:,} masks" if states else "states on demand"
+    if states:
+        return f"{states:,} states  {masks:,} masks"
+    return "compiled when loaded" if outcome.entry["kind"] == "json_schema" else "states on demand"
 
 
 def _show(outcomes: Sequence[Outcome], folder: Path) -> None:

@@ -451,7 +451,7 @@ def test_options_of_a_kind_apply_to_files_of_that_kind(folder: Path) -> None:
 def test_an_index_that_grows_with_its_texts_does_not_look_empty(folder: Path) -> None:
     (folder / "person.json").write_text(json.dumps(PERSON))
     line = call("compile", "person.json", *VOCABULARY, "-o", "out").stdout.splitlines()[0]
-    assert line.startswith("compiled  person  states on demand  ")
+    assert line.startswith("compiled  person  compiled when loaded  ")
     line = call("compile", "person.json", *VOCABULARY, "-o", "explored", "--explore", "4").stdout.splitlines()[0]
     assert line.startswith("compiled  person  4 states  ")
 
