@@ -2,7 +2,7 @@
 
 import json
 import random
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -113,3 +113,26 @@ def test_unsatisfiable_alternatives_are_skipped_when_completing(n: int, is_requi
         allowed = bits(guide.mask_within(left))
         guide.advance(next(token for token in allowed if index.remaining(index.next(guide.state, token)) == left - 1))
     assert guide.is_accepting
+
+
+CONTAINING: list[dict[str, Any]] = [
+    {"contains": {"multipleOf": 3}},
+    {"contains": {"type": "string"}, "minItems": 5},
+    {"allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}]},
+    {"allOf": [{"contains": {"const": 1}, "minContains": 2}, {"contains": {"multipleOf": 2}}]},
+    {"anyOf": [{"contains": {"pattern": "^a"}}, {"contains": {"minimum": 3}, "maxContains": 7}]},
+    {"if": {"contains": {"const": 1}}, "then": {"contains": {"const": 2}}, "minItems": 2},
+]
+
+
+@pytest.mark.parametrize("schema", CONTAINING, ids=str)
+def test_the_search_for_a_short_array_does_not_depend_on_how_many_items_are_allowed(schema: dict[str, Any]) -> None:
+    taken = []
+    for most in (30, 1_000_000):
+        index = guided.compile(guided.JsonSchema({"type": "array", "maxItems": most, **schema}), BYTES)
+        guide, tables, spent = index.guide(), cast("Any", index.tables), 0
+        for piece in (b"", b"[", b"7", b","):
+            guide.advance_many(piece)
+            spent += guide.remaining and tables.automaton.tables.steps.spent
+        taken.append(spent)
+    assert taken[1] < 1.1 * taken[0]

@@ -29,7 +29,7 @@ from guided.schema.containers.conjunctive import ConjunctiveObject, ConjunctiveS
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.opening import Container, Containers, GeneralState
 from guided.schema.formula.atoms import TYPES, WORDS
-from guided.schema.formula.formulas import FALSE, TRUE
+from guided.schema.formula.formulas import FALSE, TRUE, Atom
 from guided.schema.formula.marks import VALUE
 from guided.schema.formula.queries import split, substitute
 
@@ -333,7 +333,16 @@ class Shortest:
 
     def _next_item(self, state: ArrayState, most: int | None) -> list[_Choice]:
         after = state.derivative(ITEM)
-        return [] if after is None else self._pending(after, 1, ITEM, most)
+        choices = [] if after is None else self._pending(after, 1, ITEM, most)
+        if most is None or len(choices) < 2:
+            return choices
+        # Why: an item that only takes one of those allowed leads to as many states as items are allowed.
+        wanted = self._atoms_but_most(state)
+        return [choice for choice in choices if self._atoms_but_most(choice.needs[1]) != wanted] or choices
+
+    def _atoms_but_most(self, state: Node) -> frozenset[Atom]:
+        assert isinstance(state, ArrayState)
+        return frozenset(atom for atom in self._formulas.atoms(state.formulas[0]) if atom[0] != "maxItems")
 
     def _repeated_item(self, state: ArrayState, most: int | None) -> Iterator[_Choice]:
         """Under a negated ``uniqueItems``, yield an item whose value recurs soon, with the items needed in between."""
