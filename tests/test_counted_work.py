@@ -9,36 +9,47 @@ import functools
 import itertools
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import lark
 import pytest
 
 import guided
 from guided.automata.build import over_characters
 from guided.automata.product import PER_CELL, char_intersection
 from guided.automata.steps import Steps
+from guided.calls.spec import Tools
+from guided.engine.algebra import FreeText, Maybe, Repeat
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Regex, Spec
 from guided.engine.structural_tags import StructuralTag
-from guided.errors import GuidedError, LimitError
+from guided.errors import GuidedError, LimitError, SchemaError
 from guided.guide.guide import Guide
+from guided.integrations.serving import FrontEnd
 from guided.limits import Limits
 from guided.patterns.parse import parse
+from guided.schema.frontend.json_values import text_of
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.hostile.client import SERVED, Client, steps
 from tests.hostile.random_specs import a_schema
 from tests.hostile.table import ROWS
 from tests.schema.engine import BYTES
 
-# Lines per step of a call and of a compile, and lines per character of a spec.
-PACKAGE = str(Path(guided.__file__).parent)
-PER_CALL_STEP, PER_STEP_OF_A_GRAMMAR, PER_STEP, PER_CHARACTER, SPARE = 25, 50, 0.4, 60, 20_000
+# Lines per step of a call and of a compile, and lines per character of a spec and of a text.
+PACKAGES = tuple(str(Path(package.__file__).parent) for package in (guided, lark))
+# They count their own steps, and Python runs them only until they are compiled.
+KERNELS = str(Path(guided.__file__).parent / "kernels")
+PER_CALL_STEP, PER_SLOW_STEP, PER_STEP, PER_CHARACTER, SPARE = 25, 50, 0.4, 60, 20_000
+# A composition reads a text in so many steps for each byte, besides those of a call.
+PER_CHARACTER_OF_A_TEXT, PER_CHARACTER_OF_A_COMPOSITION = 150, 600
 
 
 def words(count: int) -> list[str]:
@@ -88,11 +99,14 @@ class Work:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.lines = 0
         self.counters: list[Steps] = []
+        # All steps of `Steps.spend`, also of counters that begin again; kernels add theirs to the counters.
+        self._counted = Counter[str]()
         spend = Steps.spend
 
         def noted(steps: Steps, count: int, advice: str) -> None:
             if not any(one is steps for one in self.counters):
                 self.counters.append(steps)
+            self._counted[steps.what] += count
             spend(steps, count, advice)
 
         monkeypatch.setattr(Steps, "spend", noted)
@@ -103,7 +117,8 @@ class Work:
             return of_line
 
         def of_call(frame: FrameType, _event: str, _argument: object) -> Any:
-            return of_line if frame.f_code.co_filename.startswith(PACKAGE) else None
+            name = frame.f_code.co_filename
+            return of_line if name.startswith(PACKAGES) and not name.startswith(KERNELS) else None
 
         before = sys.gettrace()
         sys.settrace(of_call)
@@ -115,11 +130,20 @@ class Work:
             sys.settrace(before)
 
     def steps(self, what: str) -> int:
-        return sum(one.spent for one in self.counters if one.what == what)
+        # What is beyond a limit was refused, not done.
+        spent = sum(min(one.spent, one.limit) for one in self.counters if one.what == what)
+        return max(spent, self._counted[what]) if what == "call_steps" else spent
 
-    def check(self, size: int, per_call_step: int = PER_CALL_STEP) -> None:
-        seen = per_call_step * self.steps("call_steps") + PER_STEP * self.steps("steps") + PER_CHARACTER * size + SPARE
-        assert self.lines <= seen, (self.lines, self.steps("call_steps"), self.steps("steps"), size)
+    def begin(self) -> None:
+        """Count anew."""
+        self.lines = 0
+        self.counters.clear()
+        self._counted.clear()
+
+    def check(self, size: int, per_call_step: int = PER_CALL_STEP, per_character: int = PER_CHARACTER) -> None:
+        of_compiles = self.steps("steps") + self.steps("dead_end_steps")
+        seen = per_call_step * self.steps("call_steps") + PER_STEP * of_compiles + per_character * size + SPARE
+        assert self.lines <= seen, (self.lines, self.steps("call_steps"), of_compiles, size)
 
 
 def compile_and_ask(spec: Spec, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,8 +164,7 @@ def compile_and_ask(spec: Spec, size: int, monkeypatch: pytest.MonkeyPatch) -> N
             if not guide.validate(text):
                 return
             guide.advance_many(text)
-            work.lines = 0
-            work.counters.clear()
+            work.begin()
             work.trace(lambda ask=ask, guide=guide: ask(guide))
             work.check(size)
 
@@ -246,7 +269,7 @@ def test_steps_of_calls_on_a_grammar_follow_their_lines(name: str, monkeypatch: 
     for byte in b"a/aaa//bab/bb/*abaa*aab/bab":
         work = Work(monkeypatch)
         work.trace(guide.mask)
-        work.check(0, PER_STEP_OF_A_GRAMMAR)
+        work.check(0, PER_SLOW_STEP)
         if guide.mask()[byte >> 5] >> (byte & 31) & 1:
             guide.advance(byte)
 
@@ -338,3 +361,87 @@ def test_cells_of_a_determinized_table_are_work() -> None:
     with pytest.raises(LimitError, match="too many states for such sets") as caught:
         Regex(f"(?:{sets})+").lower(limits)
     assert caught.value.what == "steps"
+
+
+# Served rows whose levels take a thousand lines each, however few characters these have; at most a hundred levels.
+DENSE = {"schema: a constant of n levels": 500}
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.kind in SERVED])
+def test_steps_of_a_check_follow_its_lines(name: str, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ROWS[name]
+    sent = row.attack(min(times * row.small, row.full))
+    if sent.kind not in SERVED:
+        return
+    try:
+        text = sent.given if isinstance(sent.given, str) else text_of(sent.given)
+    except SchemaError:
+        # It nests more deeply than Python writes.
+        return
+    kind, server = SERVED[sent.kind], FrontEnd(BYTES)
+    # What any request loads is not this one's work: the rest of a kind, and the characters of scripts.
+    for warm_kind, warm in (
+        (kind, text[:50]),
+        ("REGEX", r"\p{L}\p{N}"),
+        ("JSON", r'{"pattern": "^[\\p{L}\\p{N}_]{1,9}$", "type": "string"}'),
+    ):
+        FrontEnd(BYTES).refusal(warm_kind, warm)
+    work = Work(monkeypatch)
+    work.trace(lambda: server.refusal(kind, text))
+    work.check(len(text), PER_SLOW_STEP, DENSE.get(name, PER_CHARACTER))
+
+
+ITEMS = JsonSchema({"type": "array"})
+# What reads a model's text, and texts of a size.
+READINGS: dict[str, tuple[Callable[[], Any], Callable[[int], str]]] = {
+    "brackets": (lambda: JsonSchema(True), lambda n: "[" * n + "]" * n),
+    "brackets and a string without end": (lambda: JsonSchema(True), lambda n: "[" * n + '"' + "a" * n),
+    "objects": (lambda: JsonSchema(True), lambda n: '{"a":' * n + "1" + "}" * n),
+    "numbers": (lambda: JsonSchema(True), lambda n: f"[{','.join('1' * n)}]"),
+    "names": (lambda: JsonSchema(True), lambda n: "{" + ",".join(f'"k{i}": {i}' for i in range(n)) + "}"),
+    "escapes": (lambda: JsonSchema(True), lambda n: '"' + "\\u00e9" * n + '"'),
+    "backslashes": (lambda: JsonSchema(True), lambda n: '"' + "\\" * n),
+    "blanks": (lambda: JsonSchema(True), lambda n: " " * n),
+    "values of a type": (lambda: JsonSchema(list[int | str | None]), lambda n: f"[{','.join(['1', 'null'] * n)}]"),
+    "tokens": (lambda: Grammar('start: "a"*'), lambda n: "a" * n),
+    "rules": (lambda: Grammar('start: "(" start ")" |'), lambda n: "(" * n + ")" * n),
+    "optional parts": (lambda: Grammar('start: x*\nx: "a" "b"? ["c"]'), lambda n: "abc" * n),
+    "ignored text": (lambda: Grammar('start: "a"*\n%ignore /[ ]/'), lambda n: " " * n + "a"),
+    "what no terminal matches": (lambda: Grammar('start: "a"*'), lambda n: "a" * n + "b"),
+    "calls": (lambda: Tools([TOOL]), lambda n: '<tool_call>{"name": "f", "arguments": {"a": "b"}}</tool_call>' * n),
+    "text without calls": (lambda: Tools([TOOL]), lambda n: "a < " * n),
+    "arguments as tags": (
+        lambda: Tools([TOOL], format="qwen-coder"),
+        lambda n: "<tool_call>\n<function=f>\n<parameter=a>\nb\n</parameter>\n</function>\n</tool_call>" * n,
+    ),
+    "named letters": (lambda: Repeat(Regex("a|b").named("x")), lambda n: "ab" * n),
+    "arrays within text": (lambda: FreeText() + ITEMS.named("x") + FreeText(), lambda n: "[1] a " * n),
+    "brackets within text": (lambda: FreeText() + ITEMS.named("x") + FreeText(), lambda n: "[" * n),
+    "texts up to a sign": (lambda: Repeat(FreeText("<a>").named("x") + Regex("[0-9]+").named("y")), lambda n: "a<a>12" * n),
+    "optional letters": (lambda: Repeat(Maybe(Regex("a").named("x")) + Maybe(Regex("b").named("y"))), lambda n: "ab" * n),
+}  # fmt: skip
+TOOL = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_text_is_read_in_lines_that_its_length_and_steps_allow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four times the text takes at most a little more than four times the lines that no step of a call stands for."""
+    make, text = READINGS[name]
+    spec, totals = make(), list[int]()
+    allowed = PER_CHARACTER_OF_A_COMPOSITION if hasattr(spec, "parts") else PER_CHARACTER_OF_A_TEXT
+    Client(steps, Limits()).read(spec, text(3))
+    for n in (60, 240):
+        work = Work(monkeypatch)
+
+        def meter(run: Callable[[], Any], work: Work = work, n: int = n) -> tuple[Any, float]:
+            work.begin()
+            found = work.trace(run)
+            work.check(len(text(n)), per_character=allowed)
+            return found, max(0, work.lines - PER_CALL_STEP * work.steps("call_steps"))
+
+        client = Client(meter, Limits())
+        client.read(spec, text(n))
+        assert client.costs
+        totals.append(int(sum(one.cost for one in client.costs)))
+    assert totals[1] < 4.6 * totals[0] + 2_000

@@ -29,8 +29,8 @@ from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Capture", "CaptureReader", "Captures", "list_names"]
 
-# A text is read in parts of this many bytes; each may use all steps of a call.
-_PART = 1024
+# Steps of a thread that reads a byte, and those that each byte of a text allows besides the steps of a call.
+_PER_THREAD, _PER_BYTE = 3, 24
 # Marks of trails that are compared in one step.
 _MARKS_PER_STEP = 8
 _ADVICE = "the text can be read in too many ways"
@@ -149,9 +149,8 @@ class CaptureReader:
         self._steps.begin()
         with self._lock, ExitStack() as stack:
             readers = _Open(stack, self._leaves)
-            for count, byte in enumerate(data, 1):
-                if not count % _PART:
-                    self._steps.begin()
+            for byte in data:
+                self._steps.spent = max(0, self._steps.spent - _PER_BYTE)
                 self._at += 1
                 self._step(byte, readers)
         return list(self._agreed(self._threads))
@@ -164,7 +163,7 @@ class CaptureReader:
         return None
 
     def _step(self, byte: int, readers: "_Open") -> None:
-        self._steps.spend(len(self._threads), _ADVICE)
+        self._steps.spend(_PER_THREAD * len(self._threads), _ADVICE)
         found: list[_Thread] = []
         seen: set[Any] = set()
         for node, place, trail in self._threads:

@@ -10,12 +10,15 @@ Ref: Aho and Corasick 1975.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from guided.automata.build import spend_together
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 
 __all__ = ["SEVERAL", "Scan", "scan"]
 
+# Cost of an edge, in steps of a compile.
+_PER_CELL = 40
 # Instead of a string's number: several end there.
 SEVERAL = -1
 
@@ -124,6 +127,7 @@ class _Trie:
             rows[node] = {**below, **children[node]}
             n_cells += len(rows[node])
             self._check(n_cells)
+            spend_together(_PER_CELL * len(rows[node]))
             if node:
                 self._note(node, shorter[node])
             for character, child in children[node].items():

@@ -56,8 +56,8 @@ _FORCED_BATCH = 1000
 _PARTS_WEIGHED = 64
 # Share of a call's steps (one in this many) for the tokens of a mask within a budget other than those of the completion.
 _SHARE = 4
-# A text is read in parts of this many bytes; each may use all steps of a call.
-_PART = 1024
+# Steps that each byte of a text allows besides those of a call.
+_PER_BYTE = 64
 # Steps of reading with a point, besides one for each byte, and for so many trie nodes or arrays of such.
 _PER_POINT, _NODES_PER_STEP, _MARKS_PER_STEP, _ENTERED_PER_STEP, _ARRAYS_PER_STEP = 8, 512, 64, 2048, 2
 # Bytes that a table reads in one step, and edges of the frame whose distances take one.
@@ -281,8 +281,7 @@ class CompositionIndex:
                 left = item.left - (counts and item.left >= 0)
                 points[item.part, readers.start(item), item.after, left] = item.state, 0
             for offset, byte in enumerate(data, 1):
-                if not offset % _PART:
-                    steps.begin()
+                steps.spent = max(0, steps.spent - _PER_BYTE)
                 steps.spend(len(points), _ADVICE)
                 before, points = points, {}
                 for (part, at, after, left), origin in before.items():
@@ -575,8 +574,6 @@ class CompositionIndex:
         with self._reading(state) as items:
             count = 0
             while count < len(data):
-                if not count % _PART:
-                    self.steps.begin()
                 after = self._after(items, data[count : count + 1], counts=False)
                 if not after:
                     break

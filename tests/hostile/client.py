@@ -33,7 +33,7 @@ from guided.schema.frontend.json_values import text_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
 
-__all__ = ["MAKERS", "Attack", "Client", "Cost", "Endless", "limits_over", "seconds", "steps", "vocabulary"]
+__all__ = ["MAKERS", "SERVED", "Attack", "Client", "Cost", "Endless", "limits_over", "seconds", "steps", "vocabulary"]
 
 # The most steps, or CPU seconds, after which a call counts as one that does not end.
 MOST_STEPS, MOST_SECONDS = 40_000_000, 60.0
@@ -42,7 +42,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "value": JsonSchema, "spec": lambda make: make(),
 }  # fmt: skip
 # Kinds that a server's requests have, by its names.
-_SERVED = {"schema": "JSON", "regex": "REGEX", "choice": "CHOICE", "grammar": "GRAMMAR", "tag": "STRUCTURAL_TAG"}
+SERVED = {"schema": "JSON", "regex": "REGEX", "choice": "CHOICE", "grammar": "GRAMMAR", "tag": "STRUCTURAL_TAG"}
 # Limits that are not divided: of a vocabulary, and of what a spec looks like, which would refuse nearly all of them.
 _FIXED = {
     "tokens", "token_length", "schema_depth", "listed_depth", "assertion_depth", "unevaluated_cases", "whitespace_states", "digits",
@@ -222,13 +222,13 @@ class Client:
         AssertionError, Endless
             A finding; so is any other exception, but the TypeError or ValueError of an input of a wrong type.
         """
-        if attack.kind in _SERVED and self._front_end is not None:
+        if attack.kind in SERVED and self._front_end is not None:
             self._ask_server(attack)
         spec = self.call("make", lambda: MAKERS[attack.kind](attack.given, **attack.options))
         if isinstance(spec, GuidedError):
             return
         for text in attack.texts:
-            self._read(spec, text)
+            self.read(spec, text)
         tokens, ends = self._tokens, attack.end_tokens
         if ends:
             tokens = Vocabulary(tokens.tokens, tokens.eos, tokens.size + ends)
@@ -249,11 +249,11 @@ class Client:
             return
         options = Options(**{name: value for name, value in attack.options.items() if name in Options.__slots__})
         server = FrontEnd(self._tokens, limits=self._front_end or Limits())
-        reason, _ = self.call("server", lambda: server.refusal(_SERVED[attack.kind], text, options))
+        reason, _ = self.call("server", lambda: server.refusal(SERVED[attack.kind], text, options))
         assert not reason.startswith("the constraint cannot be checked"), reason
 
-    def _read(self, spec: Any, text: str) -> None:
-        """Have a model's text read."""
+    def read(self, spec: Any, text: str) -> None:
+        """Have a model's text read by each entry that takes one."""
 
         def partly() -> None:
             reader = JsonReader()

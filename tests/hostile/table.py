@@ -397,6 +397,9 @@ SCHEMAS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     "a pattern that explodes": (9, 40, lambda n: {"pattern": f"^(a|b)*a(a|b){{{n}}}$"}),
     "a pattern, ambiguous": (3, 12, lambda n: {"type": "string", "pattern": f"(a|b|ab|ba|aab)*(a.{{{n}}}b|b.{{{n}}}a)"}),
     "n letters of any script": (20, 400, lambda n: {"type": "string", "pattern": rf"^[\p{{L}}\p{{N}}_]{{1,{n}}}$"}),
+    "n strings over sets of their own": (3, 200, lambda n: {
+        "properties": {f"p{i}": {"type": "string", "pattern": rf"^[\p{{L}}\u{0x2190 + i:04x}]{{1,20}}$"} for i in range(n)},
+    }),
     "a regular expression of n characters": (5, 40, lambda n: {"type": "string", "format": "regex", "maxLength": n}),
     "names of all kinds, n times": (1, 99, lambda n: (
         {"properties": {name * n: {} for name in ("", " ", "\0", "\u2028", '"', "\\", "😀", "\ud800")}}
@@ -547,6 +550,9 @@ COMPOSITIONS: dict[str, tuple[int, int, Callable[[int], Attack]]] = {
     )),
     "a regex or a schema": (1, 9, lambda n: (
         spec(lambda: nested(n, lambda inner, _: (Regex("(?s).*") | OPEN) + inner, OPEN), '{"a": "b", "c')
+    )),
+    "n characters behind 200 brackets": (9, 20_000, lambda n: (
+        spec(lambda: FreeText() + JsonSchema({"type": "array"}).named("a") + FreeText(), "[" * 200 + '"' + "a" * n)
     )),
     "n optional schemas": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: Maybe(OPEN) + inner, FEW), '{"b": {"a": 1}')),
     "n schemas in a row": (4, 100, lambda n: spec(lambda: nested(n, lambda inner, _: OPEN + inner, FEW), '{"b": "c"}{"a":1}')),

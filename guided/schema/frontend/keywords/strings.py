@@ -5,12 +5,14 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, LAST
+from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Concat, Literal, Node, Repeat, fold
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula.formulas import FALSE
@@ -46,6 +48,8 @@ _LARGE = 10_000
 _SPELLED = 16
 # Steps of a compile that any automaton takes, however small: a millisecond.
 _PER_AUTOMATON = 100_000
+# Steps of a character of a pattern that is written again, and of an interval of its set.
+_PER_CHARACTER, _PER_INTERVAL = 50, 100
 
 # A pattern and its least and greatest length.
 _Counted: TypeAlias = tuple[str, int, int]
@@ -101,12 +105,13 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
     """
     limits, steps, pointer = site.lowering.limits, site.lowering.pattern_steps, pointer_of(site.location)
     advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts"
+    before = steps.spent
     try:
         trouble, spent, n_states, counted = _judged(source, limits, steps.left)
         steps.spend(spent, "")
     except LimitError as error:
-        # Why with the steps before it: the error's limit is what other patterns have left.
-        given = error.given + (steps.spent if error.what == "steps" else 0)
+        # Why with the steps before it: the error's limit is what other patterns have left, unless they were added.
+        given = error.given + (before if error.what == "steps" and steps.spent == before else 0)
         raise LimitError(error.what, given, getattr(limits, error.what), advice) from error
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
@@ -137,7 +142,8 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
             if is_long or may_be_large(source, _COUNTED):
                 built = known(("pattern", source), limits, most)
                 steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
-            found = _Judgement("", steps, n_states, _counted(tree))
+            counted, more = _counted(source, tree, limits) or (None, 0)
+            found = _Judgement("", steps + more, n_states, counted)
         except PatternError as error:
             found = _Judgement(str(error), 0, 0, None)
         _judgements.put((source, limits), found)
@@ -157,16 +163,36 @@ def _n_characters(node: Node, parts: Sequence[int]) -> int:
             return min(sum(parts), _HUGE)
 
 
-def _counted(tree: Node) -> _Counted | None:
+def _counted(source: str, tree: Node, limits: Limits) -> tuple[_Counted, int] | None:
     r"""Split a large repeat of a set, such as ``^\p{L}{1,999}$``, into a pattern without the count and the lengths of its texts.
 
     A register counts them (`guided.schema.strings.counted`). An automaton that does has a state for each count and interval of the set.
+    Returns the steps of making the pattern's automaton, too.
     """
+    charset, least, most = _repeat(tree) or (Charset.EMPTY, 0, 0)
+    if max(least, most or 0) * len(charset.ranges) <= _LARGE:
+        return None
+    # PERF: as written, if the count comes last; the members of \p{L} take 5 ms to parse.
+    any_number = source.rpartition("{")[0] + "*$"
+    if not (source.endswith("}$") and _is_any_number(any_number, charset, limits)):
+        members = "".join(rf"\u{{{low:x}}}-\u{{{high:x}}}" for low, high in charset.ranges)
+        any_number = f"^[{members}]*$"
+    steps = _PER_CHARACTER * len(any_number) + _PER_INTERVAL * len(charset.ranges)
+    return (any_number, least, ANY_LENGTH if most is None else most), steps
+
+
+def _is_any_number(source: str, charset: Charset, limits: Limits) -> bool:
+    """Return whether a pattern matches the texts over a set of characters."""
+    with suppress(PatternError):
+        return _repeat(parse_ecma(source, limits)) == (charset, 0, None)
+    return False
+
+
+def _repeat(tree: Node) -> tuple[Charset, int, int | None] | None:
+    """Return the set of characters and the least and greatest count of a repeat that is the whole pattern."""
     match tree:
         case Concat((first, Repeat(Chars(charset), least, most), last)) if first is FIRST and last is LAST:
-            if max(least, most or 0) * len(charset.ranges) > _LARGE:
-                members = "".join(rf"\u{{{low:x}}}-\u{{{high:x}}}" for low, high in charset.ranges)
-                return f"^[{members}]*$", least, ANY_LENGTH if most is None else most
+            return charset, least, most
     return None
 
 
