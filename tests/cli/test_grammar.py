@@ -50,7 +50,7 @@ def test_llguidances_dialect_is_told_by_its_text_or_an_option(tmp_path: Path) ->
     assert call("check", "--grammar", both, "-O", "dialect=llguidance", "ab").exit_code == 0
     refused = call("check", "--grammar", "start: %json {}", "ab")
     assert refused.exit_code == 2
-    assert "guided.JsonSchema" in refused.output
+    assert "guided.JsonSchema" in refused.stderr
 
 
 def test_index_files(tmp_path: Path) -> None:
