@@ -32,9 +32,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _logger = logging.getLogger("guided.kernels")
 # Why: a child forked during an import of numba could not import it.
 _loading = new_lock(Rank.LOADER)
-# Seconds of CPU time that a kernel may take as Python: about what compiling one takes. And the most elements of a call's arrays, rows
-# counted once, which Python reads in about that time.
-_PATIENCE, _LARGE = 0.25, 1 << 18
+# Seconds of CPU time that a kernel may take as Python: about what compiling one takes. And the elements of an array above which it is
+# compiled at once: a call might take Python many times as long. The tables of small schemas have room for nearly as many.
+_PATIENCE, _LARGE = 0.25, 1 << 20
 _compiles_at_once = False
 
 
@@ -156,7 +156,7 @@ class _Uncompiled(_ByNumba):
             return True
         if any(isinstance(self.function.__globals__.get(name), intrinsic) for name in self.function.__code__.co_names):
             return True
-        return sum(len(argument) for argument in arguments if isinstance(argument, np.ndarray)) > _LARGE
+        return any(isinstance(argument, np.ndarray) and argument.size > _LARGE for argument in arguments)
 
 
 def _plain(result: Any) -> Any:
