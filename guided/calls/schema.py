@@ -38,7 +38,7 @@ from guided.schema.frontend.reader import TypeReader
 from guided.schema.frontend.type_patterns import TextPattern
 from guided.schema.frontend.typed import schema_of
 from guided.schema.pushdown.arguments import begins_arguments
-from guided.schema.pushdown.embedding import value_machine
+from guided.schema.pushdown.embedding import has_value, value_machine
 from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
@@ -217,6 +217,11 @@ class SchemaType:
         quoted = [concat([Literal(one.quote), lifted(strings, one), Literal(one.quote)]) for one in (CANONICAL, SINGLE)]
         numbers = Intersect((others, Complement(alternate(map(Literal, words)))))
         return alternate([*quoted, numbers, *map(Literal, words.values())])
+
+    @property
+    def has_arguments(self) -> bool:
+        """Whether any object can be written as arguments."""
+        return has_value(self.value, self.options, Limits(), _ALL)
 
     def scanner(self) -> "ValueScanner":
         """Return the recognizer of the type's spellings."""

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from guided.calls.formats.files import format_named, format_names
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import written as written_text
+from guided.calls.lowering import arguments_of
 from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead, Call
 from guided.calls.rendering import render_calls
@@ -118,7 +119,10 @@ def test_arguments_are_those_of_json_in_every_format(schema: Any, name: str, cha
         return
     judge, in_json = jsonschema.Draft202012Validator(schema), Language(tools(schema, "json"))
     language, good = Language(spec), list[bytes]()
-    is_whole = spec.argument_lists["f"].whole is not None
+    whole = spec.argument_lists["f"].whole
+    is_whole = whole is not None
+    if whole is not None and whole.arguments is not None:
+        assert whole.has_arguments
     for _ in range(30):
         names = sorted(chance.sample(NAMES, chance.randrange(len(NAMES))))
         arguments = {label: chance.choice(VALUES) for label in names}
@@ -279,6 +283,23 @@ def test_arguments_in_any_order_cost_what_they_cost_in_json(name: str) -> None:
         return executed_calls(lambda: made(form, f"b_{mark}"))
 
     assert work(name) < 2 * work("json")
+
+
+@pytest.mark.parametrize("name", ["qwen-coder", "gemma", "kimi-k3", "minimax-m3"])
+def test_a_required_argument_without_a_text_is_refused(name: str) -> None:
+    form = format_named(name)
+    notation = form.quotes or arguments_of(form).notation
+    assert notation is not None
+    for value, is_refused in (
+        ({"const": f"x{notation.closing}"}, True),
+        ({"type": ["string", "null"], "enum": [None]}, False),
+    ):
+        definition = {"name": "f", "parameters": {"type": "object", "properties": {"a": value}, "required": ["a"]}}
+        if is_refused:
+            with pytest.raises(SchemaError, match="cannot write any value of this type"):
+                Tools([definition], name, argument_order="any")
+        else:
+            assert Tools([definition], name, argument_order="any")
 
 
 class Place(pydantic.BaseModel):

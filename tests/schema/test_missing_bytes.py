@@ -2,6 +2,7 @@
 
 import json
 import time
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from guided.schema.containers.opening import Containers
 from guided.schema.formats import FORMATS
 from guided.schema.formula.formulas import FALSE
 from guided.schema.values.context import SchemaContext
-from guided.schema.values.leaves import quick_satisfiable_string
+from guided.schema.values.leaves import one_letter_satisfies, quick_satisfiable_string
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.schema.engine import BYTES, compiled
 from tests.schema.lowered import lowered
@@ -143,3 +144,30 @@ def test_reading_knows_an_alphabet_with_all_of_ascii() -> None:
     context, root = context_of({"type": ["string", "object"]}, SMOLLM2)
     assert context.has_ascii
     assert Containers(context).satisfiability.is_satisfiable(root)
+
+
+_TEXTS = st.lists(st.text("abz<", min_size=1, max_size=3), min_size=1, max_size=3).map(tuple)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("length"), st.integers(0, 4), st.integers(-1, 4)),
+            st.tuples(st.sampled_from(["without", "beside"]), _TEXTS),
+            st.just(("without", (ascii_lowercase,))),
+        ),
+        max_size=4,
+    )
+)
+def test_a_letter_that_satisfies_atoms_is_a_string_that_does(atoms: list[Any]) -> None:
+    def holds(text: str, atom: Any) -> bool:
+        match atom:
+            case ("length", least, most):
+                return bool(least <= len(text) and (most < 0 or len(text) <= most))
+            case ("without", texts):
+                return not any(one in text for one in texts)
+            case (_, texts):
+                return not text.startswith(texts)
+
+    words = [letter * length for letter in ascii_lowercase for length in range(5)]
+    assert one_letter_satisfies(atoms) <= any(all(holds(word, atom) for atom in atoms) for word in words)

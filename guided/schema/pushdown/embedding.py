@@ -26,7 +26,7 @@ from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
-from guided.schema.pushdown.machine import SchemaMachine, Surroundings
+from guided.schema.pushdown.machine import SchemaMachine, Surroundings, has_arguments
 from guided.schema.pushdown.structure import Structure, structure_of
 
 __all__ = ["Embedding", "Maker", "around_of", "value_machine"]
@@ -77,6 +77,14 @@ def value_machine(
         value.arguments,
         any_order=value.any_order,
     )
+
+
+def has_value(value: Value, options: JsonOptions, limits: Limits, alphabet: bytes) -> bool:
+    """Return whether a value that is written as arguments has any text, without its machine."""
+    formulas = Formulas()
+    lowering = Lowering(value.schema, options, formulas, limits, pointer=value.pointer)
+    lowering.check()
+    return has_arguments(lowering, formulas, options, limits, alphabet, value.arguments)
 
 
 class Embedding:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from struct import unpack
 from typing import Any, cast
 
+import numpy as np
+
 from guided.arrays import DEAD
 from guided.automata.pushdown import (
     DEFERRED,
@@ -56,7 +58,7 @@ from guided.schema.strings.notation import in_json
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.keys import OTHER
 
-__all__ = ["SchemaMachine", "Surroundings"]
+__all__ = ["SchemaMachine", "Surroundings", "has_arguments"]
 
 # Cached reactions of recording cells, and the data length in bytes beyond which only the newest is kept.
 _RECORDED_KEPT, _LONG = 256, 1 << 12
@@ -582,6 +584,24 @@ def _check_names(context: SchemaContext, root: int, arguments: Arguments) -> Non
                 at, keyword = origins.get(formulas.atom(atom), ((), "properties"))
                 pointer = pointer_of((at, keyword, name) if keyword == "properties" else at)
                 raise SchemaError(f"this notation cannot write the name {shown(name)}", pointer, str(keyword))
+
+
+def has_arguments(
+    lowering: Lowering,
+    formulas: Formulas,
+    options: JsonOptions,
+    limits: Limits,
+    alphabet: bytes,
+    arguments: Arguments | None,
+) -> bool:
+    """Return whether some object can be written as arguments; its names can be."""
+    assert arguments is not None
+    elements = arguments if arguments.item else None
+    letters = np.frombuffer(alphabet, np.bool_)
+    containers = Containers(SchemaContext(formulas, lowering, options, limits, letters, elements=elements))
+    found = containers.satisfiability.is_satisfiable(_of_arguments(formulas, lowering.root, arguments))
+    containers.release()
+    return found
 
 
 def _of_arguments(formulas: Formulas, root: int, arguments: Arguments) -> int:

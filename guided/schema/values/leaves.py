@@ -16,6 +16,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil
+from string import ascii_lowercase
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -413,7 +414,9 @@ class Strings(Leaf):
             return quick_satisfiable_string((self._listing, self.listed), is_ascii=is_ascii)
         rest, excluded = self._split()
         if not excluded:
-            return len(rest) == 1 and quick_satisfiable_string(nodes[rest[0]], is_ascii=is_ascii)
+            atoms = [nodes[one] for one in rest]
+            is_alone = len(atoms) == 1 and quick_satisfiable_string(atoms[0], is_ascii=is_ascii)
+            return is_alone or one_letter_satisfies(atoms)
         # PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
         return self._leaves.strings((self._formulas.conjunction(rest),)).has_more(
             sum(len(nodes[one][1]) for one in excluded)
@@ -587,6 +590,19 @@ def quick_satisfiable_string(atom: Atom, *, is_ascii: bool = False) -> bool:
     if kind == "strings":
         return any(text.isascii() and text.isprintable() for text in atom[1]) if is_ascii else bool(atom[1])
     return bool(kind == "format")
+
+
+def one_letter_satisfies(atoms: list[Atom]) -> bool:
+    """Return whether atoms of lengths, and of texts that no string contains or begins with, surely hold for a letter, some times.
+
+    PERF: else the strings of each format that closes them with a text are spelled in JSON first (`python -m benchmarks.call_formats`).
+    """
+    if not all(atom[0] in ("length", "without", "beside") for atom in atoms):
+        return False
+    letters = {letter for atom in atoms if atom[0] != "length" for text in atom[1] for letter in text}
+    lengths = [(atom[1], atom[2]) for atom in atoms if atom[0] == "length"]
+    least, most = max((one for one, _ in lengths), default=0), [one for _, one in lengths if one >= 0]
+    return not letters.issuperset(ascii_lowercase) and all(least <= one for one in most)
 
 
 def quick_satisfiable_number(atoms: list[Atom], n_excluded: int = 0) -> bool:
