@@ -35,6 +35,7 @@ SMALL = {
     "_spell_character",
     "_spellings",
     "spelling_of",  # of at most 512 lists of escapes
+    "_types_of",  # of at most 256 types of the program
     "unwritable",
     "known_keywords",  # of dialects: each has the keywords of its specification
 }
