@@ -1,5 +1,6 @@
 """Kernels without code compiled ahead of time: Python runs them until numba is worth its time, with the same results."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from guided.kernels import copying, jit
 from guided.kernels.jit import compile_at_once, python_function
 from tests.kernels.digest import digest
 from tests.kernels.test_modes import run
+
+pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 
 
 def doubled(value: int) -> int:
