@@ -338,7 +338,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (Annotated[list[int], MinLen(2), MaxLen(1)], "no value satisfies", "/tool/x", "maxItems, minItems"),
     (Annotated[tuple[int, int], MinLen(3)], "no value satisfies", "/tool/x", "maxItems, minItems"),
     (tuple[int, Annotated[int, Ge(5), Le(3)]], "no value satisfies", "/tool/x/prefixItems/1", "maximum, minimum"),
-    (Annotated[int, MultipleOf(0)], "greater than 0", "/tool/x", "MultipleOf"),
+    (Annotated[int, MultipleOf(0)], "greater than 0", "/tool/x", "ultipleOf"),
     (Annotated[int, Ge(2.5)], "coercible to an integer", "/tool/x", "Ge"),
     (Annotated[float, Gt(10**400)], "too large", "/tool/x", "Gt"),
     (Annotated[int, Ge(float("inf"))], "coercible to an integer", "/tool/x", "Ge"),
