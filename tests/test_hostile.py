@@ -81,6 +81,30 @@ def test_random_specs_take_bounded_work(kind: str) -> None:
     assert any(found.n_steps for found in clients)
 
 
+def uncounted(run: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of a function, or its `GuidedError`."""
+    try:
+        return run(), 0
+    except GuidedError as error:
+        return error, 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["grammar", "regex"])
+def test_random_specs_that_compile_are_walked_without_exceeding_a_limit(kind: str) -> None:
+    """Random schemas and tags are not: of those of `tests.hostile.random_specs` that compile, one in a hundred exceeds ``call_steps``."""
+    n_walked = 0
+    for number in range(80):
+        walked = Client(uncounted, FRONT_END_LIMITS, n_tokens=12)
+        walked.send(attack(kind, random.Random(number), is_large=number % 2 == 1), random.Random(number))
+        entries = [cost.entry for cost in walked.costs]
+        calls = walked.costs[entries.index("compile") :] if "compile" in entries else []
+        if calls and not calls[0].outcome:
+            n_walked += 1
+            assert not [cost for cost in calls if cost.outcome], number
+    assert n_walked > 20
+
+
 def test_the_client_takes_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it is to find is found: a call that does not end, an error that is not typed, and a row that costs too much."""
 
