@@ -10,9 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import guided
+from guided.kernels import pushdown
+from guided.kernels.jit import python_function
 
 pytestmark = pytest.mark.slow
 
@@ -213,3 +216,11 @@ def test_the_oldest_folders_are_removed(copy: Path) -> None:
     (new,) = folders(copy) - {f"guided-{age}" for age in range(6)}
     assert folders(copy) == {new, *(f"guided-{age}" for age in range(_KEPT - 1))}
     assert (parent / "probe.pyc").exists()
+
+
+def test_python_hashes_negative_numbers() -> None:
+    rows, slots = np.zeros((4, 3), np.int32), np.full(8, -1, np.int32)
+    enter = python_function(pushdown._enter)
+    with np.errstate(over="ignore"):
+        assert [enter(-1, -2, i, rows, slots, max(i, 0)) for i in (-1, 1, 2)] == [0, 1, 2]
+    assert rows.tolist() == [[-1, -2, -1], [-1, -2, 1], [-1, -2, 2], [0, 0, 0]]

@@ -21,7 +21,7 @@ _POSITIVE = np.uint64(0x7FFFFFFFFFFFFFFF)
 @kernel
 def key_slot(key: int | np.int64, size: int) -> np.int64:
     """Return the first slot to probe for a key in a table of keys."""
-    return np.int64((np.uint64(key) * _GOLDEN) >> np.uint64(33)) & np.int64(size - 1)
+    return np.int64((np.uint64(np.int64(key)) * _GOLDEN) >> np.uint64(33)) & np.int64(size - 1)
 
 
 @kernel

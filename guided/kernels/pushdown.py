@@ -77,8 +77,10 @@ def _depth_of(node: int, nodes: Int32Array, pushed: Int32Array) -> int:
 @kernel
 def _enter(first: int, second: int, third: int, rows: Int32Array, slots: Int32Array, n: int) -> int:
     """Return the number of a row among the first ``n``; ``n`` if it is new and was inserted; -1 if it is new and there is no room."""
-    key = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
-    key = (key + np.uint64(third)) * np.uint64(0x9E3779B97F4A7C15)
+    # Why as signed numbers first: Python converts no negative int to an unsigned one.
+    key = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15)
+    key += np.uint64(np.int64(second)) * np.uint64(0xC2B2AE3D27D4EB4F)
+    key = (key + np.uint64(np.int64(third))) * np.uint64(0x9E3779B97F4A7C15)
     wrap = np.int64(len(slots) - 1)
     slot = np.int64(key >> np.uint64(33)) & wrap
     while slots[slot] >= 0:
