@@ -177,7 +177,7 @@ class Canonical:
     def _filtered(self, mask: Int32Array, budget: int | None) -> Int32Array:
         """Return the tokens of a mask that the segmentation allows, and if they are few, only those that can be completed."""
         words = mask & self._segmentation.mask(self._at, self._last)
-        if int(np.bitwise_count(words.view(np.uint32)).sum()) > _FEW:
+        if int(np.unpackbits(words.view(np.uint8)).sum()) > _FEW:
             return words
         limit = self._longest() if budget is None else budget
         own = self._known(limit)
