@@ -137,12 +137,16 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
     if found is None:
         try:
             tree = parse_ecma(source, limits)
+            counted, more = _counted(source, tree, limits) or (None, 0)
             steps = n_states = 0
-            is_long = _COUNTED.search(source) and fold(tree, _n_characters) > limits.nfa_states // _SURELY_FEWER
+            is_long = (
+                counted is None
+                and _COUNTED.search(source)
+                and fold(tree, _n_characters) > limits.nfa_states // _SURELY_FEWER
+            )
             if is_long or may_be_large(source, _COUNTED):
                 built = known(("pattern", source), limits, most)
                 steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
-            counted, more = _counted(source, tree, limits) or (None, 0)
             found = _Judgement("", steps + more, n_states, counted)
         except PatternError as error:
             found = _Judgement(str(error), 0, 0, None)
