@@ -57,17 +57,24 @@ def explore(condition: Condition, plain: bool, limits: Limits) -> Labeled:
     Raises
     ------
     LimitError
-        ``states``, ``transitions`` or ``steps`` of the limits is exceeded.
+        ``states``, ``transitions``, ``steps`` or ``call_steps`` of the limits is exceeded.
     """
-    exploration = _Exploration(condition, plain, limits)
-    rows, outcomes = exploration.rows()
+    # Why both: a call that needs this automaton could not pay for more.
+    steps = Steps(min(limits.steps, _PER_CALL_STEP * limits.call_steps))
+    try:
+        exploration = _Exploration(condition, plain, limits, steps)
+        rows, outcomes = exploration.rows()
+    except LimitError as error:
+        if error.what == "steps" and steps.limit < limits.steps:
+            raise LimitError("call_steps", error.given // _PER_CALL_STEP, limits.call_steps, ADVICE) from None
+        raise
     vectors: tuple[int, ...] = ()
     numbers = outcomes
     if len(condition.roots) - 1 > DIRECT:
         vectors = tuple(sorted(set(outcomes) - {REJECTED}))
         number = {bits: number for number, bits in enumerate(vectors)}
         numbers = [number.get(outcome, REJECTED) for outcome in outcomes]
-    return Labeled(automaton_of(rows, numbers), vectors, exploration.n_steps // _PER_CALL_STEP)
+    return Labeled(automaton_of(rows, numbers), vectors, steps.spent // _PER_CALL_STEP)
 
 
 def likely_steps(atoms: Collection[Atom], plain: bool) -> int:
@@ -86,8 +93,8 @@ def likely_steps(atoms: Collection[Atom], plain: bool) -> int:
 class _Exploration:
     """The states found so far, and the components that they refer to."""
 
-    def __init__(self, condition: Condition, plain: bool, limits: Limits) -> None:
-        self._steps = Steps(limits.steps)
+    def __init__(self, condition: Condition, plain: bool, limits: Limits, steps: Steps) -> None:
+        self._steps = steps
         self._steps.spend(len(condition.atoms) * (_PER_ATOM + len(condition.atoms) // _BITS), ADVICE)
         self._verdicts = Verdicts(condition, plain, self._steps)
         self._plain = plain
@@ -112,11 +119,6 @@ class _Exploration:
         self._limits = limits
         self._numbers: dict[_State, int] = {}
         self._states: list[_State] = []
-
-    @property
-    def n_steps(self) -> int:
-        """Number of steps so far."""
-        return self._steps.spent
 
     def rows(self) -> tuple[list[list[int]], list[int]]:
         """Return next state by column, and the outcome at the end, for every state."""
