@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from guided.cli import interrupts
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.manifest import COMPILED, FAILED, MANIFEST, UP_TO_DATE, Outcome, read_manifest, write_manifest
 from guided.cli.output import COMPILING, aligned, console, print_json
@@ -141,6 +142,7 @@ def compile_specs(
         ):
             for outcome in coming:
                 outcomes[outcome.name] = outcome
+                interrupts.check()
                 say(f"{COMPILING}: {len(outcomes)} of {len(sources)}")
     finally:
         # Why even when interrupted: completed work need not be repeated.

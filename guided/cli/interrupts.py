@@ -13,7 +13,7 @@ import time
 from types import FrameType
 from typing import Any, NoReturn
 
-__all__ = ["INTERRUPTED", "leave", "listen", "report", "was_received"]
+__all__ = ["INTERRUPTED", "check", "leave", "listen", "report", "was_received"]
 
 INTERRUPTED = 130
 _MESSAGE = "Interrupted."
@@ -37,6 +37,12 @@ def listen() -> None:
 def was_received() -> bool:
     """Return whether a SIGINT has been received."""
     return _received is not None
+
+
+def check() -> None:
+    """Raise KeyboardInterrupt if a SIGINT has been received: between two parts of long work, whatever swallowed the exception."""
+    if was_received():
+        raise KeyboardInterrupt
 
 
 def report(*, as_json: bool = False) -> None:

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from guided.cli import interrupts
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.output import print_json
 from guided.errors import GuidedError
@@ -108,6 +109,7 @@ def write_answers(
             else:
                 output.write(json.dumps(answer, default=str).encode() + b"\n")
                 output.flush()
+            interrupts.check()
     if n_failed:
         print(f"{n_failed:,} texts failed: their answers have an error", file=sys.stderr)
     return REJECTED if n_failed else ACCEPTED

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import guided
+from guided.cli import interrupts
 from guided.cli.vocabularies import read_vocabulary
 from guided.index.storage import FORMAT_VERSION
 from tests.cli.programs import call, errors_of, process, write_ranks
@@ -380,6 +381,14 @@ def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder
     assert sum(status == "up to date" for status in again.values()) == len(
         {f"s{n}.index" for n in range(6)} & set(listed)
     )
+
+
+def test_an_interrupt_that_was_swallowed_ends_a_compile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C code between the handler and this loop may drop the exception."""
+    monkeypatch.setattr(interrupts, "was_received", lambda: True)
+    done = call("compile", "specs.toml", *VOCABULARY, "-j", "1")
+    assert (done.exit_code, done.stdout) == (interrupts.INTERRUPTED, "")
+    assert len(json.loads(Path("indices/manifest.json").read_text())["indices"]) == 1
 
 
 @pytest.mark.slow
