@@ -34,7 +34,7 @@ _PER_CALL_STEP = 550
 # Steps per atom, and bits of its masks per step.
 _PER_ATOM, _BITS = 2000, 64
 # About how many states there are for each remainder and digit, and how many more with exponents; a number too large to matter.
-_PER_SIDE, _WITH_EXPONENTS, _BITS_OF_DIGIT, _HUGE = 4, 8_192, 3, 1 << 40
+_PER_SIDE, _WITH_EXPONENTS, _BITS_OF_DIGIT, _HUGE = 4, 4_096, 3, 1 << 40
 
 # Kinds of states, by the last symbol read.
 _START, _SIGNED, _ZERO, _WHOLE, _POINTED, _FRACTION, _RAISED, _RAISED_SIGNED, _EXPONENT_ZERO, _EXPONENT = range(10)
