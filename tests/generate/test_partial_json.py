@@ -147,6 +147,10 @@ def is_in_string(text: str) -> bool:
     return '"' in re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
 
 
+@pytest.mark.skipif(
+    tuple(map(int, pydantic_core.__version__.split(".")[:2])) <= (2, 33),
+    reason="pydantic-core 2.33 reads no text that ends within an escape",
+)
 @given(texts())
 def test_snapshots_are_what_pydantic_reads_of_a_partial_text(text: str) -> None:
     reader = JsonReader()
