@@ -11,7 +11,7 @@ from guided.errors import LimitError, SchemaError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from tests.schema.engine import BYTES
-from tests.schema.keywords.test_names import TOGETHER
+from tests.schema.keywords.test_names import TOGETHER, read_or_refused
 
 UNDER: dict[str, Any] = {
     "oneOf": lambda parts: {"oneOf": [{"properties": {"a": part}} for part in parts]},
@@ -20,24 +20,14 @@ UNDER: dict[str, Any] = {
 }
 
 
-def read_or_refused(schema: dict[str, Any], before: bytes, limits: Limits, numbers: Any = "plain") -> str:
-    """Return why a schema is refused; if it is not, have a number read that comes after these bytes."""
+def number_read_or_refused(schema: dict[str, Any], before: bytes, limits: Limits, numbers: str = "plain") -> str:
+    """Return why a schema is refused by a limit; if it is not, have a number read that comes after these bytes."""
     try:
-        index = compile_spec(JsonSchema(schema, whitespace="compact", numbers=numbers), BYTES, limits)
-    except LimitError as error:
-        return str(error)
+        return read_or_refused(schema, (before, b"1", b"2", b".", b"5"), limits, numbers=numbers)
     except SchemaError as error:
         if error.reason == "no value satisfies the schema":
             return ""
         raise
-    guide = index.guide()
-    for piece in (before, b"1", b"2", b".", b"5"):
-        guide.mask()
-        guide.mask_within(guide.remaining + 3)
-        if not guide.validate(piece):
-            break
-        guide.advance_many(piece)
-    return ""
 
 
 @pytest.mark.parametrize("divisor", [7, 997, 7_919, 86_400, 10**40 + 1, 1e300])
@@ -46,7 +36,7 @@ def test_multiples_that_compile_are_read(how: str, divisor: float) -> None:
     parts = [{"multipleOf": divisor}, {"type": "number", "minimum": -3}]
     before, together = TOGETHER[how] if how in TOGETHER else (b'{"a":', UNDER[how])
     for limits in (Limits(), FRONT_END_LIMITS):
-        reason = read_or_refused(together(parts), before, limits)
+        reason = number_read_or_refused(together(parts), before, limits)
         assert not reason or ("/multipleOf" in reason and divisor not in (7, 997, 1e300))
 
 
@@ -67,7 +57,7 @@ def test_numbers_of_several_schemas_about_one_value_are_read_or_refused(seed: in
     schema = together(parts)
     if "$defs" not in schema and draw.random() < 0.5:
         schema, before = {"properties": {"x": schema}}, b'{"x":' + before
-    reason = read_or_refused(schema, before, FRONT_END_LIMITS, draw.choice(["plain", "any", "dumps"]))
+    reason = number_read_or_refused(schema, before, FRONT_END_LIMITS, draw.choice(["plain", "any", "dumps"]))
     assert not reason or "/multipleOf" in reason or "/enum" in reason
 
 

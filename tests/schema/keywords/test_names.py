@@ -3,7 +3,7 @@
 import functools
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,23 +81,27 @@ NAMES: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
+# The beginning of an object with a name.
+NAMED = (b"{", b'"', b"a", b"b", b"x")
+
+
 @pytest.mark.parametrize("limits", [Limits(), FRONT_END_LIMITS], ids=["default", "front end"])
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("size", [3, 40, *(pytest.param(size, marks=pytest.mark.slow) for size in (100, 200)), 400])
 def test_names_that_compile_are_read(kind: str, size: int, limits: Limits) -> None:
     """Whatever the names of an object cost, it is known when the schema is compiled: no call in a text exceeds a limit."""
-    reason = read_or_refused(NAMES[kind](size), b"", limits)
+    reason = read_or_refused(NAMES[kind](size), NAMED, limits)
     assert not reason or (size > 3 and ("/patternProperties" in reason or "/propertyNames" in reason))
 
 
-def read_or_refused(schema: dict[str, Any], before: bytes, limits: Limits) -> str:
-    """Return why a schema is refused; if it is not, have names of an object read that comes after these bytes."""
+def read_or_refused(schema: dict[str, Any], pieces: Sequence[bytes], limits: Limits, **options: Any) -> str:
+    """Return why a schema is refused by a limit; if it is not, have a text begin with these pieces, as far as they are allowed."""
     try:
-        index = compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, limits)
+        index = compile_spec(JsonSchema(schema, whitespace="compact", **options), BYTES, limits)
     except LimitError as error:
         return str(error)
     guide = index.guide()
-    for piece in (before, b"{", b'"', b"a", b"b", b"x"):
+    for piece in pieces:
         guide.mask()
         guide.mask_within(guide.remaining + 3)
         if not guide.validate(piece):
@@ -131,7 +135,7 @@ def test_names_of_several_schemas_about_one_object_are_read_or_refused(kind: str
     parts += [{"patternProperties": {pattern: value}} for pattern, value in schema.get("patternProperties", {}).items()]
     parts += [{"properties": schema["properties"]}] if "properties" in schema else []
     before, together = TOGETHER[how]
-    reason = read_or_refused(together([*parts, {}]), before, FRONT_END_LIMITS)
+    reason = read_or_refused(together([*parts, {}]), (before, *NAMED), FRONT_END_LIMITS)
     assert not reason or "/patternProperties" in reason or "/propertyNames" in reason
 
 
