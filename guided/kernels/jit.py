@@ -142,6 +142,12 @@ class _Uncompiled(_ByNumba):
         """The function, which calls other kernels as Python too."""
         return _with_names(self.function, lambda owner: owner.for_python if isinstance(owner, _Uncompiled) else None)
 
+    @cached_property
+    def _needs_numba(self) -> bool:
+        """Whether the function calls what Python cannot run."""
+        function = self.function
+        return any(isinstance(function.__globals__.get(name), intrinsic) for name in function.__code__.co_names)
+
     @property
     def _is_at_hand(self) -> bool:
         """Whether another kernel has loaded numba already, and its cache on disk has this one."""
@@ -152,9 +158,7 @@ class _Uncompiled(_ByNumba):
         return not self._is_missing
 
     def _is_worth_compiling(self, arguments: tuple[Any, ...]) -> bool:
-        if _compiles_at_once or self._spent > _PATIENCE or self._is_at_hand:
-            return True
-        if any(isinstance(self.function.__globals__.get(name), intrinsic) for name in self.function.__code__.co_names):
+        if _compiles_at_once or self._needs_numba or self._spent > _PATIENCE or self._is_at_hand:
             return True
         return any(isinstance(argument, np.ndarray) and argument.size > _LARGE for argument in arguments)
 
