@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.marks import EVERY_KEY, VALUE, Marks
-from guided.schema.formula.queries import substitute, worst_case
 from tests.profiles import examples
 
 NAMES = [f"name {i}" for i in range(70)]
@@ -64,30 +63,6 @@ def test_other_parts_do_not_change(tree: Any, name: str) -> None:
 
     touched = EVERY_KEY | formulas.marks.name(name)
     assert formulas.rewrite(formula, derivative, {}, touched) == formulas.rewrite(formula, derivative, {})
-
-
-@settings(max_examples=examples(200))
-@given(trees)
-def test_the_worst_case_is_implied_by_every_value(tree: Any) -> None:
-    formulas = Formulas()
-    formula = made(formulas, tree)
-    found = worst_case(formulas, formula)
-    values = sorted({atom[1] for atom in formulas.atoms(formula) if atom[0] == "value"})
-    if found is None:
-        assert "'1'" in repr(tree) or len(values) < repr(tree).count("'value'")
-        return
-    assert not formulas.marks.of(found) & VALUE
-    for bits in range(1 << len(values)):
-        truth = {value: bits >> i & 1 for i, value in enumerate(values)}
-        (rest,) = substitute(formulas, (formula,), truth)
-        others = [formulas.atom(atom) for atom in dict.fromkeys((*formulas.atoms(found), *formulas.atoms(rest)))]
-        for number in range(1 << min(len(others), 6)):
-            holds = {other: number >> i & 1 for i, other in enumerate(others)}
-
-            def truth_of(atom: Atom, holds: dict[int, int] = holds) -> int:
-                return holds[formulas.atom(atom)]
-
-            assert not formulas.rewrite(found, truth_of, {}) or formulas.rewrite(rest, truth_of, {})
 
 
 def test_marks_cover_all_subformulas() -> None:

@@ -15,16 +15,12 @@ from guided.schema.containers.satisfiability import Progress, Satisfiability
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.marks import VALUE
-from guided.schema.formula.queries import Substitution, ValueQuery, split, worst_case
+from guided.schema.formula.queries import Substitution, ValueQuery, split
 
 __all__ = ["PendingValues"]
 
 # Sets of literals compared per step.
 _SETS = 64
-# Number of dead terms in which `may_come` does not search for the literals that contradict each other: mostly a live one comes soon.
-_WHOLE = 8
-# With at most this many observed formulas, `_allowed` skips the worst-case test.
-_FEW_OBSERVED = 2
 
 
 class PendingValues:
@@ -60,32 +56,6 @@ class PendingValues:
             is_possible = self.satisfiability.is_satisfiable(must)
         return ((must, *observed), rest) if is_possible else None
 
-    def may_come(self, progress: Progress, after: tuple[int, ...]) -> bool:
-        """Return whether `query` of an object has a result, from its required formula alone: one value after which it can end is enough."""
-        formulas, is_satisfiable, is_live = self.formulas, self.satisfiability.is_satisfiable, self._is_live
-        parts = split(formulas, after)
-        if parts is None:
-            return False
-        (must, *observed), rest = parts
-        if not is_satisfiable(must):
-            return False
-        if not formulas.marks.of(rest[0]) & VALUE:
-            return is_live(progress, rest[0])
-        if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
-            query, after_value = (must, *observed), self.substitution.after
-            valuations = self.satisfiability.valuations(query)
-            return any(is_live(progress, after_value(rest, query[1:], bits)[0]) for bits in valuations)
-        dead: list[Literals] = []
-        for term in implicants(formulas, rest[0], self._spend, lambda literals: any(one <= literals for one in dead)):
-            self._spend(1 + len(dead) // _SETS)
-            value, others = self._split_literals(term)
-            if not is_live(progress, formulas.conjunction(others)):
-                few = len(dead) < _WHOLE
-                dead.append(frozenset(others) if few else self.satisfiability.contradiction(progress, tuple(others)))
-            elif is_satisfiable(formulas.conjunction((must, value))):
-                return True
-        return False
-
     def _may_lack_values(self, rest: tuple[int, ...]) -> bool:
         """Return whether an item could take a value that later items need, because all must differ."""
         formulas = self.formulas
@@ -96,9 +66,6 @@ class PendingValues:
         formulas = self.formulas
         if not formulas.marks.of(rest[0]) & VALUE:
             return must if self._is_live(progress, rest[0]) else FALSE
-        least = worst_case(formulas, rest[0]) if len(observed) > _FEW_OBSERVED else None
-        if least is not None and least != FALSE and self._is_live(progress, least):
-            return must
         if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_valuations(progress, must, observed, rest)
         return formulas.conjunction((must, formulas.disjunction(self._alternatives(progress, rest[0], must))))

@@ -20,7 +20,6 @@ __all__ = [
     "ValueQuery",
     "split",
     "substitute",
-    "worst_case",
 ]
 
 ValueQuery = tuple[int, ...]
@@ -153,28 +152,3 @@ class _Alternatives:
         return self._formulas.disjunction(
             [*others, *(substitute(self._formulas, (member,), truth)[0] for member, truth in changed.items())]
         )
-
-
-def worst_case(formulas: Formulas, formula: int) -> int | None:
-    """Substitute the least helpful truth for each ("value", f) atom; None if an atom occurs with both polarities.
-
-    If the rest of the object or array can satisfy the result, it can satisfy the formula whatever the pending value is.
-    """
-    nodes, mark = formulas.nodes, formulas.marks.of
-    worst: dict[int, int] = {}
-    todo, seen = [(formula, True)], {(formula, True)}
-    while todo:
-        top, is_positive = todo.pop()
-        kind, *content = nodes[top]
-        if kind == "value":
-            if worst.setdefault(content[0], FALSE if is_positive else TRUE) != (FALSE if is_positive else TRUE):
-                return None
-        elif kind == "1":
-            return None
-        elif kind in ("&", "|", "!"):
-            sign = is_positive != (kind == "!")
-            for member in content[0] if kind != "!" else content:
-                if (member, sign) not in seen and mark(member) & VALUE:
-                    seen.add((member, sign))
-                    todo.append((member, sign))
-    return substitute(formulas, (formula,), worst)[0]
