@@ -59,7 +59,7 @@ _SHARE = 4
 # Steps that each byte of a text allows besides those of a call.
 _PER_BYTE = 64
 # Steps of reading with a point, besides one for each byte, and for so many trie nodes or arrays of such.
-_PER_POINT, _NODES_PER_STEP, _MARKS_PER_STEP, _ENTERED_PER_STEP, _ARRAYS_PER_STEP = 8, 512, 64, 2048, 2
+_PER_POINT, _NODES_PER_STEP, _ENTERED_PER_STEP, _ARRAYS_PER_STEP = 8, 512, 2048, 2
 # Bytes that a table reads in one step, and edges of the frame whose distances take one.
 _BYTES_PER_STEP, _EDGES_PER_STEP = 8, 500
 # Walks of more trie nodes than this, and rests below more, are first restricted to tokens that matter.
@@ -461,34 +461,33 @@ class CompositionIndex:
     ) -> Iterator[tuple[_Point, _Origin, Int32Array]]:
         """Yield the points that some items reach below trie nodes, each with its origin and nodes at which it is reached."""
         boundaries, origins = self._boundaries, dict[_Point, _Origin]()
-        waiting: dict[_Point, list[Int32Array]] = {}
-        done: dict[_Point, Int32Array] = {}
+        # By depth in the trie: what is reached there leads to the next depth only, so each node is read once with a point.
+        waiting: dict[int, dict[_Point, list[Int32Array]]] = {}
 
-        def enter(item: Item, at: Int32Array) -> None:
+        def enter(item: Item, depth: int, at: Int32Array) -> None:
             point = item.part, readers.start(item), item.after, item.left
             origins.setdefault(point, (item.state, b""))
-            waiting.setdefault(point, []).append(at)
+            waiting.setdefault(depth, {}).setdefault(point, []).append(at)
 
-        for item in items:
-            enter(item, nodes)
+        for depth, at in boundaries.by_depth(nodes):
+            for item in items:
+                enter(item, depth, at)
         while waiting:
-            point = next(iter(waiting))
-            before, entered = done.get(point, _NOTHING), waiting.pop(point)
-            n_entered = len(entered) // _ARRAYS_PER_STEP + sum(map(len, entered)) // _ENTERED_PER_STEP
-            at = boundaries.others(entered, before)
-            done[point] = np.concatenate((before, at)) if len(before) else at
-            children = boundaries.children(at)
-            n_steps = n_entered + len(done[point]) // _MARKS_PER_STEP + len(children) // _NODES_PER_STEP
-            self.steps.spend(_PER_POINT + n_steps, _ADVICE)
-            state, read = origins[point]
-            for beyond, byte, reached in self._read_byte(point, children, readers):
-                origin = origins.setdefault(beyond, (state, read + byte))
-                yield beyond, origin, reached
-                inner = boundaries.parents_in(reached)
-                if len(inner):
-                    waiting.setdefault(beyond, []).append(inner)
-                    for item in self._beyond(beyond[0], beyond[1], beyond[2], readers):
-                        enter(item, inner)
+            depth = min(waiting)
+            for point, entered in waiting.pop(depth).items():
+                at = boundaries.distinct(entered)
+                children = boundaries.children(at)
+                n_steps = len(entered) // _ARRAYS_PER_STEP + sum(map(len, entered)) // _ENTERED_PER_STEP
+                self.steps.spend(_PER_POINT + n_steps + len(children) // _NODES_PER_STEP, _ADVICE)
+                state, read = origins[point]
+                for beyond, byte, reached in self._read_byte(point, children, readers):
+                    origin = origins.setdefault(beyond, (state, read + byte))
+                    yield beyond, origin, reached
+                    inner = boundaries.parents_in(reached)
+                    if len(inner):
+                        waiting.setdefault(depth + 1, {}).setdefault(beyond, []).append(inner)
+                        for item in self._beyond(beyond[0], beyond[1], beyond[2], readers):
+                            enter(item, depth + 1, inner)
 
     def _read_byte(
         self, point: _Point, nodes: Int32Array, readers: "_Readers"
@@ -708,25 +707,38 @@ class CompositionIndex:
             found = int(not self._parts[part].is_accepting(self._parts[part].initial))
         return found
 
+    @cached_property
+    def _inverse(self) -> tuple[Int32Array, Int32Array]:
+        """The frame states before each frame state by a token, as a CSR."""
+        indptr, targets, n_states = self._frame.row_indptr, self._frame.row_targets, self._frame.n_states
+        # Why so narrow: NumPy then sorts in linear time.
+        order = np.argsort(targets.astype(np.uint16 if n_states <= 1 << 16 else np.int32), kind="stable")
+        sources = np.repeat(np.arange(n_states, dtype=np.int32), np.diff(indptr))[order]
+        return np.append(0, np.cumsum(np.bincount(targets, minlength=n_states))).astype(np.int32), sources
+
     def _distances(self) -> list[int]:
         """Return the tokens from each frame state to the end, by the costs of parts that are known."""
-        frame = self._frame
-        distance = np.where(self._accepting, 0, _NEVER).astype(np.int64)
         edges = [(state, self._cost(call.part), call.after) for state, calls in self._calls.items() for call in calls]
-        at, cost, after = np.array(edges, np.int64).reshape(-1, 3).T
-        indptr, targets = frame.row_indptr, frame.row_targets
-        full = np.flatnonzero(np.diff(indptr))
-        while True:
-            self.steps.spend(_PER_POINT + (len(at) + len(targets)) // _EDGES_PER_STEP, _ADVICE)
-            nearer = distance.copy()
-            if len(full):
-                least = np.minimum.reduceat(distance[targets], indptr[full])
-                nearer[full] = np.minimum(nearer[full], least + 1)
-            np.minimum.at(nearer, at, cost + distance[after])
-            if (nearer >= distance).all():
-                found: list[int] = distance.tolist()
-                return found
-            distance = nearer
+        calling, cost, after = np.array(edges, np.int64).reshape(-1, 3).T
+        distance = np.full(self._frame.n_states, _NEVER, np.int64)
+        waiting = {0: [np.flatnonzero(self._accepting).astype(np.int32)]}
+        # Breadth first from the ends; what is this far away leads to what is one token, or one part, further.
+        while waiting:
+            far = min(waiting)
+            found = np.concatenate(waiting.pop(far))
+            found = np.unique(found[distance[found] > far])
+            distance[found] = far
+            before = _gathered(*self._inverse, found)
+            self.steps.spend(_PER_POINT + (len(cost) + len(before)) // _EDGES_PER_STEP, _ADVICE)
+            nearer = [(far + 1, before)]
+            if len(cost):
+                over = np.flatnonzero(distance[after] == far)
+                nearer += [(far + int(more), calling[over[cost[over] == more]]) for more in np.unique(cost[over])]
+            for least, states in nearer:
+                states = states[distance[states] > least]
+                if len(states) and least < _NEVER:
+                    waiting.setdefault(least, []).append(states)
+        return distance.tolist()
 
     def mask_within(self, state: int, budget: int) -> Int32Array:
         """Return the mask of the tokens after which `remaining` is below ``budget``; with EOS if the state accepts."""
@@ -987,7 +999,7 @@ class _Boundaries:
         self._is_restricted = len(self._calling) <= _LONG_WALK
         self._none = self._calling.within(np.zeros(len(self._calling), np.bool_))
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
-        # Scratch of `others`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
+        # Scratch of `distinct`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
         self._marks: BoolArray | None = None
         # Long ones of `ends`; others are those of the vocabulary.
         self._long_ends = Kept[tuple[frozenset[int], bytes | None], _Walk](_WALKS_KEPT)
@@ -1051,24 +1063,31 @@ class _Boundaries:
         """Return those of some nodes that have children."""
         return nodes[self._family.is_parent[nodes]]
 
-    def others(self, nodes: list[Int32Array], known: Int32Array) -> Int32Array:
-        """Return distinct nodes of some arrays, each without repetitions, that are not among the known ones."""
-        if len(nodes) == 1 and not len(known):
+    def by_depth(self, nodes: Int32Array) -> Iterator[tuple[int, Int32Array]]:
+        """Yield each depth of some nodes, with its nodes."""
+        depths = self._trie.depth[nodes]
+        for depth in range(int(depths.min()), int(depths.max()) + 1) if len(nodes) else ():
+            at = nodes[depths == depth]
+            if len(at):
+                yield depth, at
+
+    def distinct(self, nodes: list[Int32Array]) -> Int32Array:
+        """Return the distinct nodes of some arrays, each without repetitions."""
+        if len(nodes) == 1:
             return nodes[0]
-        # PERF: `np.unique` and `np.isin` sort or hash; this took half of the time of masks with many readings.
+        # PERF: `np.unique` sorts; this took half of the time of masks with many readings.
         marks, found = self._marks, list[Int32Array]()
         if marks is None:
             marks = np.zeros(self._trie.n_nodes, np.bool_)
         self._marks = None
-        marks[known] = True
         for each in nodes:
             each = each[~marks[each]]
             marks[each] = True
             found.append(each)
-        others = np.concatenate(found)
-        marks[known] = marks[others] = False
+        distinct = np.concatenate(found)
+        marks[distinct] = False
         self._marks = marks
-        return others
+        return distinct
 
     def bytes_of(self, nodes: Int32Array) -> UInt8Array:
         """Return the last byte of each of some nodes."""
