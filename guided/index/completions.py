@@ -30,7 +30,7 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.automata.pushdown import COUNTS, RUN, UNLIMITED, CountedMembers
-from guided.automata.stacks import Record, Stacks, TextConfiguration, Texts
+from guided.automata.stacks import Configuration, Record, Stacks, TextConfiguration, Texts
 from guided.errors import SchemaError
 from guided.index.pushdown_masks import VocabularyData
 
@@ -144,6 +144,8 @@ class Completions:
         self._shared = shared
         self._targets: dict[int, Hashable] = {}
         self._steps: dict[TextConfiguration, Step] = {}
+        # Steps whose bytes are recorded and end no text: the same for all texts before them.
+        self._unrecorded: dict[Configuration, tuple[bytes, Configuration]] = {}
         self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[TextConfiguration, int] = {}
         self._members: dict[Hashable, _MemberTokens] = {}
@@ -154,7 +156,11 @@ class Completions:
     def n_bytes(self) -> int:
         """Approximate bytes of memory in use."""
         n_labels = sum(len(known.tokens) for known in self._members.values())
-        return _PER_STEP * len(self._steps) + _PER_BOUND * len(self._bounds) + _PER_LABEL * n_labels
+        return (
+            _PER_STEP * (len(self._steps) + len(self._unrecorded))
+            + _PER_BOUND * len(self._bounds)
+            + _PER_LABEL * n_labels
+        )
 
     def bound(self, text_configuration: TextConfiguration) -> int:
         """Return the completion's number of tokens by longest match: 0 exactly where a text may end; or TOO_LONG or NO_COMPLETION."""
@@ -211,6 +217,12 @@ class Completions:
         if not is_on_top or list(dependencies) != [level]:
             return TOO_LONG
         return self._most_of_others(text_configuration, dependencies[level])
+
+    def is_text_dependent(self, text_configuration: TextConfiguration) -> bool:
+        """Return whether the completion may be another one after another text of the current item or key."""
+        return _is_recorded(text_configuration[1]) and (
+            self._weight(text_configuration) > _LONGEST or bool(self._dependencies(text_configuration))
+        )
 
     def first(self, text_configuration: TextConfiguration) -> bytes:
         """Return the bytes of the first token of the completion, by longest match."""
@@ -335,11 +347,21 @@ class Completions:
         members = self._counted_members(text_configuration)
         if members is not None:
             return self._over_members(text_configuration, members)
+        is_recorded = _is_recorded(texts)
+        known = self._unrecorded.get(text_configuration[0]) if is_recorded else None
+        if known is not None:
+            return Step(known[0], (known[1], _appended(texts, known[0])), 0)
         cell, below = self._stacks.top(node)
         text = self._automaton.completion_step(control, cell, self.completion_target(below), needed)
         if not text:
             return None
-        if needed > RUN and not _is_recorded(texts) and text == text[:1] * RUN and self._is_loop(control, text[0]):
+        if is_recorded:
+            records = list[Record]()
+            after = self.read(text_configuration, text, records)
+            if not records and after[1] == _appended(texts, text):
+                self._unrecorded[text_configuration[0]] = text, after[0]
+            return Step(text, after, 0)
+        if needed > RUN and text == text[:1] * RUN and self._is_loop(control, text[0]):
             token = self._longest_of(text[:1])
             tokens = -(-(needed - RUN) // len(token))
             return Step(token, ((control, node, needed - tokens * len(token), UNLIMITED), texts), 0, tokens)
@@ -512,6 +534,10 @@ class Completions:
         for step in self._following(text_configuration):
             if len(done) == len(found):
                 break
+            if text_configuration[0] in self._unrecorded and _is_recorded(text_configuration[1]):
+                n_read += len(step.text)
+                text_configuration = step.after
+                continue
             for value in step.text:
                 byte, records = bytes([value]), list[Record]()
                 after = self.read(text_configuration, byte, records)
@@ -568,6 +594,11 @@ class Completions:
 def _is_recorded(texts: Texts) -> bool:
     """Return whether a stack cell records the bytes that are read next."""
     return any(text is not None for text in texts)
+
+
+def _appended(texts: Texts, data: bytes) -> Texts:
+    """Return the texts after more bytes that end none of them."""
+    return tuple([None if text is None else text + data for text in texts])
 
 
 class _Dependency(NamedTuple):

@@ -235,11 +235,17 @@ class Budgets:
         class_of = classes.class_of()
         first, counts = self._first_of(state, classes, class_of)
         for number in text_dependent:
-            if counts.item(number) <= _FEW:
+            count = counts.item(number)
+            if not count:
+                continue
+            after = self._after(text_configuration, first.item(number))
+            if count > _FEW:
+                bounds[number] = self._most(after)
+            elif count == 1 or not self._is_text_dependent(after):
+                bounds[number] = self._bound_or_no_completion(after)
+            else:
                 for token in self._spelled(state, class_of, number):
                     single[token] = self._bound_or_no_completion(self._after(text_configuration, token))
-                continue
-            bounds[number] = self._most(self._after(text_configuration, first.item(number)))
         single.update(self._bounds_of_deferred(text_configuration, self._deferred(state, classes)))
         numbers: dict[int, int] = {}
         for bound in single.values():
@@ -279,6 +285,13 @@ class Budgets:
             return self._completions.most(text_configuration)
         except GuidedError:
             return NO_COMPLETION
+
+    def _is_text_dependent(self, text_configuration: TextConfiguration) -> bool:
+        """Return whether another text of the current item or key may have another bound."""
+        try:
+            return self._completions.is_text_dependent(text_configuration)
+        except GuidedError:
+            return True
 
     def _bound_or_no_completion(self, text_configuration: TextConfiguration) -> int:
         """Return the bound of a configuration; NO_COMPLETION if none is found within the limits, so that other tokens are still allowed."""
