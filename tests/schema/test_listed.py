@@ -50,6 +50,35 @@ def test_listed_numbers_are_those_of_which_the_formula_holds(
         assert first == "!" or not any(holds(formulas, formula, value) for value in VALUES)
 
 
+PATTERNS = ["^a", "b{2,}$", "^[ab]+$", "é", "^(?:a|bb|\\\\n)$"]
+texts = st.text(st.sampled_from('ab"é\n'), max_size=3)
+
+
+@given(
+    st.lists(st.sampled_from(PATTERNS), max_size=2),
+    st.integers(0, 3),
+    st.lists(texts, max_size=2),
+    st.lists(texts, min_size=1, max_size=3),
+)
+def test_the_least_length_apart_from_a_few_strings_is_that_of_the_automaton_at_most(
+    patterns: list[str], least: int, listed: list[str], excluded: list[str]
+) -> None:
+    formulas = Formulas()
+    some = formulas.conjunction(
+        [*(formulas.atom(("pattern", source)) for source in patterns), formulas.atom(("length", least, -1))]
+    )
+    either = formulas.disjunction([some, *(formulas.atom(("strings", (text,))) for text in listed)])
+    others = [formulas.negation(formulas.atom(("strings", (text,)))) for text in excluded]
+    leaves = leaves_of(formulas)
+    leaf = leaves.strings((formulas.conjunction([either, *others]),))
+    found = leaf.shortest()
+    if leaf.automaton.is_empty():
+        assert found == -1
+    else:
+        # Characters that a register counts are taken for one byte each.
+        assert 0 <= found <= int(leaf.automaton.distances()[0])
+
+
 def test_strings_are_listed_by_their_atoms() -> None:
     formulas = Formulas()
     some = formulas.atom(("strings", ("a", "b", "c")))

@@ -49,6 +49,8 @@ __all__ = ["Leaf", "Leaves", "Numbers", "Strings", "too_many_values"]
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
 # There are more strings of each length but 0 than this.
 _MANY_TEXTS = 1_000_000
+# Most bytes that spell a character: two escapes with hexadecimal digits.
+_LONGEST_SPELLING = 12
 # So many strings are counted at once, beside twice as many as are asked for.
 _FEW_TEXTS = 64
 # Bytes of strings that frames exclude one by one (`guided.schema.pushdown.exclusions`).
@@ -504,16 +506,20 @@ class Strings(Leaf):
         return int(counted.distances[0])
 
     def _shortest_unlike(self) -> int:
-        """Return the least length of strings of some lengths, apart from a few; -1 where a formula says more, or all bytes are not there.
+        """Return the bytes of a shortest string apart from a few, where all strings say them; -1 elsewhere.
 
         PERF: an array of different strings asks this at each item (`python -m benchmarks.soak_history`).
         """
         rest, excluded = self._split()
-        if not self._leaves.has_all_bytes or not excluded:
+        if not excluded:
             return -1
-        lengths = self._leaves.strings((self._formulas.conjunction(rest),)).lengths
+        every = self._leaves.strings((self._formulas.conjunction(rest),))
+        lengths = every.lengths if self._leaves.has_all_bytes else None
         texts = {text for one in excluded for text in self._formulas.nodes[one][1]}
-        if lengths is None or len(texts) >= _MANY_TEXTS:
+        if lengths is None:
+            least = every.shortest()
+            return -1 if any(len(text) <= least <= _LONGEST_SPELLING * len(text) for text in texts) else least
+        if len(texts) >= _MANY_TEXTS:
             return -1
         ends = [start for start, _ in lengths[1:]]
         for (start, bits), end in zip(lengths, [*ends, None], strict=True):
