@@ -235,7 +235,7 @@ class Grammar(Composable):
         if machine.is_empty:
             raise GrammarError(NO_TEXT, self.start)
         tables, scanner = bounded(self.tables, self.max_ignored, Limits())
-        return review(tables, scanner, start_of(tables, self.start), machine.dead_ends)
+        return review(tables, scanner, start_of(tables, self.start), machine)
 
     def prefix_position(self, text: bytes) -> PrefixPosition | None:
         """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).

@@ -17,7 +17,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.errors import LimitError
-from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.scanner import NOTHING, Scanner, leading, sources_of
 from guided.lalr.tables import LalrTables
 from guided.lalr.terminals import Terminal
 from guided.limits import Limits
@@ -74,14 +74,16 @@ class _Product:
     def __init__(self, scanner: Scanner, limit: int, limits: Limits) -> None:
         self.scanner, self.limits, self.ignored = scanner, limits, scanner.n_terminals
         self.rows: list[list[int]] = scanner.table.tolist()
-        self.leads_to_ignored = self._leading()
+        match = zip(scanner.events[:, 0].tolist(), scanner.ends[:, 0].tolist(), strict=True)
+        # Whether each state can still lead to ignored text.
+        self.leads_to_ignored = leading(sources_of(self.rows), [self.ignored in labels for labels in match])
         begun = sum(self.leads_to_ignored[state] for state in np.unique(scanner.starts).tolist() if state >= 0)
         # Each start that leads to ignored text has a state for each run length; without such a start the bound has no effect.
         self.limit = limit if begun else 0
         self.n_runs = self.limit + 1
         self._check(begun * self.n_runs)
-        match = np.concatenate([scanner.events, scanner.ends])
-        back = match[match[:, 0] == self.ignored, 1]
+        matches = np.concatenate([scanner.events, scanner.ends])
+        back = matches[matches[:, 0] == self.ignored, 1]
         # Run lengths saturate here: the run is too long even if its last lexeme ends `back` characters earlier.
         self.most = self.limit + 1 + int(back.max(initial=0))
         self.counts = self._counts()
@@ -153,20 +155,4 @@ class _Product:
         found = [1] * self.scanner.table.shape[1]
         for byte in range(0x80, 0xC0):
             found[int(self.scanner.classes[byte])] = 0
-        return found
-
-    def _leading(self) -> list[bool]:
-        """Return whether each state can still lead to ignored text."""
-        match = zip(self.scanner.events.tolist(), self.scanner.ends.tolist(), strict=True)
-        found = [event[0] == self.ignored or end[0] == self.ignored for event, end in match]
-        sources: list[set[int]] = [set() for _ in found]
-        for state, row in enumerate(self.rows):
-            for target in set(row) - {DEAD}:
-                sources[target].add(state)
-        work = [state for state, leads in enumerate(found) if leads]
-        while work:
-            for source in sources[work.pop()]:
-                if not found[source]:
-                    found[source] = True
-                    work.append(source)
         return found

@@ -4,10 +4,8 @@ Nearly always every column is possible, because another line break starts a new 
 and all continuations are explored up to the first column beyond the innermost block.
 """
 
-from collections.abc import Sequence
-
 from guided.lalr.indents import Indenter, Indents
-from guided.lalr.scanner import Scanner
+from guided.lalr.scanner import Scanner, leading, sources_of
 
 __all__ = ["Columns"]
 
@@ -35,32 +33,28 @@ class Columns:
         self._bytes: list[dict[tuple[int, bool], int]] = [{} for _ in range(scanner.table.shape[1])]
         for byte, place in enumerate(scanner.classes.tolist()):
             self._bytes[place].setdefault((indenter.column(1, byte), byte == _BREAK), byte)
-        sources: list[set[int]] = [set() for _ in self._rows]
-        for state, row in enumerate(self._rows):
-            for target in row:
-                if target >= 0:
-                    sources[target].add(state)
+        sources = sources_of(self._rows)
         line_break = int(scanner.classes[_BREAK])
         ending = zip(self._matches, self._ends, strict=True)
-        self._counting = _leading(sources, {state for state, ends in enumerate(ending) if any(ends)})
-        self._is_free = _leading(sources, {state for state, row in enumerate(self._rows) if row[line_break] in free})
+        self._counting = leading(sources, [any(ends) for ends in ending])
+        self._is_free = leading(sources, [row[line_break] in free for row in self._rows])
 
     def counts(self, scanned: int) -> bool:
         """Return whether the current lexeme can become a newline."""
-        return self._indenter.newline >= 0 and scanned in self._counting
+        return self._indenter.newline >= 0 and bool(self._counting[scanned])
 
     def is_restricted(self, scanned: int) -> bool:
         """Return whether the columns at which the current lexeme can end as a newline are restricted."""
-        return self.counts(scanned) and scanned not in self._is_free
+        return self.counts(scanned) and not self._is_free[scanned]
 
     def within(self, scanned: int, column: int, indents: Indents) -> frozenset[int] | None:
         """Return the columns at which a lexeme may end; None if all.
 
         Columns beyond the innermost block are represented by the first of them.
         """
-        if self._indenter.newline < 0 or scanned in self._is_free:
+        if self._indenter.newline < 0 or self._is_free[scanned]:
             return None
-        if scanned not in self._counting:
+        if not self._counting[scanned]:
             return frozenset()
         most = indents.columns[-1] + 1
         key = scanned, min(column, most), most
@@ -88,13 +82,3 @@ class Columns:
                         seen.add(item)
                         work.append(item)
         return frozenset(found)
-
-
-def _leading(sources: Sequence[set[int]], targets: set[int]) -> set[int]:
-    """Return the states from which some target is reachable, including the targets."""
-    found, work = set(targets), list(targets)
-    while work:
-        for source in sources[work.pop()] - found:
-            found.add(source)
-            work.append(source)
-    return found

@@ -13,8 +13,7 @@ watched forever, as ``/`` before ``*`` where comments start that way. Then a hyp
 search cannot exhaust counts as live. `DeadEnds.notes` reports these cases.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -24,14 +23,13 @@ from guided.errors import LimitError
 from guided.lalr.balance import imbalance
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.columns import Columns
-from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.indents import Indenter
 from guided.lalr.items import Items, items_of, productive
-from guided.lalr.lexemes import Control, Lexemes, Outcomes
+from guided.lalr.lexemes import Control, Lexemes
 from guided.lalr.lexical_follow import LexicalFollow
 from guided.lalr.lookahead_classes import LookaheadClasses, lookahead_classes
 from guided.lalr.safe_states import safe_states
 from guided.lalr.scanner import Scanner
-from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start
 from guided.limits import Limits
 
@@ -47,18 +45,15 @@ class DeadEnds:
 
     Parameters
     ----------
-    stacks : Stacks
-        Of the same start.
     limits : Limits
         ``dead_end_steps`` and ``steps`` bound the construction and each query.
-    call : Steps, optional
+    call : Steps
         The steps of the current call, to which those of queries are added.
 
     Attributes
     ----------
     call : Steps
         Those of the current call.
-    stacks : Stacks
     lexemes : Lexemes
     columns : Columns
     lookaheads : LookaheadClasses or None
@@ -77,22 +72,19 @@ class DeadEnds:
         tables: LalrTables,
         scanner: Scanner,
         start: Start,
-        stacks: Stacks,
         limits: Limits,
-        call: Steps | None = None,
+        call: Steps,
     ) -> None:
-        self.call, self._most = call or Steps(1 << 62), min(limits.steps, limits.dead_end_steps)
+        self.call, self._most = call, min(limits.steps, limits.dead_end_steps)
         most = self._most
         self._steps = Steps(most, "steps" if most < limits.dead_end_steps else "dead_end_steps")
         self.most_searched = limits.dead_end_configurations
-        self.stacks = stacks
         self._contexts: list[int] = tables.context.tolist()
         self._label, self._end = len(tables.lexer.terminals), tables.end
         self._indenter = indenter = Indenter(tables)
         self.lexemes = Lexemes(scanner, self._steps)
         self.lookaheads: LookaheadClasses | None = None
         self.cells: Coaccessible | None = None
-        self._cell_of: list[int] = []
         items = items_of(tables, start)
         self._lexical_follow = LexicalFollow(tables, self.lexemes, indenter.newline)
         self.columns = Columns(scanner, indenter, self._lexical_follow.columns)
@@ -124,20 +116,6 @@ class DeadEnds:
             *(f"{name} occurs in no accepted text" for name in self.unproductive),
             *(f"dead ends are possible: {doubt}" for doubt in self.doubts),
         )
-
-    def cell(self, node: int) -> int:
-        """Return the cell of a node of the stacks; requires `cells`."""
-        assert self.cells is not None, "asked only where there are cells"
-        chain = []
-        while node >= len(self._cell_of) or self._cell_of[node] < 0:
-            chain.append(node)
-            node = self.stacks.below(node)
-        found = self._cell_of[node]
-        for one in reversed(chain):
-            found = self.cells.above(found, self.stacks.states[one])
-            self._cell_of += [-1] * (one + 1 - len(self._cell_of))
-            self._cell_of[one] = found
-        return found
 
     def certain(self, tables: LalrTables, start: Start) -> list[int] | None:
         """Return, per scanner state, the labels that its lexeme may get now or one letter later and that leave every stack completable.
@@ -202,75 +180,6 @@ class DeadEnds:
         """Return whether an error is that of a query, instead of the call's."""
         return error.what == self._steps.what and error.limit == self._most
 
-    def is_live(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None = None) -> bool:
-        """Return whether a hypothesis can become a text.
-
-        Parameters
-        ----------
-        outcomes : Outcomes
-            What its lexeme can become.
-        columns : set of int, optional
-            Where the lexeme may end if it becomes an Indenter's newline; anywhere if None.
-        """
-        with self.query():
-            return self._is_live(node, indents, outcomes, columns)
-
-    def _is_live(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
-        if self.cells is not None and self.lookaheads is not None:
-            lookaheads = self.lookaheads.of(outcomes, self._contexts[self.stacks.states[node]])
-            return bool(lookaheads & self.cells.live(self.cell(node)))
-        return self._search(node, indents, outcomes, columns)
-
-    def _search(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
-        """Search breadth first over lexemes for a proved state."""
-        seen: set[tuple[int, Indents, Control]] = set()
-        work = deque([(node, indents, outcomes, columns)])
-        while work:
-            node, indents, outcomes, columns = work.popleft()
-            if outcomes.can_end and self._ends_at(node, indents):
-                return True
-            for label, control in outcomes.lexemes:
-                self.try_lexeme()
-                for target, counts in self._fed(node, indents, label, columns):
-                    state = self.stacks.states[target]
-                    if self.is_safe(state, control):
-                        return True
-                    key = target, counts, control
-                    if key not in seen:
-                        if len(seen) >= self.most_searched:
-                            return True
-                        seen.add(key)
-                        work.append((target, counts, self.lexemes.begun(self._contexts[state], control), None))
-        return False
-
-    def _fed(
-        self, node: int, indents: Indents, label: int, columns: frozenset[int] | None
-    ) -> Iterator[tuple[int, Indents]]:
-        """Yield the stacks and indents after a lexeme, for each column at which it may end."""
-        newline = self._indenter.newline
-        if label == self._label or (label == newline and indents.parentheses):
-            yield node, indents
-            return
-        places: Iterable[int] = (NO_NEWLINE,)
-        if label == newline:
-            places = (*indents.columns[::-1], indents.columns[-1] + 1) if columns is None else sorted(columns)
-        for place in places:
-            found = self._indenter.tokens(indents, label, place)
-            if found is not None:
-                tokens, counts = found
-                target = node
-                for terminal in tokens:
-                    target = self.stacks.feed(target, terminal) if target >= 0 else target
-                if target >= 0:
-                    yield target, counts
-
-    def _ends_at(self, node: int, indents: Indents) -> bool:
-        for terminal in (*self._indenter.at_end(indents), self._end):
-            node = self.stacks.feed(node, terminal)
-            if node < 0:
-                return False
-        return True
-
     def _make_cells(self, tables: LalrTables, items: Items, start: Start, first_left: int) -> bool:
         """Build lookaheads and cells; return False if they exceed the budget."""
         first = self._contexts[start.state], Control(first_left, frozenset(), (), False)
@@ -283,7 +192,6 @@ class DeadEnds:
                 raise
             self.lookaheads = None
             return False
-        self._cell_of.append(self.cells.first)
         return True
 
     def _endless(self, tables: LalrTables, items: Items) -> list[str]:

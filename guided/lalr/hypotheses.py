@@ -28,7 +28,7 @@ from guided.errors import GrammarError, LimitError
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexemes import Control, Joined, Outcomes
-from guided.lalr.lexing import Lexing, Match, last_characters, leading
+from guided.lalr.lexing import Lexing, Match, last_characters
 from guided.lalr.scanner import Scanner
 from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables, Start
@@ -299,7 +299,7 @@ class HypothesisReader:
             return None
         terminals = (1 << self._n_terminals) - 1
         marked = [bits & terminals | bits >> self._n_terminals << self.lexing.ignored for bits in own]
-        return leading(self.lexing.rows, marked)
+        return self.lexing.leading(marked)
 
     def top_cell_decides(self, label: int, left: int) -> bool:
         """Return whether the top cell alone decides if a lexeme can start after this label."""
@@ -384,6 +384,21 @@ class HypothesisReader:
             if not self._dead_ends.is_of_query(error):
                 raise
             return True
+
+    def can_complete(self, stack: tuple[int, ...], outcomes: Outcomes) -> bool:
+        """Return whether a whole stack can be completed to a text by these outcomes of its next lexeme.
+
+        Raises
+        ------
+        LimitError
+            That is not decided within the budget of a query.
+        """
+        with self._dead_ends.query():
+            top, coaccessible = self.cells.known[stack[-1]], self.cells.coaccessible
+            if coaccessible is not None and self._lookaheads is not None:
+                lookaheads = self._lookaheads.of(outcomes, self.lexing.contexts[top.state])
+                return bool(lookaheads & coaccessible.live(top.coaccessible_cell))
+            return self._leads_to_safety(stack, outcomes, None)
 
     def _leads_to_safety(self, above: tuple[int, ...], outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
         seen: set[tuple[tuple[int, ...], Control]] = set()

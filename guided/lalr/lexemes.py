@@ -19,7 +19,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array
 from guided.automata.steps import Steps
-from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.scanner import NOTHING, Scanner, sources_of
 
 __all__ = ["Control", "Joined", "Lexemes", "Outcomes"]
 
@@ -442,10 +442,7 @@ class Lexemes:
     def _lengths(self) -> list[int]:
         """Return, per state, how many of the last letters a match there or later may look back at."""
         kept = [max(event[1], end[1]) for event, end in zip(self.events, self.ends, strict=True)]
-        sources: list[set[int]] = [set() for _ in kept]
-        for state in self._between.tolist():
-            for target in set(self.rows[state]) - {DEAD}:
-                sources[target].add(state)
+        sources = sources_of([row if between else () for row, between in zip(self.rows, self.is_between, strict=True)])
         work = [state for state, count in enumerate(kept) if count > 1]
         while work:
             state = work.pop()

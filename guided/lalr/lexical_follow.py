@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from guided.arrays import DEAD
 from guided.lalr.items import Items
 from guided.lalr.lexemes import Control, Lexemes
-from guided.lalr.scanner import NOTHING
+from guided.lalr.scanner import NOTHING, leading
 from guided.lalr.tables import LalrTables
 
 __all__ = ["LexicalFollow"]
@@ -59,7 +59,9 @@ class LexicalFollow:
                         self._before.setdefault(label, {}).setdefault(state, []).append((letter, target))
         self._reached = self._reachable()
         pairs = zip(lexemes.events, lexemes.ends, strict=True)
-        self._labels = self._leading([sum({1 << one[0] for one in pair if one[0] != NOTHING}) for pair in pairs])
+        self._labels = leading(
+            self._sources, [sum({1 << one[0] for one in pair if one[0] != NOTHING}) for pair in pairs]
+        )
         self._groups: dict[int, dict[int, int]] = {}
         self._kill: dict[int, int] = {}
         self._ignored_from: dict[int, list[int]] = {}
@@ -130,20 +132,14 @@ class LexicalFollow:
         behind: dict[int, set[int]] = {self._label: {contexts[state] for state in items.states}}
         for state in items.states:
             behind.setdefault(items.reached_by[state], set()).add(contexts[state])
-        mortal = {state for state in range(len(self._lexemes.rows)) if self._killing(state)}
-        work = list(mortal)
-        while work:
-            for source in self._sources[work.pop()]:
-                if source not in mortal:
-                    mortal.add(source)
-                    work.append(source)
+        mortal = leading(self._sources, [self._killing(state) != 0 for state in range(len(self._lexemes.rows))])
         found: set[tuple[int, int]] = set()
         for label, states in self._matches.items():
             for state in states:
                 endless = {
                     target: letters
                     for target, letters in self._grouped(state).items()
-                    if target not in mortal and self._lexemes.events[target][0] == NOTHING
+                    if not mortal[target] and self._lexemes.events[target][0] == NOTHING
                 }
                 starts = {self._starts[context][self._lexemes.events[state][2]] for context in behind.get(label, ())}
                 for target, letters in endless.items():
@@ -281,20 +277,10 @@ class LexicalFollow:
     def _reachable(self) -> list[int]:
         """Return, per state, the reachable labels whose match looks back at most one letter."""
         ignored = self._ignored
-        return self._leading(
+        return leading(
+            self._sources,
             [
                 (ignored if label == self._label else 1 << label) if label != NOTHING and back <= 1 else 0
                 for label, back, _ in self._lexemes.events
-            ]
+            ],
         )
-
-    def _leading(self, found: list[int]) -> list[int]:
-        """Propagate bits backwards: return, per state, the union over all states reachable from it."""
-        work = [state for state, bits in enumerate(found) if bits]
-        while work:
-            state = work.pop()
-            for source in self._sources[state]:
-                if found[state] & ~found[source]:
-                    found[source] |= found[state]
-                    work.append(source)
-        return found

@@ -9,16 +9,18 @@ A label is the number of a terminal, or `Lexing.ignored` for ignored text. Sets 
 Complexity: O(states x columns) once; query results are cached.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.caching import cached_property
 from guided.kernels.outlive import can_outlive
 from guided.lalr.indents import Indenter
-from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.scanner import NOTHING, Scanner, leading, sources_of
 from guided.lalr.tables import LalrTables
 
-__all__ = ["Lexing", "Match", "last_characters", "leading"]
+__all__ = ["Lexing", "Match", "last_characters"]
 
 # A match: its label, the number of characters read since its end, the left class at its end.
 Match = tuple[int, int, int]
@@ -76,8 +78,9 @@ class Lexing:
         self.events = [self._match(*match) for match in scanner.events.tolist()]
         self.ends = [self._match(*match) for match in scanner.ends.tolist()]
         match = zip(self.events, self.ends, strict=True)
-        self.labels = leading(
-            self.rows, [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
+        self._sources = sources_of(self.rows)
+        self.labels = self.leading(
+            [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
         )
         self.may_continue = [
             end is not None or any(target >= 0 for target in row) for end, row in zip(self.ends, self.rows, strict=True)
@@ -92,6 +95,10 @@ class Lexing:
         self._settled: dict[tuple[int, int], Match | None] = {}
         self._parts: dict[tuple[Match, bytes, int], bool] = {}
 
+    def leading(self, own: Sequence[int]) -> list[int]:
+        """Return, per state, the union of the bits of all states that a lexeme can still reach."""
+        return leading(self._sources, own)
+
     def _match(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
         if label == NOTHING:
             return None
@@ -104,16 +111,12 @@ class Lexing:
         found = [
             max(match[1] if match else 0 for match in pair) or -1 for pair in zip(self.events, self.ends, strict=True)
         ]
-        sources: list[set[int]] = [set() for _ in found]
-        for state, row in enumerate(self.rows):
-            for target in set(row) - {DEAD}:
-                sources[target].add(state)
         work = [state for state, count in enumerate(found) if count > 0]
         while work:
             state = work.pop()
             # A character counts only once it is complete, in a state between characters.
             before = found[state] - (not within[state])
-            for source in sources[state]:
+            for source in self._sources[state]:
                 if before >= (0 if within[source] else 1) and found[source] < before:
                     found[source] = before
                     work.append(source)
@@ -255,20 +258,3 @@ def last_characters(data: bytes, count: int) -> bytes:
         while data[place] & 0xC0 == 0x80:
             place -= 1
     return data[place:]
-
-
-def leading(rows: list[list[int]], own: list[int]) -> list[int]:
-    """Propagate bits backwards: return, per state, the union of `own` over all states reachable from it."""
-    found = own.copy()
-    sources: list[set[int]] = [set() for _ in rows]
-    for state, row in enumerate(rows):
-        for target in set(row) - {DEAD}:
-            sources[target].add(state)
-    work = list(range(len(rows)))
-    while work:
-        state = work.pop()
-        for source in sources[state]:
-            if found[state] & ~found[source]:
-                found[source] |= found[state]
-                work.append(source)
-    return found

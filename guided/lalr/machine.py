@@ -43,7 +43,6 @@ from guided.lalr.kernel_parser import KernelParser
 from guided.lalr.rows import Rows
 from guided.lalr.scanner import Scanner
 from guided.lalr.stack_symbols import StackSymbols
-from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start
 from guided.lalr.tasks import Ended, Finish, Pushes, Reads, Reduced, Task
 from guided.limits import Limits
@@ -88,7 +87,7 @@ class LalrMachine(Pushdown):
         needed = PER_CONTROL * len(scanner.table) * 4 // 3
         if needed > limits.growth_bytes:
             raise LimitError("growth_bytes", needed, limits.growth_bytes, _TOO_LARGE)
-        self.dead_ends = DeadEnds(tables, scanner, start, Stacks(tables, start), limits, self._tables.steps)
+        self.dead_ends = DeadEnds(tables, scanner, start, limits, self._tables.steps)
         self.cells = StackSymbols(tables, start, limits.states, self.dead_ends.cells)
         self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)
         self._has_indents = tables.indentation is not None

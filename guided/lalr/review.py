@@ -17,8 +17,9 @@ from typing import NamedTuple
 from guided.errors import LimitError
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.examples import Example, Examples
-from guided.lalr.indents import Indents
+from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexemes import Control, Lexemes
+from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import Scanner
 from guided.lalr.tables import LalrTables, Start
 
@@ -44,7 +45,7 @@ class Finding(NamedTuple):
     example: Example | None
 
 
-def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEnds) -> list[Finding]:
+def review(tables: LalrTables, scanner: Scanner, start: Start, machine: LalrMachine) -> list[Finding]:
     """Return all findings, ordered by kind.
 
     Parameters
@@ -53,10 +54,10 @@ def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEn
     scanner : Scanner
         Built from the lexer of ``tables``.
     start : Start
-    dead_ends : DeadEnds
-        For this start.
+    machine : LalrMachine
+        Of these.
     """
-    examples = Examples(tables, scanner, start)
+    examples, dead_ends = Examples(tables, scanner, start), machine.dead_ends
     found = [
         Finding("conflict", note, examples.conflict(conflict))
         for note, conflict in zip(tables.notes, tables.conflicts, strict=True)
@@ -66,30 +67,29 @@ def review(tables: LalrTables, scanner: Scanner, start: Start, dead_ends: DeadEn
         for name in dead_ends.unproductive
     ]
     if tables.indentation is None:
-        found += _dead_ends(tables, scanner, dead_ends, examples)
+        found += _dead_ends(tables, scanner, machine, examples)
         found += _lookaheads(tables, dead_ends, examples)
     return [*found, *(Finding("doubt", f"dead ends are possible: {doubt}", None) for doubt in dead_ends.doubts)]
 
 
-def _dead_ends(tables: LalrTables, scanner: Scanner, dead_ends: DeadEnds, examples: Examples) -> Iterator[Finding]:
+def _dead_ends(tables: LalrTables, scanner: Scanner, machine: LalrMachine, examples: Examples) -> Iterator[Finding]:
     """Yield the first dead end that Lark's parser reaches among the nearest configurations."""
-    stacks, lexemes, ignored = dead_ends.stacks, dead_ends.lexemes, scanner.n_terminals
+    reader, lexemes, ignored = machine.reader, machine.dead_ends.lexemes, scanner.n_terminals
     contexts: list[int] = tables.context.tolist()
     # The same terminals leave different controls, depending on how the last lexeme is spelled.
-    first = 0, frozenset({Control(scanner.first_left, frozenset(), (), False)})
-    work: deque[tuple[int, frozenset[Control], tuple[int, ...]]] = deque([(*first, ())])
-    seen: set[tuple[int, frozenset[Control]]] = {first}
+    first = (0,), frozenset({Control(scanner.first_left, frozenset(), (), False)})
+    work: deque[tuple[tuple[int, ...], frozenset[Control], tuple[int, ...]]] = deque([(*first, ())])
+    seen: set[tuple[tuple[int, ...], frozenset[Control]]] = {first}
     try:
         while work and len(seen) < _CONFIGURATIONS_TRIED:
-            node, controls, terminals = work.popleft()
-            for label, behind in _followers(lexemes, contexts[stacks.states[node]], controls, ignored):
-                target = stacks.feed(node, label)
-                if target < 0:
+            stack, controls, terminals = work.popleft()
+            context = contexts[machine.cells.known[stack[-1]].state]
+            for label, behind in _followers(lexemes, context, controls, ignored):
+                target = reader.fed(stack, label, NO_NEWLINE)
+                if target is None:
                     continue
-                context, read = contexts[stacks.states[target]], (*terminals, label)
-                live = frozenset(
-                    one for one in behind if dead_ends.is_live(target, Indents(), lexemes.begun(context, one))
-                )
+                after, read = contexts[machine.cells.known[target[-1]].state], (*terminals, label)
+                live = frozenset(one for one in behind if reader.can_complete(target, lexemes.begun(after, one)))
                 if not live:
                     names = " ".join(tables.symbols[terminal] for terminal in read)
                     yield Finding("dead end", f"Lark reads {names}, but no text completes it", examples.spelled(read))

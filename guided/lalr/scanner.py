@@ -10,6 +10,7 @@ inside a character have neither event nor end; there is no path for invalid UTF-
 Not handled here: the parser's use of the terminals.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +30,7 @@ from guided.patterns.parse import parse_in_order
 from guided.patterns.source import Intervals
 from guided.patterns.tree import Chars, Concat, Literal, Node
 
-__all__ = ["NOTHING", "Scanner", "scanner_of", "spelling_of", "terminal_tree"]
+__all__ = ["NOTHING", "Scanner", "leading", "scanner_of", "sources_of", "spelling_of", "terminal_tree"]
 
 NOTHING = -1
 # Minimum branching factor of the tree of starts.
@@ -165,6 +166,28 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
 def _examples(parts: Partition) -> tuple[bytes, ...]:
     classes, first = np.unique(parts.classes, return_index=True)
     return tuple(chr(code).encode() for code in parts.starts[first[classes != INVALID]].tolist())
+
+
+def sources_of(rows: Sequence[Iterable[int]]) -> list[set[int]]:
+    """Return, per state, the states with an edge to it; ``rows``: the targets of each state, or DEAD."""
+    found: list[set[int]] = [set() for _ in rows]
+    for state, row in enumerate(rows):
+        for target in set(row) - {DEAD}:
+            found[target].add(state)
+    return found
+
+
+def leading(sources: Sequence[Iterable[int]], own: Sequence[int]) -> list[int]:
+    """Propagate bits backwards: return, per state, the union of `own` over all states reachable from it."""
+    found = list(map(int, own))
+    work = [state for state, bits in enumerate(found) if bits]
+    while work:
+        state = work.pop()
+        for source in sources[state]:
+            if found[state] & ~found[source]:
+                found[source] |= found[state]
+                work.append(source)
+    return found
 
 
 def terminal_tree(terminal: Terminal, limits: Limits, intervals: Intervals | None = None) -> Node:

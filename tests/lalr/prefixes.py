@@ -20,14 +20,19 @@ step cached: the definition that faster engines are tested against.
 Ref: the sets of configurations of generalized LR parsing; here they differ in the lexer's decisions, never in the parser's.
 """
 
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, BoolArray
+from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
+from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.lexemes import Control, Outcomes
 from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables
@@ -109,7 +114,8 @@ class Prefixes:
         self._ends: list[list[int]] = scanner.ends.tolist()
         self._starts: list[list[int]] = scanner.starts.tolist()
         self._contexts: list[int] = tables.context.tolist()
-        self.dead_ends = DeadEnds(tables, scanner, starts[start], self.stacks, limits)
+        self.dead_ends = DeadEnds(tables, scanner, starts[start], limits, Steps(1 << 62))
+        self._cell_of = [self.dead_ends.cells.first] if self.dead_ends.cells is not None else []
         newline = self._indenter.newline
         if newline >= 0 and any(match[0] == newline and match[1] for match in (*self._events, *self._ends)):
             raise GrammarError("the newline terminal of an Indenter must not have a lookahead", tables.symbols[newline])
@@ -192,9 +198,71 @@ class Prefixes:
         node, scanned, text, is_fresh, column, indents, watchers = hypothesis
         lexemes = self.dead_ends.lexemes
         if is_fresh:
-            return self.dead_ends.is_live(node, indents, lexemes.fresh(scanned, watchers))
+            return self._is_live(node, indents, lexemes.fresh(scanned, watchers))
         columns = self.dead_ends.columns.within(scanned, column, indents)
-        return self.dead_ends.is_live(node, indents, lexemes.outcomes_of_lexeme(scanned, text, watchers), columns)
+        return self._is_live(node, indents, lexemes.outcomes_of_lexeme(scanned, text, watchers), columns)
+
+    def _is_live(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None = None) -> bool:
+        """Return whether a stack can be completed to a text by these outcomes of its lexeme.
+
+        ``columns``: where the lexeme may end if it becomes an Indenter's newline; anywhere if None.
+        """
+        ends = self.dead_ends
+        with ends.query():
+            if ends.cells is not None and ends.lookaheads is not None:
+                lookaheads = ends.lookaheads.of(outcomes, self._contexts[self.stacks.states[node]])
+                return bool(lookaheads & ends.cells.live(self._cell(node, ends.cells)))
+            return self._search(node, indents, outcomes, columns)
+
+    def _cell(self, node: int, cells: Coaccessible) -> int:
+        while len(self._cell_of) <= node:
+            new = len(self._cell_of)
+            self._cell_of.append(cells.above(self._cell_of[self.stacks.below(new)], self.stacks.states[new]))
+        return self._cell_of[node]
+
+    def _search(self, node: int, indents: Indents, outcomes: Outcomes, columns: frozenset[int] | None) -> bool:
+        """Search breadth first over lexemes for a proved state."""
+        seen: set[tuple[int, Indents, Control]] = set()
+        work = deque([(node, indents, outcomes, columns)])
+        while work:
+            node, indents, outcomes, columns = work.popleft()
+            if outcomes.can_end and self._ends_at(node, indents):
+                return True
+            for label, control in outcomes.lexemes:
+                self.dead_ends.try_lexeme()
+                for target, counts in self._fed_at_columns(node, indents, label, columns):
+                    state = self.stacks.states[target]
+                    if self.dead_ends.is_safe(state, control):
+                        return True
+                    key = target, counts, control
+                    if key not in seen:
+                        if len(seen) >= self.dead_ends.most_searched:
+                            return True
+                        seen.add(key)
+                        begun = self.dead_ends.lexemes.begun(self._contexts[state], control)
+                        work.append((target, counts, begun, None))
+        return False
+
+    def _fed_at_columns(
+        self, node: int, indents: Indents, label: int, columns: frozenset[int] | None
+    ) -> Iterator[tuple[int, Indents]]:
+        """Yield the stacks and indents after a lexeme, for each column at which it may end."""
+        newline = self._indenter.newline
+        if label == self._ignored or (label == newline and indents.parentheses):
+            yield node, indents
+            return
+        places: Iterable[int] = (NO_NEWLINE,)
+        if label == newline:
+            places = (*indents.columns[::-1], indents.columns[-1] + 1) if columns is None else sorted(columns)
+        for place in places:
+            found = self._indenter.tokens(indents, label, place)
+            if found is not None:
+                tokens, counts = found
+                target = node
+                for terminal in tokens:
+                    target = self.stacks.feed(target, terminal) if target >= 0 else target
+                if target >= 0:
+                    yield target, counts
 
     def _read(self, hypothesis: PrefixHypothesis, byte: int, out: set[PrefixHypothesis]) -> None:
         """Add the hypotheses that follow from one after a byte."""

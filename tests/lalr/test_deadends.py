@@ -23,7 +23,6 @@ from guided.lalr.lexemes import Control
 from guided.lalr.loading import tables_of_object
 from guided.lalr.lookahead_classes import lookahead_classes
 from guided.lalr.scanner import scanner_of
-from guided.lalr.stacks import Stacks
 from guided.limits import Limits
 from guided.resources import grammar_names
 from tests.grammars.loading import parser_of
@@ -239,7 +238,7 @@ def python() -> Prefixes:
 def test_the_grammars_of_the_package_have_no_dead_ends(name: str) -> None:
     tables = tables_of_object(parser_of(name), Limits())
     start = tables.starts[0]
-    assert DeadEnds(tables, scanner_of(tables.lexer, Limits()), start, Stacks(tables, start), Limits()).notes == ()
+    assert DeadEnds(tables, scanner_of(tables.lexer, Limits()), start, Limits(), Steps(1 << 62)).notes == ()
 
 
 @pytest.mark.parametrize(
@@ -259,5 +258,5 @@ def test_exceeded_limits_are_named() -> None:
     parser = lark.Lark('start: s*\ns: "i" s | "i" s "e" s | A+ "/" C?\nA: /a+b?/\nC: /\\/\\*.*?\\*\\//', parser="lalr")
     tables = tables_of_object(parser, LIMITS)
     scanner = scanner_of(tables.lexer, LIMITS)
-    ends = DeadEnds(tables, scanner, tables.starts[0], Stacks(tables, tables.starts[0]), Limits(steps=1))
+    ends = DeadEnds(tables, scanner, tables.starts[0], Limits(steps=1), Steps(1 << 62))
     assert any("the check of its conflicts" in note for note in ends.notes)
