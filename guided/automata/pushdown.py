@@ -198,20 +198,23 @@ class Pushdown(Protocol):
     def compute_reaction(self, action: int, cell: int) -> None:
         """Compute the reaction of a cell to an action."""
 
-    def compute_allowed(self, cell: int) -> None:
-        """Compute which labels a cell allows."""
+    def compute_allowed(self, cell: int) -> None:  # noqa: ARG002 - the protocol's signature
+        """Compute which labels a cell allows. By default they are stored with each cell."""
+        return
 
     def is_open(self, control: int, cell: int) -> bool:
         """Return whether a guarded control can still lead to a label that a cell allows, without computing all of them."""
 
-    def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:
-        """Return the reaction of a recording cell to an action after the bytes read on top of it."""
+    def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:  # noqa: ARG002 - the protocol's signature
+        """Return the reaction of a recording cell to an action after the bytes read on top of it. By default no cell records."""
+        raise AssertionError("no cell records")
 
-    def distinctness_key(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:
+    def distinctness_key(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:  # noqa: ARG002 - the protocol's signature
         """Return the (kind, name) by which a differing cell distinguishes these bytes, ended by an action with a label, from other bytes.
 
-        See `PushdownTables.differing`. States after texts of one kind differ only in the texts themselves.
+        See `PushdownTables.differing`. States after texts of one kind differ only in the texts themselves. By default no cell records.
         """
+        raise AssertionError("no cell records")
 
     def completion_target(self, cell: int, own: Hashable) -> Hashable:
         """Return the target value of the content on top of a cell, for a short completion.
@@ -226,11 +229,12 @@ class Pushdown(Protocol):
         Invariant: the policy depends only on the configuration: from a configuration along a completion it returns the rest.
         """
 
-    def counted_members(self, control: int, cell: int) -> CountedMembers | None:
+    def counted_members(self, control: int, cell: int) -> CountedMembers | None:  # noqa: ARG002 - the protocol's signature
         """Return the members that the completion adds next, if they are counted; None: `completion_step` returns the next bytes.
 
-        Invariant: the members' texts are those that `completion_step` would spell.
+        Invariant: the members' texts are those that `completion_step` would spell. By default none are counted.
         """
+        return None
 
     def no_completion_error(self) -> GuidedError:
         """Return the error for a text without completion."""

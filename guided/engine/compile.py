@@ -13,14 +13,12 @@ from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, needs_stac
 from guided.errors import LimitError, VocabularyError, brief, kind_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
-from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary, markers_in, with_markers
 
 __all__ = ["compile", "remake"]
 
 
-@suggest_keywords()
 def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
     """Compile a spec over a vocabulary; parameters, results and errors are those of `guided.calls.inputs.compile`.
 

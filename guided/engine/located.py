@@ -33,13 +33,10 @@ class Located(Composable):
     spec : Spec or StackSpec
     place : str
         JSON Pointer of the spec in the document.
-    inner : str
-        Beginning of the pointers of the spec's own errors that the place replaces; other pointers are dropped.
     """
 
     spec: Any
     place: str
-    inner: str = ""
 
     def __repr__(self) -> str:
         return repr(self.spec)
@@ -56,25 +53,13 @@ class Located(Composable):
 
     def lower(self, limits: Limits) -> Any:
         """Return what the spec is lowered to. Raises as the spec, with the place."""
-        with at_place(self.place, self.inner):
+        with at_place(self.place):
             return self.spec.lower(limits)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class LocatedStack(Composable):
-    """A spec that needs a stack, at a place of a document; implements `StackSpec`. Attributes as in `Located`."""
-
-    spec: Any
-    place: str
-    inner: str = ""
-
-    def __repr__(self) -> str:
-        return repr(self.spec)
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 in hex of the spec's content."""
-        return str(self.spec.fingerprint)
+class LocatedStack(Located):
+    """A spec that needs a stack, at a place of a document; implements `StackSpec`."""
 
     @property
     def kind(self) -> str:
@@ -92,7 +77,7 @@ class LocatedStack(Composable):
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """Return the automaton of the texts. Raises as the spec, with the place."""
-        with at_place(self.place, self.inner):
+        with at_place(self.place):
             return self.spec.pushdown(limits, alphabet)  # type: ignore[no-any-return]
 
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
@@ -136,20 +121,19 @@ class TreeSpec(Composable):
         return found
 
 
-def located(spec: Any, place: str, inner: str = "") -> "Located | LocatedStack":
+def located(spec: Any, place: str) -> Located:
     """Return a spec whose errors say that it is at a place of a document."""
-    return (LocatedStack if needs_stack(spec) else Located)(spec, place, inner)
+    return (LocatedStack if needs_stack(spec) else Located)(spec, place)
 
 
 @contextmanager
-def at_place(place: str, inner: str = "") -> Iterator[None]:
+def at_place(place: str) -> Iterator[None]:
     """Put a place into the errors of a block."""
     try:
         yield
     except GuidedError as error:
         if isinstance(error, SchemaError):
-            within = error.pointer[len(inner) :] if error.pointer.startswith(inner) else ""
-            raise SchemaError(error.reason, place + within, error.keyword) from error
+            raise SchemaError(error.reason, place + error.pointer, error.keyword) from error
         found = copy.copy(error)
         found.args = (f"{place}: {error}",)
         raise found from error

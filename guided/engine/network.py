@@ -38,7 +38,7 @@ from guided.engine.algebra import (
     Repeat,
     Stored,
 )
-from guided.engine.located import Located, LocatedStack, at_place
+from guided.engine.located import Located, at_place
 from guided.engine.scanning import SEVERAL, scan
 from guided.engine.specs import Choice, Regex, StackSpec, needs_stack
 from guided.errors import LimitError
@@ -463,7 +463,7 @@ class _Trees:
 
     def _leaf(self, item: Part) -> tree.Node:
         """Return the tree of a leaf: finite ones by their characters, others as calls."""
-        with at_place(item.place) if isinstance(item, Located | LocatedStack) else nullcontext():
+        with at_place(item.place) if isinstance(item, Located) else nullcontext():
             spend_together(_PER_PART)
         if self._merges and isinstance(item, str):
             return tree.Literal(item)

@@ -22,7 +22,7 @@ from guided.engine.captures import Capture, Captures, list_names
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
-from guided.engine.located import Located, LocatedStack
+from guided.engine.located import Located
 from guided.engine.specs import Choice
 from guided.errors import GuidedError, SchemaError
 from guided.events import Captured, Done, Event, Text
@@ -120,7 +120,7 @@ def _value(part: Part, text: str) -> Any:
             # The text ends with the first stop string to be complete; of several that end there, the shortest is removed.
             stop = next((stop for stop in sorted(part.stop, key=len) if text.endswith(stop)), "")
             return text[: len(text) - len(stop)]
-        case Located() | LocatedStack():
+        case Located():
             return _value(part.spec, text)
         case Stored() if isinstance(part.lowered, JsonSchema):
             return part.lowered.read(text)

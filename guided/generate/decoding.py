@@ -213,6 +213,8 @@ class Decoding:
         As given.
     free : Steering or None
         As in `turn`, up to the first steered token.
+    along : ndarray[int32] or None
+        The mask of the tokens that `next` chooses from; it has one that the guide allows. None: all.
     steered : int or None
         Number of tokens before the first steered one, as in `Result`.
     reserve : int
@@ -260,6 +262,7 @@ class Decoding:
         self.guide = self._restricted(guide)
         self.on_budget = on_budget
         self.free: Steering | None = None
+        self.along: Int32Array | None = None
         self.steered: int | None = None
         # Number of tokens before the last steered one, and before the current segment.
         self._last_steered, self._begin = -1, 0
@@ -420,9 +423,9 @@ class Decoding:
         if self._search is not None:
             return (yield from self._follow(self._search))
         left, free = self.left, self.free or self.guide
-        mask = free.mask() if left > 0 else None
+        mask = self._among(free.mask()) if left > 0 else None
         if mask is None or not (mask & self._text_words).any():
-            self._end(bool((free.mask() & self._text_words).any()))
+            self._end(bool((self._among(free.mask()) & self._text_words).any()))
             return None
         token = _only(mask)
         is_forced = token is not None and (self.free is None or self._fits(token, left))
@@ -440,7 +443,7 @@ class Decoding:
                 if not self._is_dead_end(token):
                     if not self.steer():
                         return None
-                    mask = self.guide.mask_within(left)
+                    mask = self._among(self.guide.mask_within(left))
                 # Only a `Canonical` guide has tokens in these masks that do not fit.
                 mask = mask & ~refused
                 if not (mask & self._text_words).any():
@@ -458,6 +461,9 @@ class Decoding:
             return None
         self._take(token)
         return token
+
+    def _among(self, mask: Int32Array) -> Int32Array:
+        return mask if self.along is None else mask & self.along
 
     def _end(self, is_steered: bool) -> None:
         """End the text; `is_steered`: because of the budget."""
@@ -479,7 +485,7 @@ class Decoding:
 
     def _step(self, logits: Logits, left: int) -> Step | None:
         """The tokens to choose from; None if no further token fits the budget, and the text ends without a choice."""
-        mask = self.guide.mask() if self.on_budget == "truncate" else self.guide.mask_within(left)
+        mask = self._among(self.guide.mask() if self.on_budget == "truncate" else self.guide.mask_within(left))
         return step_of(logits, mask, self._vocabulary.eos) if (mask & self._text_words).any() else None
 
     def _follow(self, search: Search) -> Generator[Feed | Rows, Any, int | None]:

@@ -1,6 +1,7 @@
 """`Steering`: the interface of guides that decoding needs, and the guide of free text."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from guided.arrays import Int32Array, freeze, mask_words
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ENDLESS", "FreeGuide", "Steering", "token_mask"]
+__all__ = ["ENDLESS", "FreeGuide", "Steering", "token_mask", "tokens_along"]
 
 # In place of a budget: more tokens than any text has.
 ENDLESS = 1 << 40
@@ -89,3 +90,24 @@ def token_mask(tokens: Sequence[int], size: int) -> Int32Array:
     bits = np.zeros(32 * mask_words(size), dtype=np.bool_)
     bits[list(tokens)] = True
     return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
+
+
+@lru_cache(maxsize=256)
+def tokens_along(vocabulary: Vocabulary, data: bytes) -> Int32Array:
+    """The mask of the tokens that begin with ``data`` or are a prefix of it. O(longest token x 256 + tokens found)."""
+    trie = vocabulary.trie
+    found = []
+    begin, end = 0, trie.n_nodes
+    for depth, byte in enumerate(data):
+        node = begin
+        while node < end and trie.byte[node] != byte:
+            node = int(trie.skip[node])
+        if node >= end:
+            break
+        begin, end = node + 1, int(trie.skip[node])
+        last = end if depth + 1 == len(data) else node + 1
+        found.append(trie.token_ids[trie.token_indptr[node] : trie.token_indptr[last]])
+    words = np.zeros(mask_words(vocabulary.size), np.int32)
+    tokens = np.concatenate(found) if found else np.zeros(0, np.int32)
+    np.bitwise_or.at(words, tokens >> 5, np.int32(1) << (tokens & 31))
+    return freeze(words)

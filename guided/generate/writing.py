@@ -41,11 +41,11 @@ from guided.generate.decoding import Decoding, Feed, Start, TextCoroutine, Work
 from guided.generate.generator import with_search
 from guided.generate.likelihood import scaled
 from guided.generate.model import LanguageModel, Logits, common_prefix
-from guided.generate.pinned import Pinned
 from guided.generate.retries import budget_error
 from guided.generate.scoring import scores
 from guided.generate.search import Node, Texts, best_first, pick
 from guided.generate.segments import Segments
+from guided.generate.steering import tokens_along
 from guided.generate.stops import TextStream
 from guided.guide.guide import Guide
 from guided.vocabulary.vocabulary import Vocabulary
@@ -301,12 +301,11 @@ class Writing:
                 break
             pinned = pinned[len(data) :]
             yield from self._take(token)
+        # Why the model: ``("`` is one token in most vocabularies, and ``(`` followed by ``"`` is one that it hardly knows (token healing).
         while pinned:
-            own, free = decoding.guide, decoding.free
-            decoding.guide = Pinned(own, self._config.spelling, pinned)
-            decoding.free = free and Pinned(free, self._config.spelling, pinned)
+            decoding.along = tokens_along(self._config.spelling, pinned)
             chosen = yield from decoding.next()
-            decoding.guide, decoding.free = own, decoding.free and free
+            decoding.along = None
             if chosen is None:
                 return
             data = self._config.spelling[chosen] or b""

@@ -46,6 +46,9 @@ class EndTokens:
         # By state; None for the mask of the index, which bounds the memory of its own.
         self._masks = Kept[int, Int32Array | None](_KEPT_STATES)
         self.initial, self.final, self.vocabulary = steps.initial, steps.final, steps.vocabulary
+        # What does not depend on end tokens is the index's own.
+        self.is_accepting, self.remaining, self.forced = steps.is_accepting, steps.remaining, steps.forced
+        self.accepts, self.diagnose = steps.accepts, steps.diagnose
 
     def mask(self, state: int) -> Int32Array:
         """Return the shared, read-only mask of a state."""
@@ -84,26 +87,6 @@ class EndTokens:
         has_ended = len(tokens) > 0 and tokens[-1] in self._ends
         state = self._steps.state_after(tokens[:-1] if has_ended else tokens)
         return self.final if has_ended else state
-
-    def is_accepting(self, state: int) -> bool:
-        """Return whether the text may end in this state."""
-        return self._steps.is_accepting(state)
-
-    def remaining(self, state: int) -> int:
-        """Return the number of tokens to acceptance, as `Guide.remaining`."""
-        return self._steps.remaining(state)
-
-    def accepts(self, data: str | bytes) -> bool:
-        """Return whether a whole text is in the language."""
-        return self._steps.accepts(data)
-
-    def forced(self, state: int) -> bytes:
-        """Return the bytes that every continuation begins with."""
-        return self._steps.forced(state)
-
-    def diagnose(self, read: Sequence[int]) -> str:
-        """Return what is wrong with the text of some tokens, as the index does."""
-        return self._steps.diagnose(read)
 
     def explain(self, state: int, token: int, read: Sequence[int] | None = None) -> Explanation:
         """Explain why a token is allowed or rejected."""

@@ -381,20 +381,9 @@ class LalrMachine(Pushdown):
                 self.kernel_parser.begin(first, second, self._control(frozenset({hypothesis})))
         self._number_cells()
 
-    def compute_allowed(self, cell: int) -> None:
-        """Do nothing: the labels of every cell are already stored."""
-
     def is_open(self, control: int, cell: int) -> bool:
         """Return whether a guarded control can still produce a label that the cell allows."""
         return bool(self.reader.allowed(cell) & (self.reader.guard(self._sets[control]) or 0))
-
-    def recorded_reaction(self, action: int, cell: int, data: bytes) -> Reaction | None:  # noqa: ARG002 - the protocol's signature
-        """Fail: no cell records text."""
-        raise AssertionError("no cell records")
-
-    def distinctness_key(self, cell: int, data: bytes) -> tuple[Hashable, Hashable]:  # noqa: ARG002 - the protocol's signature
-        """Fail: no cell records text."""
-        raise AssertionError("no cell records")
 
     def completion_target(self, cell: int, own: Hashable) -> Hashable:
         """Return the node of the stack, which determines the completion."""
@@ -403,9 +392,6 @@ class LalrMachine(Pushdown):
     def completion_step(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:  # noqa: ARG002 - the protocol's signature
         """Return the next byte of a completion (`guided.lalr.completion`); empty if none was found."""
         return self._completion.next(control, cell, own if isinstance(own, int) else -1)
-
-    def counted_members(self, control: int, cell: int) -> None:
-        """Return None: all completions are spelled."""
 
     @cached_property
     def _completion(self) -> Completion:

@@ -6,15 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.generate.pinned import Pinned
-from guided.generate.steering import FreeGuide
+from guided.generate.steering import FreeGuide, tokens_along
 
 
 @given(st.lists(st.binary(min_size=1, max_size=3), min_size=1, max_size=40), st.binary(min_size=1, max_size=4))
 def test_tokens_that_go_along(tokens: list[bytes], data: bytes) -> None:
     vocabulary = guided.Vocabulary([*tokens, None], eos=[len(tokens)])
-    pinned = Pinned(FreeGuide(vocabulary), vocabulary, data)
-    bits = np.unpackbits(pinned.mask().view(np.uint8), bitorder="little")
+    mask = FreeGuide(vocabulary).mask() & tokens_along(vocabulary, data)
+    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
     expected = [i for i, token in enumerate(tokens) if token.startswith(data) or data.startswith(token)]
     assert np.flatnonzero(bits).tolist() == expected
 
