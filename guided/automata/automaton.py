@@ -167,6 +167,11 @@ class Automaton:
         """Next state by byte, -1 for none: int32, shape (n_states, 256)."""
         return self.table[:, self.classes].astype(np.int32)
 
+    def targets(self, state: int) -> list[int]:
+        """Return the next state of a state by byte, -1 for none."""
+        found: list[int] = self.table[state, self.classes].tolist()
+        return found
+
     def within(self, alphabet: BoolArray) -> "Automaton":
         """Return the automaton of the texts that use only these bytes: bool, shape (256,)."""
         if alphabet.all():
@@ -191,12 +196,23 @@ class Automaton:
 
     def run(self, data: str | bytes, state: int = 0) -> int:
         """Return the state after reading ``data``, a str as UTF-8, or -1. O(len(data))."""
+        data = as_bytes(data)
+        reached, count = self.trace(state, data)
+        return reached if count == len(data) else DEAD
+
+    def trace(self, state: int, data: bytes) -> tuple[int, int]:
+        """Read bytes as far as possible, and return (state reached, number of bytes read)."""
         table, classes = self.table, self.classes
-        for byte in as_bytes(data):
-            state = int(table[state, classes[byte]])
-            if state < 0:
-                return DEAD
-        return state
+        for count, byte in enumerate(data):
+            target = int(table[state, classes[byte]])
+            if target < 0:
+                return state, count
+            state = target
+        return state, len(data)
+
+    def is_accepting(self, state: int) -> bool:
+        """Return whether a text may end in a state."""
+        return bool(self.accepting[state])
 
     def accepts(self, data: str | bytes) -> bool:
         """Return whether the whole text, a str as UTF-8, is in the language. O(len(data))."""

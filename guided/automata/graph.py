@@ -122,7 +122,7 @@ def to_dot(graph: Graph) -> str:
 def _ways(automaton: Automaton, state: int) -> dict[int, list[int]]:
     """The bytes that lead to each successor of a state."""
     found: dict[int, list[int]] = {}
-    for value, target in enumerate(automaton.table[state][automaton.classes].tolist()):
+    for value, target in enumerate(automaton.targets(state)):
         if target >= 0:
             found.setdefault(target, []).append(value)
     return found

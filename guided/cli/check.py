@@ -129,15 +129,14 @@ class _Step:
 def first_rejection(language: "Language", data: bytes) -> Rejection | None:
     """Return where a text leaves a language; None if it is accepted. O(len(data))."""
     from guided.cli.expected import characters_after, describe
-    from guided.cli.languages import may_end, read
 
-    state, count = read(language, data)
+    state, count = language.trace(0, data)
     ends_early = count == len(data)
-    if ends_early and may_end(language, state):
+    if ends_early and language.is_accepting(state):
         return None
     begin = _whole_characters(data[:count])
-    before, _ = read(language, data[:begin])
-    expected = describe(characters_after(language, before), may_end=may_end(language, before))
+    before, _ = language.trace(0, data[:begin])
+    expected = describe(characters_after(language, before), may_end=language.is_accepting(before))
     return Rejection(begin, len(_decoded(data[:begin])), ends_early, expected)
 
 

@@ -177,7 +177,7 @@ def _texts(automaton: "Automaton", states: list[int]) -> dict[int, bytes]:
     for state in queue:
         if not wanted:
             break
-        for value, target in enumerate(automaton.table[state][automaton.classes].tolist()):
+        for value, target in enumerate(automaton.targets(state)):
             if target >= 0 and target not in came:
                 came[target] = state, value
                 wanted.discard(target)

@@ -12,28 +12,9 @@ if TYPE_CHECKING:
     from guided.index.composition import CompositionIndex
     from guided.index.pushdown import PushdownIndex
 
-__all__ = ["Language", "language_with_stack", "may_end", "read", "targets"]
+__all__ = ["Language", "language_with_stack", "targets"]
 
 Language: TypeAlias = "Automaton | PushdownIndex | CompositionIndex"
-
-
-def read(language: Language, data: bytes) -> tuple[int, int]:
-    """Read bytes while they are accepted: the last state, and the number of bytes read. O(len(data))."""
-    from guided.automata.automaton import Automaton
-
-    if not isinstance(language, Automaton):
-        return language.trace(0, data)
-    state, count = 0, 0
-    while count < len(data) and (target := language.run(data[count : count + 1], state)) >= 0:
-        state, count = target, count + 1
-    return state, count
-
-
-def may_end(language: Language, state: int) -> bool:
-    """Return whether a text may end in a state."""
-    from guided.automata.automaton import Automaton
-
-    return bool(language.accepting[state]) if isinstance(language, Automaton) else language.is_accepting(state)
 
 
 def targets(language: Language, state: int) -> list[int]:
@@ -41,8 +22,7 @@ def targets(language: Language, state: int) -> list[int]:
     from guided.automata.automaton import Automaton
 
     if isinstance(language, Automaton):
-        found: list[int] = language.table[state][language.classes].tolist()
-        return found
+        return language.targets(state)
     reached = [language.trace(state, bytes([byte])) for byte in range(256)]
     return [target if count else -1 for target, count in reached]
 

@@ -5,6 +5,8 @@ Invalid UTF-8 leads nowhere. States between characters are states of the automat
 Complexity: per state, O(64 states that read a character's last bytes); successors of a lead byte are computed once.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from guided.automata.automaton import Automaton
@@ -24,16 +26,17 @@ class Characters:
 
     Parameters
     ----------
-    automaton : Automaton
+    targets : callable
+        The next state of a state by byte, negative for none: `Automaton.targets`.
     """
 
-    def __init__(self, automaton: Automaton) -> None:
-        self._table, self._classes = automaton.table, automaton.classes
+    def __init__(self, targets: Callable[[int], list[int]]) -> None:
+        self._targets = targets
         self._rests: dict[tuple[int, int], _Ranges] = {}
 
     def edges(self, state: int) -> dict[int, Charset]:
         """Return the successors of a state, with the characters that lead to each."""
-        row = self._table[state, self._classes].tolist()
+        row = self._targets(state)
         found: _Ranges = {}
         for point in range(_ASCII):
             if row[point] >= 0:
@@ -56,7 +59,7 @@ class Characters:
         found = self._rests.get((state, count))
         if found is None:
             found = self._rests[state, count] = {}
-            row = self._table[state, self._classes[_CONTINUATION : _CONTINUATION + 64]].tolist()
+            row = self._targets(state)[_CONTINUATION : _CONTINUATION + 64]
             size = 1 << 6 * (count - 1)
             for digit, onward in enumerate(row):
                 if onward < 0:
@@ -73,7 +76,7 @@ class Characters:
 
 def operand_of(automaton: Automaton) -> Operand:
     """Return the tree of an automaton's texts."""
-    characters = Characters(automaton)
+    characters = Characters(automaton.targets)
     edges: list[tuple[int, Charset, int]] = []
     # States within a character have no edges.
     todo, seen = [0], {0}

@@ -88,7 +88,7 @@ def segments(frame: Frame, most: int) -> Segments:
 class _Cutting:
     def __init__(self, frame: Frame, most: int) -> None:
         self._most = most
-        characters = Characters(frame.automaton)
+        characters = Characters(frame.automaton.targets)
         holes = {source: (value, behind) for source, value, behind in frame.holes.tolist()}
         accepting = set(np.flatnonzero(frame.automaton.accepting).tolist())
         self._edges: dict[int, dict[int, Charset]] = {}

@@ -211,13 +211,7 @@ class RegularIndex:
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as possible, and return (byte state reached, number of bytes read)."""
-        table, classes = self.automaton.table, self.automaton.classes
-        for count, byte in enumerate(data):
-            target = int(table[state, classes[byte]])
-            if target < 0:
-                return state, count
-            state = target
-        return state, len(data)
+        return self.automaton.trace(state, data)
 
     @contextmanager
     def reading(self, state: int) -> Iterator[Reader[int]]:

@@ -9,13 +9,14 @@ import pytest
 from guided.cli.expected import characters_after, describe
 from guided.engine.specs import Choice, Regex
 from guided.limits import Limits
+from guided.patterns.charset import Charset
 
 CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
 
 
 @pytest.mark.parametrize("pattern", [r"[α-γa-z]", r"\w", r"[^\d]", r"\u07ff|\u0800|\uffff|\U00010000|\U0010ffff", "."])
 def test_the_set_is_exact(pattern: str) -> None:
-    found = characters_after(Regex(pattern).lower(Limits()), 0)
+    found = characters_after(Regex(pattern).lower(Limits()), 0).ranges
     points = [point for low, high in found for point in range(low, high + 1)]
     assert points == [ord(char) for char in CHARACTERS if re.fullmatch(pattern, char)]
     assert all(high + 1 < low for (_, high), (low, _) in pairwise(found))
@@ -23,8 +24,8 @@ def test_the_set_is_exact(pattern: str) -> None:
 
 def test_only_characters_that_lead_to_an_accepted_text() -> None:
     automaton = Choice(["äb", "c"]).lower(Limits())
-    assert characters_after(automaton, 0) == ((0x63, 0x63), (0xE4, 0xE4))
-    assert characters_after(automaton, automaton.run(b"c")) == ()
+    assert characters_after(automaton, 0).ranges == ((0x63, 0x63), (0xE4, 0xE4))
+    assert characters_after(automaton, automaton.run(b"c")).ranges == ()
 
 
 @pytest.mark.parametrize(
@@ -48,4 +49,4 @@ def test_descriptions(pattern: str, expected: str) -> None:
 
 
 def test_nothing() -> None:
-    assert describe((), may_end=False) == "nothing"
+    assert describe(Charset.EMPTY, may_end=False) == "nothing"
