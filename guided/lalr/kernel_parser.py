@@ -9,7 +9,6 @@ On the kernel's stacks cells are plain: the number of the text's indents is stor
 Not thread-safe: callers hold the lock of the index. Complexity: O(1) for each missing entry.
 """
 
-from collections.abc import Callable
 from itertools import islice
 
 import numpy as np
@@ -20,8 +19,8 @@ from guided.automata.pushdown import PENDING
 from guided.errors import LimitError
 from guided.kernels import lexemes as kernel
 from guided.kernels.hashing import enter
-from guided.lalr.indents import Indenter, Indents
-from guided.lalr.stack_symbols import StackSymbols
+from guided.lalr.hypotheses import HypothesisReader
+from guided.lalr.indents import Indents
 from guided.lalr.tables import LalrTables
 from guided.lalr.tasks import Ended, Task
 from guided.limits import Limits
@@ -43,14 +42,9 @@ class KernelParser:
     Parameters
     ----------
     tables : LalrTables
-    cells : StackSymbols
-    indenter : Indenter
-    ignored : int
-        Label of ignored text.
-    top_cell_decides : callable
-        Maps a label and the left class after its lexeme to whether the top cell alone decides if the next lexeme can start.
-    can_always_start : callable
-        Maps the same to whether every stack that the terminal has been fed to can be completed.
+    reader : HypothesisReader
+        Knows the cells, the Indenter, and after which labels the top cell alone decides if the next lexeme can start.
+    limits : Limits
 
     Attributes
     ----------
@@ -78,15 +72,11 @@ class KernelParser:
     def __init__(
         self,
         tables: LalrTables,
-        cells: StackSymbols,
-        indenter: Indenter,
-        ignored: int,
-        top_cell_decides: Callable[[int, int], bool],
-        can_always_start: Callable[[int, int], bool],
+        reader: HypothesisReader,
         limits: Limits,
     ) -> None:
-        self._cells, self._indenter, self._ignored = cells, indenter, ignored
-        self._top_cell_decides, self._can_always_start = top_cell_decides, can_always_start
+        self._reader, self._cells, self._indenter = reader, reader.cells, reader.indenter
+        indenter = self._indenter
         self._has_indents = tables.indentation is not None
         self._counted = {indenter.newline, *indenter.opening, *indenter.closing} if self._has_indents else set()
         n_rules = len(tables.rules)
@@ -155,15 +145,15 @@ class KernelParser:
         """Enter the next action."""
         if number == len(self.native):
             self.native = grown(self.native, 2 * number, 0)
-        if isinstance(task, Ended) and not task.watchers and self._top_cell_decides(task.label, task.left):
+        if isinstance(task, Ended) and not task.watchers and self._reader.top_cell_decides(task.label, task.left):
             lexeme = -1
             if task.label in self._counted:
                 key = task.label, task.column
                 lexeme = self._lexeme_ids.setdefault(key, len(self._lexemes))
                 if lexeme == len(self._lexemes):
                     self._lexemes.append(key)
-            kind = _IGNORED if task.label == self._ignored else _FED
-            is_completable = kind == _FED and self._can_always_start(task.label, task.left)
+            kind = _IGNORED if task.label == self._reader.lexing.ignored else _FED
+            is_completable = kind == _FED and self._reader.can_always_start(task.label, task.left)
             self.native[number] = kind, task.label, lexeme, task.left, is_completable
 
     def set_allowed(self, cell: int, indents: int, offset: int) -> None:
