@@ -201,6 +201,7 @@ def _impossible_parts(spec: Any) -> tuple[str, ...]:
     """Notes on the parts of schemas that no text ever has."""
     from guided.engine.algebra import Composition
     from guided.engine.composed import Composed
+    from guided.engine.specs import impossible_parts
     from guided.limits import Limits
 
     limits, found = Limits(), spec
@@ -208,8 +209,7 @@ def _impossible_parts(spec: Any) -> tuple[str, ...]:
         found = Composed(spec, spec.fingerprint, limits)
     elif spec is not None and not hasattr(spec, "impossible_parts") and hasattr(spec, "lower"):
         found = spec.lower(limits)
-    find = getattr(found, "impossible_parts", None)
-    return () if find is None else tuple(find(limits))
+    return impossible_parts(found, limits)
 
 
 def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "PrefixPosition | None") -> None:

@@ -37,7 +37,7 @@ def language_with_stack(spec: "Spec | StoredSpec | Composition") -> Language:
     """
     from guided.engine.compile import compile as compile_spec
     from guided.index.regular import RegularIndex
-    from guided.vocabulary.vocabulary import Vocabulary
+    from guided.vocabulary.vocabulary import single_bytes
 
-    tables = compile_spec(spec, Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)).tables
+    tables = compile_spec(spec, single_bytes()).tables
     return tables.automaton if isinstance(tables, RegularIndex) else tables

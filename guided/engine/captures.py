@@ -13,7 +13,6 @@ Ref: Pike's regular expression machine.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
-from functools import cache
 from threading import RLock
 from typing import Any, NamedTuple, TypeAlias
 
@@ -25,7 +24,7 @@ from guided.index.pushdown import PushdownIndex
 from guided.index.reader import Reader, table_reader
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
-from guided.vocabulary.vocabulary import Vocabulary
+from guided.vocabulary.vocabulary import single_bytes
 
 __all__ = ["Capture", "CaptureReader", "Captures", "list_names"]
 
@@ -290,7 +289,7 @@ class _Stack:
     def _made(self) -> PushdownIndex:
         lowered = self._lowered.pushdown(self._limits, bytes([1] * 256))
         # Why nothing to begin anew with: readers hold positions of the index between calls.
-        return PushdownIndex(lowered.automaton, _bytes_only(), self._limits, None, lowered.n_common, lowered.masks)
+        return PushdownIndex(lowered.automaton, single_bytes(), self._limits, None, lowered.n_common, lowered.masks)
 
     def opened(self) -> OpenReader:
         """Return a function that opens a reader; all of one text read the same index."""
@@ -302,11 +301,6 @@ class _Stack:
 
 def _always(reader: Reader[Any]) -> OpenReader:
     return lambda: nullcontext(reader)
-
-
-@cache
-def _bytes_only() -> Vocabulary:
-    return Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)
 
 
 def list_names(spec: Composition) -> dict[str, bool]:

@@ -9,7 +9,7 @@ from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
 from guided.engine.reading import reads_values
-from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, needs_stack
+from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack
 from guided.errors import LimitError, VocabularyError, brief, kind_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
@@ -63,7 +63,7 @@ def _with_stack(
     origin = None if isinstance(tables, RegularIndex) else Origin(remake, spec, limits)
     if origin is None:
         # An index without its spec cannot search them later.
-        notes += getattr(spec, "impossible_parts", _none)(limits)
+        notes += impossible_parts(spec, limits)
     summary = summary if origin is not None else brief(spec, 110)
     return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, summary)
 
@@ -116,10 +116,6 @@ def _reading(index: Index, spec: Any) -> Index:
     if reads_values(spec):
         object.__setattr__(index, "reader", spec)
     return index
-
-
-def _none(_: Limits) -> tuple[str, ...]:
-    return ()
 
 
 def _check_eos(vocabulary: Vocabulary) -> None:

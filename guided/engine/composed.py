@@ -28,7 +28,16 @@ from guided.engine.algebra import (
 )
 from guided.engine.located import LocatedStack
 from guided.engine.network import leaf_of
-from guided.engine.specs import FINITE_SPECS, STORED_SPECS, StackSpec, StoredSpec, finite_data, finite_spec, needs_stack
+from guided.engine.specs import (
+    FINITE_SPECS,
+    STORED_SPECS,
+    StackSpec,
+    StoredSpec,
+    finite_data,
+    finite_spec,
+    impossible_parts,
+    needs_stack,
+)
 from guided.errors import GuidedError
 from guided.files import pack, unpack
 from guided.limits import Limits
@@ -81,7 +90,7 @@ class Composed:
         """Return notes on parts of schemas in the tree that no text ever has."""
         found = dict[str, None]()
         for leaf in _leaves(self.tree, limits):
-            found.update(dict.fromkeys(getattr(leaf, "impossible_parts", _none)(limits)))
+            found.update(dict.fromkeys(impossible_parts(leaf, limits)))
         return tuple(found)
 
     @property
@@ -107,10 +116,6 @@ class Composed:
             return cls(tree, str(content["fingerprint"]))
         except (KeyError, TypeError, AttributeError, RecursionError, GuidedError) as error:
             raise ValueError(f"not a valid composition: {error}") from error
-
-
-def _none(_: Limits) -> tuple[str, ...]:
-    return ()
 
 
 def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:

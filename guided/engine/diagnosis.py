@@ -17,7 +17,7 @@ from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.report.contradictions import refusal, refused_name
-from guided.vocabulary.vocabulary import Vocabulary
+from guided.vocabulary.vocabulary import single_bytes
 
 __all__ = ["diagnosis"]
 
@@ -91,7 +91,7 @@ def _changes(
     """Return the fewest options, with their values, under which the text is accepted or can be continued; empty if there are none."""
 
     def reads(changes: dict[str, str]) -> bool:
-        index = PushdownIndex(automaton_of(replace(options, **changes)), _bytes(), limits)  # type: ignore[arg-type]
+        index = PushdownIndex(automaton_of(replace(options, **changes)), single_bytes(), limits)  # type: ignore[arg-type]
         state, count = index.trace(0, data)
         return count == len(data) and (may_continue or index.is_accepting(state))
 
@@ -105,10 +105,6 @@ def _changes(
         if fewer and reads(fewer):
             changes = fewer
     return changes
-
-
-def _bytes() -> Vocabulary:
-    return Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)
 
 
 class _End(NamedTuple):

@@ -12,7 +12,7 @@ from guided.arrays import Int32Array
 from guided.caching import Kept, cached_property
 from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.reading import loaded_reader, stored_reader
-from guided.engine.specs import STORED_SPECS, StoredSpec
+from guided.engine.specs import STORED_SPECS, StoredSpec, impossible_parts
 from guided.errors import VocabularyError, brief, kind_of, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
@@ -156,9 +156,9 @@ class Index:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Remarks of the compiler."""
-        if self.origin is None or not hasattr(self.origin.spec, "impossible_parts"):
+        if self.origin is None:
             return self._notes
-        return (*self._notes, *self.origin.spec.impossible_parts(self.origin.limits))
+        return (*self._notes, *impossible_parts(self.origin.spec, self.origin.limits))
 
     @property
     def initial(self) -> int:

@@ -16,7 +16,7 @@ from guided.automata.build import over_characters, spend_together
 from guided.automata.steps import Steps
 from guided.engine.algebra import Composable
 from guided.engine.fingerprints import fingerprint_of
-from guided.engine.specs import Lowered, needs_stack
+from guided.engine.specs import Lowered, impossible_parts, needs_stack
 from guided.errors import GuidedError, SchemaError
 from guided.limits import Limits
 from guided.patterns.tree import Node
@@ -82,8 +82,7 @@ class LocatedStack(Located):
 
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
         """Return the spec's notes on parts that no text ever has, with the place."""
-        find = getattr(self.spec, "impossible_parts", None)
-        return () if find is None else tuple(f"{self.place}: {note}" for note in find(limits))
+        return tuple(f"{self.place}: {note}" for note in impossible_parts(self.spec, limits))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

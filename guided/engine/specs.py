@@ -55,6 +55,7 @@ __all__ = [
     "Substring",
     "finite_data",
     "finite_spec",
+    "impossible_parts",
     "needs_stack",
 ]
 
@@ -144,6 +145,12 @@ class StackSpec(StoredSpec, Protocol):
 def needs_stack(spec: Any) -> TypeGuard[StackSpec]:
     """Return whether an object is a `StackSpec`. Reads none of its properties, of which some take as long as a small compile."""
     return callable(getattr(spec, "pushdown", None))
+
+
+def impossible_parts(spec: Any, limits: Limits) -> tuple[str, ...]:
+    """Return a spec's notes on the parts of its schemas that no text ever has."""
+    find = getattr(spec, "impossible_parts", None)
+    return () if find is None else tuple(find(limits))
 
 
 @suggest_keywords_of_class

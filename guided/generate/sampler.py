@@ -144,28 +144,6 @@ class Sampler:
         place = int(np.searchsorted(cumulative, self.random.random() * cumulative[-1], side="right"))
         return int(tokens[place if place < len(tokens) else np.flatnonzero(masses)[-1]])
 
-    def probabilities(self, logits: npt.NDArray[Any], mask: Int32Array | None = None) -> _Float64Array:
-        """Return the distribution that `sample` draws from.
-
-        Parameters
-        ----------
-        logits, mask
-            As in `sample`.
-
-        Returns
-        -------
-        ndarray[float64], shape (size,)
-            Sums to 1; exactly 0 for every token that cannot be drawn.
-        """
-        logits, allowed = _checked(logits, mask)
-        result = np.zeros(len(logits), dtype=np.float64)
-        if self.temperature == 0:
-            result[_greedy(logits, allowed)] = 1.0
-        else:
-            tokens, masses = self._candidates(logits, allowed)
-            result[tokens] = masses / masses.sum()
-        return result
-
     def _candidates(self, logits: npt.NDArray[Any], allowed: BoolArray) -> tuple[Int64Array, _Float64Array]:
         """Tokens that may be drawn, in ascending order of ids, and their masses, not normalized."""
         possible = allowed & np.isfinite(logits)

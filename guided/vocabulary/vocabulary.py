@@ -16,6 +16,7 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, SupportsIndex
@@ -32,7 +33,7 @@ from guided.vocabulary.segmentation import UNKNOWN_ENCODING, Encoding, Segmentat
 from guided.vocabulary.tokenizer_json import read_tokenizer
 from guided.vocabulary.trie import TokenTrie, trie_of
 
-__all__ = ["Vocabulary", "markers_in", "with_markers"]
+__all__ = ["Vocabulary", "markers_in", "single_bytes", "with_markers"]
 
 _LARGEST_SIZE = 2**31 - 1
 
@@ -282,6 +283,12 @@ class Vocabulary:
 
     def __reduce__(self) -> tuple[type["Vocabulary"], tuple[object, ...]]:
         return Vocabulary, (self._tokens, self._eos, self._size, dict(self._special), self._encoding)
+
+
+@cache
+def single_bytes() -> Vocabulary:
+    """Return the vocabulary of the 256 single bytes, whose index reads texts byte by byte."""
+    return Vocabulary([bytes([byte]) for byte in range(256)], eos=[256], size=257)
 
 
 def _checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:

@@ -1,6 +1,8 @@
-"""Pearson's chi-square test, for counted frequencies against probabilities."""
+"""The distribution of a sampler, and Pearson's chi-square test, for counted frequencies against probabilities."""
 
 import numpy as np
+
+from guided.generate.sampler import Sampler, unpack
 
 
 def chi_square_is_plausible(counts: np.ndarray, probabilities: np.ndarray, deviations: float = 4.0) -> bool:
@@ -20,3 +22,15 @@ def chi_square_is_plausible(counts: np.ndarray, probabilities: np.ndarray, devia
     statistic = ((observed - expected) ** 2 / expected).sum()
     normal = ((statistic / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / np.sqrt(2 / (9 * degrees))
     return bool(normal < deviations)
+
+
+def probabilities(sampler: Sampler, logits: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+    """The distribution that a sampler draws from."""
+    found = np.zeros(len(logits))
+    if sampler.temperature == 0:
+        found[sampler.sample(logits, mask)] = 1
+    else:
+        allowed = np.ones(len(logits), np.bool_) if mask is None else unpack(mask, len(logits))
+        tokens, masses = sampler._candidates(logits, allowed)
+        found[tokens] = masses / masses.sum()
+    return found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guided.errors import ModelError
 from guided.generate.sampler import Sampler, unpack
-from tests.generate.statistics import chi_square_is_plausible
+from tests.generate.statistics import chi_square_is_plausible, probabilities
 from tests.oracles import slow_masses
 
 
@@ -47,7 +47,7 @@ def test_probabilities_are_those_of_the_definition(
 ) -> None:
     logits, allowed = case
     sampler = Sampler(temperature, top_k, None, min_p)
-    found = sampler.probabilities(logits, packed(allowed, len(logits)))
+    found = probabilities(sampler, logits, packed(allowed, len(logits)))
     expected = slow_masses([float(x) for x in logits], allowed, temperature, top_k, min_p)
     assert found.dtype == np.float64
     assert set(np.flatnonzero(found)) == set(expected)
@@ -67,7 +67,7 @@ def test_T1_disallowed_tokens_have_probability_zero(
     logits, allowed = case
     mask = packed(allowed, len(logits))
     sampler = Sampler(temperature, top_k, top_p, min_p, seed)
-    masses = sampler.probabilities(logits, mask)
+    masses = probabilities(sampler, logits, mask)
     refused = np.setdiff1d(np.arange(len(logits)), allowed)
     assert (masses[refused] == 0).all()
     assert (masses[~np.isfinite(logits)] == 0).all()
@@ -83,8 +83,8 @@ def test_top_p_keeps_the_fewest_tokens_that_hold_the_mass(
 ) -> None:
     logits, allowed = case
     mask = packed(allowed, len(logits))
-    whole = Sampler(temperature).probabilities(logits, mask)
-    kept = set(np.flatnonzero(Sampler(temperature, top_p=top_p).probabilities(logits, mask)))
+    whole = probabilities(Sampler(temperature), logits, mask)
+    kept = set(np.flatnonzero(probabilities(Sampler(temperature, top_p=top_p), logits, mask)))
     ranked = sorted(np.flatnonzero(whole), key=lambda token: (-whole[token], token))
     assert kept == set(ranked[: len(kept)])
     assert math.fsum(whole[ranked[: len(kept)]]) >= top_p - 1e-12
@@ -94,7 +94,7 @@ def test_top_p_keeps_the_fewest_tokens_that_hold_the_mass(
 def test_top_p_of_a_flat_distribution_needs_more_than_the_heaviest() -> None:
     """No 1,024 tokens hold the mass, so the search has to widen."""
     logits = np.zeros(5000, np.float32)
-    masses = Sampler(1, top_p=0.49995).probabilities(logits)
+    masses = probabilities(Sampler(1, top_p=0.49995), logits)
     assert np.flatnonzero(masses).tolist() == list(range(2500))
     assert masses[0] == pytest.approx(1 / 2500)
 
@@ -105,7 +105,7 @@ def test_order_mask_temperature_top_k_top_p_min_p() -> None:
     mask = packed([1, 2, 3, 4, 5], 6)
 
     def kept(**arguments: Any) -> list[int]:
-        return np.flatnonzero(Sampler(**{"temperature": 1, **arguments}).probabilities(logits, mask)).tolist()
+        return np.flatnonzero(probabilities(Sampler(**{"temperature": 1, **arguments}), logits, mask)).tolist()
 
     assert kept() == [1, 2, 3, 4, 5]
     assert kept(top_k=3) == [1, 2, 3]
@@ -123,8 +123,8 @@ def test_ties_go_to_the_lowest_id() -> None:
     logits = np.array([1, 5, 5, 5, 2], np.float32)
     assert Sampler().sample(logits) == 1
     assert Sampler().sample(logits, packed([0, 2, 3], 5)) == 2
-    assert np.flatnonzero(Sampler(1, top_k=2).probabilities(logits)).tolist() == [1, 2]
-    assert np.flatnonzero(Sampler(1, top_p=0.4).probabilities(logits)).tolist() == [1, 2]
+    assert np.flatnonzero(probabilities(Sampler(1, top_k=2), logits)).tolist() == [1, 2]
+    assert np.flatnonzero(probabilities(Sampler(1, top_p=0.4), logits)).tolist() == [1, 2]
 
 
 @pytest.mark.slow
@@ -135,8 +135,8 @@ def test_frequencies_are_the_probabilities() -> None:
     for arguments in ({"temperature": 1.0}, {"temperature": 1.7, "top_k": 40, "top_p": 0.95, "min_p": 0.02}):
         sampler = Sampler(**arguments, seed=11)
         drawn = np.bincount([sampler.sample(logits, mask) for _ in range(20_000)], minlength=200)
-        assert chi_square_is_plausible(drawn, sampler.probabilities(logits, mask))
-        assert not chi_square_is_plausible(drawn, Sampler(0.9).probabilities(logits, mask))
+        assert chi_square_is_plausible(drawn, probabilities(sampler, logits, mask))
+        assert not chi_square_is_plausible(drawn, probabilities(Sampler(0.9), logits, mask))
 
 
 def test_equal_seeds_give_equal_choices() -> None:
@@ -163,8 +163,8 @@ def test_an_empty_mask_is_an_error(temperature: float) -> None:
 
 def test_extreme_temperatures_do_not_overflow() -> None:
     logits = np.array([3e38, -3e38, 1], np.float32)
-    assert Sampler(5e-324).probabilities(logits).tolist() == [1, 0, 0]
-    assert Sampler(1e308).probabilities(logits) == pytest.approx([1 / 3] * 3)
+    assert probabilities(Sampler(5e-324), logits).tolist() == [1, 0, 0]
+    assert probabilities(Sampler(1e308), logits) == pytest.approx([1 / 3] * 3)
 
 
 def test_integers_are_logits_too() -> None:
