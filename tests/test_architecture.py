@@ -289,6 +289,7 @@ SINGLE_SUBCLASSES = {
     # Classes that are instantiated themselves.
     "Masks": "builds the masks of schemas; `NameMasks` adds what the names of an inventory need",
     "Concatenation": "what `+` makes; `StructuralTag` is one with a constructor of its own",
+    "Located": "a spec without a stack at a place; `LocatedStack` adds what specs with one have",
     "Result": "what all generators return",
     "SchemaError": "raised itself; `Unsatisfiable` leaves optional parameters out",
     "_Schemas": "writes the schemas of types that are enforced; `_Shown` those that models see",

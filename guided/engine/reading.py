@@ -6,18 +6,44 @@ choice, which are texts or JSON scalars (an Enum member is stored as its value).
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from guided.engine.algebra import Composition
 from guided.engine.specs import Choice
 from guided.errors import SchemaError
+from guided.schema.frontend.json_values import parse_json
 
-__all__ = ["loaded_reader", "reads_values", "stored_reader"]
+__all__ = ["JsonTexts", "loaded_reader", "reads_values", "stored_reader"]
 
 # Methods of specs of JSON, grammars and tools.
 _READING = ("read", "parse", "first_call")
 # Characters of the values of a choice that a file's header may hold.
 _IN_HEADER = 1 << 14
+
+
+class JsonTexts:
+    """Reads JSON texts as plain values."""
+
+    def read(self, text: str | bytes) -> Any:
+        """Return the value of a text.
+
+        Raises
+        ------
+        SchemaError
+            The text is not JSON.
+        """
+        try:
+            return parse_json(text)
+        except ValueError as error:
+            raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
+
+    def read_part(self, _path: Sequence[str | int], _text: str, parsed: Any) -> Any:
+        """Return the value of a part of a text."""
+        return parsed
+
+    def __repr__(self) -> str:
+        return "<reader of JSON>"
 
 
 def reads_values(spec: Any) -> bool:
@@ -29,7 +55,7 @@ def reads_values(spec: Any) -> bool:
 
 def stored_reader(reader: Any) -> Any:
     """Return what a file says of the reader of a finite automaton; None if values are texts."""
-    if hasattr(type(reader), "read_part"):
+    if isinstance(reader, JsonTexts) or hasattr(type(reader), "read_part"):
         return "json"
     if not isinstance(reader, Choice):
         return None
@@ -50,10 +76,7 @@ def loaded_reader(data: Any) -> Any:
     if data is None:
         return None
     if data == "json":
-        # Why here: other indices need no schemas.
-        from guided.engine.json_schema import JsonSchema
-
-        return JsonSchema(True)
+        return JsonTexts()
     if isinstance(data, dict) and data.keys() == {"choice"} and isinstance(data["choice"], list):
         try:
             return Choice(data["choice"])

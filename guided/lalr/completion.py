@@ -16,19 +16,16 @@ Invariant: the completion of a configuration never changes once it has been retu
 Complexity: O(terminals that can follow) for a new byte; O(1) for a cached one.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from guided.automata.pushdown import KEPT, action_entry
+from guided.automata.pushdown import KEPT, Pushdown, action_entry
 from guided.automata.stacks import Configuration, Stacks
 from guided.lalr.costs import INFINITE, Costs
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexeme_paths import LexemePaths, preference
 from guided.lalr.tasks import Ended
-
-if TYPE_CHECKING:
-    from guided.lalr.machine import LalrMachine
 
 __all__ = ["Completion"]
 
@@ -54,17 +51,28 @@ class Completion:
 
     Parameters
     ----------
-    machine : LalrMachine
+    automaton : Pushdown
     reader : HypothesisReader
+    hypotheses : callable
+        Maps a control to its hypotheses.
+    action : callable
+        Maps a task to its action; ``again``: whether the byte is read again.
     groups : list of list of int
         The bytes that can occur, grouped by equal behavior in every state.
     """
 
-    def __init__(self, machine: "LalrMachine", reader: HypothesisReader, groups: list[list[int]]) -> None:
-        self._machine, self._reader = machine, reader
+    def __init__(
+        self,
+        automaton: Pushdown,
+        reader: HypothesisReader,
+        hypotheses: Callable[[int], frozenset[Hypothesis]],
+        action: Callable[..., int],
+        groups: list[list[int]],
+    ) -> None:
+        self._automaton, self._reader, self._hypotheses, self._action = automaton, reader, hypotheses, action
         self._bytes = sorted((min(group, key=preference) for group in groups), key=preference)
         self._paths = LexemePaths(reader.lexing, sorted(byte for group in groups for byte in group))
-        self._stacks = Stacks(machine)
+        self._stacks = Stacks(automaton)
         self._costs = Costs(reader.cells, self._stacks, self._weights())
         self._fed: dict[tuple[int, int, int, int], int] = {}
         # The next byte of each configuration whose completion is known; empty if there is none.
@@ -118,7 +126,7 @@ class Completion:
             astray = 0 if cost < least else astray + 1
             least = min(cost, least)
             if configuration not in path and astray <= _BYTES_ASTRAY:
-                self._machine.tables.steps.spend(_STEPS, _NOT_FOUND)
+                self._automaton.tables.steps.spend(_STEPS, _NOT_FOUND)
                 step = self._policy(configuration)
             if step is None:
                 leads = False
@@ -139,7 +147,7 @@ class Completion:
             for value in self._bytes:
                 byte = bytes([value])
                 after = self._stacks.read(configuration, byte)
-                self._machine.tables.steps.spend(_STEPS, _NOT_FOUND)
+                self._automaton.tables.steps.spend(_STEPS, _NOT_FOUND)
                 if after is None or after in seen:
                     continue
                 seen.add(after)
@@ -175,9 +183,7 @@ class Completion:
 
     def _bare(self, configuration: Configuration) -> set[tuple[int, int]]:
         """Return stack and scanner state of each hypothesis of a configuration."""
-        return {
-            (self._upon(configuration[1], one.above), one.scanned) for one in self._machine.hypotheses(configuration[0])
-        }
+        return {(self._upon(configuration[1], one.above), one.scanned) for one in self._hypotheses(configuration[0])}
 
     def _upon(self, node: int, above: tuple[int, ...]) -> int:
         for cell in above:
@@ -185,7 +191,7 @@ class Completion:
         return node
 
     def _options(self, configuration: Configuration, *, thorough: bool) -> Iterator[_Option]:
-        for hypothesis in sorted(self._machine.hypotheses(configuration[0]), key=_order):
+        for hypothesis in sorted(self._hypotheses(configuration[0]), key=_order):
             if hypothesis.scanned < 0:
                 continue
             node = self._upon(configuration[1], hypothesis.above)
@@ -194,7 +200,7 @@ class Completion:
                 after = None if back else self._ended(node, Ended(label, hypothesis.column, left, hypothesis.watchers))
                 if after is None:
                     continue
-                for one in sorted(self._machine.hypotheses(after[0]), key=_order):
+                for one in sorted(self._hypotheses(after[0]), key=_order):
                     if one.scanned >= 0:
                         yield from self._onward(one, self._upon(after[1], one.above), after, thorough=thorough)
 
@@ -254,7 +260,7 @@ class Completion:
 
     def _ended(self, node: int, task: Ended) -> Configuration | None:
         """Return the configuration in which the next lexeme starts after one has ended."""
-        return self._stacks.after_action(action_entry(self._machine.action(task, again=True)), node)
+        return self._stacks.after_action(action_entry(self._action(task, again=True)), node)
 
 
 def _order(hypothesis: Hypothesis) -> tuple[object, ...]:

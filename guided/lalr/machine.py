@@ -97,7 +97,12 @@ class LalrMachine(Pushdown):
         self.width = (self.reader.n_bits + 63) >> 6
         # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
         machine = weakref.proxy(self)
-        self._rows = Rows(machine, self.reader, self._bytes)
+        self._rows = Rows(
+            self.reader,
+            self._bytes,
+            lambda hypotheses: machine._control(hypotheses),
+            lambda task, *, again=False: machine._action(task, again=again),
+        )
         self._tasks: list[Task] = []
         self._actions: dict[tuple[Task, bool], int] = {}
         self._sets: list[frozenset[Hypothesis]] = []
@@ -108,7 +113,7 @@ class LalrMachine(Pushdown):
         self._number_cells()
         begun = self.reader.begin((0,), scanner.first_left)
         self._is_empty = not self.reader.is_live(begun)
-        self._start = self.control(frozenset({begun._replace(above=())}))
+        self._start = self._control(frozenset({begun._replace(above=())}))
 
     @property
     def tables(self) -> PushdownTables:
@@ -153,11 +158,11 @@ class LalrMachine(Pushdown):
         try:
             found = self.reader.read(hypotheses, byte)
         except StackUnderflow:
-            return action_entry(self.action(Reads(hypotheses, byte, ())))
+            return action_entry(self._action(Reads(hypotheses, byte, ())))
         if not found:
             return DEAD
         shared, control = self._shared(found)
-        return action_entry(self.action(Pushes(shared, control))) if shared else control
+        return action_entry(self._action(Pushes(shared, control))) if shared else control
 
     def compute_reaction(self, action: int, cell: int) -> None:
         """Compute a cell's reaction to an action and store it in the tables."""
@@ -219,7 +224,7 @@ class LalrMachine(Pushdown):
             if missing is not None:
                 below, rule = missing
                 rest = Reduced(rule, tokens[place:], indents, left, watchers)
-                return Reaction(below + 1, -1, action_entry(self.action(rest)))
+                return Reaction(below + 1, -1, action_entry(self._action(rest)))
             rule = -1
         stack[-1] = cells.with_indents(stack[-1], indents)
         kept = 0 if plain != cell else 1
@@ -235,14 +240,14 @@ class LalrMachine(Pushdown):
             if not self.reader.is_live(begun):
                 return None
         except StackUnderflow:
-            ask = action_entry(self.action(Reads(hypotheses, _NOTHING_READ, ())))
+            ask = action_entry(self._action(Reads(hypotheses, _NOTHING_READ, ())))
             return self._after(pops, pushes, ask)
-        return self._after(pops, pushes, self.control(hypotheses))
+        return self._after(pops, pushes, self._control(hypotheses))
 
     def _after(self, pops: int, pushes: tuple[int, ...], control: int) -> Reaction:
         if len(pushes) <= 1:
             return Reaction(pops, pushes[0] if pushes else -1, control)
-        return Reaction(pops, pushes[0], action_entry(self.action(Pushes(pushes[1:], control))))
+        return Reaction(pops, pushes[0], action_entry(self._action(Pushes(pushes[1:], control))))
 
     def _read(self, hypotheses: frozenset[Hypothesis], byte: int, known: tuple[int, ...]) -> Reaction | None:
         """Return the reaction of a set of hypotheses to a byte or the end, given the top cells of the base."""
@@ -255,7 +260,7 @@ class LalrMachine(Pushdown):
             else:
                 found = self.reader.read(on_known, byte)
         except StackUnderflow:
-            return Reaction(1, -1, action_entry(self.action(Reads(hypotheses, byte, known))))
+            return Reaction(1, -1, action_entry(self._action(Reads(hypotheses, byte, known))))
         if not found:
             return None
         shared, control = self._shared(found)
@@ -271,14 +276,9 @@ class LalrMachine(Pushdown):
         )
         self._number_cells()
         rest = frozenset(hypothesis._replace(above=hypothesis.above[len(shared) :]) for hypothesis in hypotheses)
-        return shared, self.control(rest)
+        return shared, self._control(rest)
 
-    def hypotheses(self, control: int) -> frozenset[Hypothesis]:
-        """Return the hypotheses of a control."""
-        return self._sets[control]
-
-    def control(self, hypotheses: frozenset[Hypothesis]) -> int:
-        """Return the control of a set of hypotheses."""
+    def _control(self, hypotheses: frozenset[Hypothesis]) -> int:
         found = self._controls.get(hypotheses)
         if found is None:
             # Why first: if these exceed a budget, no control without its guard stays behind.
@@ -303,16 +303,15 @@ class LalrMachine(Pushdown):
                 return 0
             if not hypothesis.above:
                 if hypothesis.is_fresh:
-                    return action_entry(self.action(Finish(-1, NO_NEWLINE)))
+                    return action_entry(self._action(Finish(-1, NO_NEWLINE)))
                 match = reader.lexing.ends[hypothesis.scanned] or reader.lexing.events[hypothesis.scanned]
                 if match is None:
                     return 0
                 if not match[1]:
-                    return action_entry(self.action(Finish(match[0], hypothesis.column)))
-        return action_entry(self.action(Reads(hypotheses, _END_READ, ())))
+                    return action_entry(self._action(Finish(match[0], hypothesis.column)))
+        return action_entry(self._action(Reads(hypotheses, _END_READ, ())))
 
-    def action(self, task: Task, *, again: bool = False) -> int:
-        """Return the action of a task; ``again``: whether its byte is read again."""
+    def _action(self, task: Task, *, again: bool = False) -> int:
         key = task, again
         found = self._actions.get(key)
         if found is None:
@@ -370,7 +369,7 @@ class LalrMachine(Pushdown):
                 self.kernel_parser.more_room()
             case kernel.MISSING_BEGIN:
                 hypothesis = Hypothesis((), self.reader.lexing.starts[first][second], b"", True, NO_NEWLINE, _NONE)
-                self.kernel_parser.begin(first, second, self.control(frozenset({hypothesis})))
+                self.kernel_parser.begin(first, second, self._control(frozenset({hypothesis})))
         self._number_cells()
 
     def is_open(self, control: int, cell: int) -> bool:
@@ -387,7 +386,14 @@ class LalrMachine(Pushdown):
 
     @cached_property
     def _completion(self) -> Completion:
-        return Completion(weakref.proxy(self), self.reader, self._bytes)
+        machine = weakref.proxy(self)
+        return Completion(
+            machine,
+            self.reader,
+            self._sets.__getitem__,
+            lambda task, *, again=False: machine._action(task, again=again),
+            self._bytes,
+        )
 
     def no_completion_error(self) -> GrammarError:
         """Return the error for a text that has no completion."""

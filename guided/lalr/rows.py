@@ -6,8 +6,7 @@ by state. An entry is UNKNOWN if the byte splits a hypothesis or text is read ag
 Complexity: O(byte classes) for a row.
 """
 
-from collections.abc import Collection, Hashable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Hashable
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexing import Match, last_characters
 from guided.lalr.tasks import Ended
-
-if TYPE_CHECKING:
-    from guided.lalr.machine import LalrMachine
 
 __all__ = ["Rows"]
 
@@ -32,15 +28,23 @@ class Rows:
 
     Parameters
     ----------
-    machine : LalrMachine
-        Numbers controls and actions.
     reader : HypothesisReader
     groups : list of list of int
         The bytes that can occur, grouped by equal behavior in every state.
+    control : callable
+        Maps a set of hypotheses to its control.
+    action : callable
+        Maps a task to its action; ``again``: whether the byte is read again.
     """
 
-    def __init__(self, machine: "LalrMachine", reader: HypothesisReader, groups: list[list[int]]) -> None:
-        self._machine, self._reader = machine, reader
+    def __init__(
+        self,
+        reader: HypothesisReader,
+        groups: list[list[int]],
+        control: Callable[[frozenset[Hypothesis]], int],
+        action: Callable[..., int],
+    ) -> None:
+        self._reader, self._control, self._action = reader, control, action
         lexing = reader.lexing
         self._bytes = sorted(byte for group in groups for byte in group)
         # The first byte of each group represents it.
@@ -178,7 +182,7 @@ class Rows:
                         return DEAD
                     if not event[1]:
                         task = Ended(event[0], hypothesis.column, event[2], hypothesis.watchers)
-                        return action_entry(self._machine.action(task, again=True))
+                        return action_entry(self._action(task, again=True))
                 else:
                     after, may_continue = reader.lexing.arrived(continued.scanned, byte)
                     behind = b"" if event is None else last_characters(hypothesis.text, event[1]) + bytes([byte])
@@ -189,13 +193,11 @@ class Rows:
                     )
                     if after is not None and not may_continue and not parts:
                         if not after[1]:
-                            return action_entry(
-                                self._machine.action(Ended(after[0], continued.column, after[2], watchers))
-                            )
+                            return action_entry(self._action(Ended(after[0], continued.column, after[2], watchers)))
                         if after[1] == 1 and (byte < 0x80 or byte >= 0xC0):
                             # The byte follows the lexeme.
                             task = Ended(after[0], hypothesis.column, after[2], hypothesis.watchers)
-                            return action_entry(self._machine.action(task, again=True))
+                            return action_entry(self._action(task, again=True))
                     if reader.is_definitive(continued) and not parts:
-                        return self._machine.control(frozenset({continued}))
+                        return self._control(frozenset({continued}))
         return UNKNOWN
