@@ -72,7 +72,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     head = np.full(n_classes, -1, np.int32)
     active = np.empty(n_classes, np.int32)
     bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
-    cursor = np.zeros(4, np.int64)
+    cursor = np.zeros(5, np.int64)
     while True:
         status = kernel.determinize(
             0, nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
@@ -105,9 +105,9 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
                 if len(pool) > limits.transitions:
                     raise LimitError("transitions", len(pool), limits.transitions, "too ambiguous")
             case kernel.MORE_BUCKETS:
-                buckets *= 2
-                if buckets > limits.transitions:
-                    raise LimitError("transitions", buckets, limits.transitions, "too ambiguous")
+                if cursor[4] > limits.transitions:
+                    raise LimitError("transitions", int(cursor[4]), limits.transitions, "too ambiguous")
+                buckets = max(2 * buckets, int(cursor[4]))
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
             case _:
                 steps.spend(int(cursor[2]), "the pattern is too ambiguous")

@@ -16,14 +16,14 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from guided.schema.frontend.json_values import parse_json
+from guided.schema.frontend.json_values import token_value
 
 __all__ = ["Completed", "JsonReader", "Location"]
 
 _Expected: TypeAlias = Literal["value", "value or ]", "key", "key or }", ":", ", or end", "end"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
-_STRING_PART = re.compile(r'[^"\\]*')
+_STRING_PART = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _SCALAR_PART = re.compile(r"[-+.0-9A-Za-z]*")
 _CLOSING = {"[": "]", "{": "}"}
 # Escapes at the end of a string that more characters complete or change: an odd backslash and what follows it, and half a surrogate pair.
@@ -141,7 +141,7 @@ class JsonReader:
             unfinished = _UNFINISHED.search(rest)
             assert unfinished is not None, "it matches the empty end"
             place = unfinished.start(1)
-            self._decoded += parse_json(f'"{rest[:place]}"')
+            self._decoded += token_value(f'"{rest[:place]}"')
             self._rest = len(self._token), rest[place:]
         return self._decoded
 
@@ -180,22 +180,24 @@ class JsonReader:
         found: list[Completed] = []
         offset, place = self._position, 0
         while place < len(text):
-            self._position = offset + place
             match self._within:
-                case "":
-                    place = self._structure(text, _end(_BLANKS, text, place), offset, found)
-                case "escape":
-                    self._token.append(text[place])
-                    self._within = "string"
-                    place += 1
                 case "string":
                     place = self._string(text, place, offset, found)
+                case "":
+                    if text[place] in " \t\n\r":
+                        place = _end(_BLANKS, text, place)
+                    else:
+                        place = self._structure(text, place, offset, found)
                 case "scalar":
                     stop = _end(_SCALAR_PART, text, place)
                     self._token.append(text[place:stop])
                     if stop < len(text):
                         self._scalar(offset + stop, found)
                     place = stop
+                case "escape":
+                    self._token.append(text[place])
+                    self._within = "string"
+                    place += 1
         self._position = offset + len(text)
         return found
 
@@ -216,8 +218,6 @@ class JsonReader:
 
     def _structure(self, text: str, place: int, offset: int, found: list[Completed]) -> int:
         """Read a character outside strings and scalars that is not blank; return the place after it."""
-        if place == len(text):
-            return place
         self._position = offset + place
         char, expected = text[place], self._expected
         if char == '"' and expected not in (":", ", or end", "end"):
@@ -270,7 +270,7 @@ class JsonReader:
 
     def _parsed(self) -> Any:
         try:
-            value = parse_json("".join(self._token))
+            value = token_value("".join(self._token))
         except ValueError as error:
             self._position = self._begin
             raise self._wrong("".join(self._token)[:40]) from error

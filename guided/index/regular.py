@@ -30,7 +30,7 @@ from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
 from guided.index.reader import Reader, table_reader
-from guided.index.walk import FunctionGroups, TokenFunctions, groups_of, number_and_group, token_functions
+from guided.index.walk import FunctionGroups, groups_of, number_and_group, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -348,12 +348,19 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
     trie = vocabulary.trie
     functions = token_functions(automaton, trie, limits)
     number, token_function, groups = number_and_group(functions, trie, vocabulary.size)
-    distance = _distances(automaton.accepting, functions, number)
+    # Pairs of functions that tokens have; those of other prefixes are half of all.
+    n_pairs = int(np.diff(functions.indptr)[number >= 0].sum())
+    row_functions, row_targets = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    n_states = automaton.n_states
+    distance, queue = np.empty(n_states, np.int32), np.empty(n_states, np.int32)
+    # Why scratch that is written again: where an index is large, most of a compile is the first touch of memory.
+    kernel.token_distances(
+        automaton.accepting, functions.indptr, functions.source, functions.target, number,
+        distance, np.zeros(n_states + 1, np.int64), row_functions, queue,
+    )  # fmt: skip
     if distance[0] < 0:
         raise VocabularyError(_why_unspellable(automaton, vocabulary))
-    n_pairs = len(functions.source)
-    row_indptr = np.zeros(automaton.n_states + 1, np.int64)
-    row_functions, row_targets = np.empty(n_pairs, np.int32), np.empty(n_pairs, np.int32)
+    row_indptr = np.zeros(n_states + 1, np.int64)
     kept = kernel.transpose(
         functions.indptr,
         functions.source,
@@ -365,10 +372,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         row_functions,
         row_targets,
     )
-    # Why: together with the copies they would be the peak of a compile's memory.
-    del functions
-    row_functions, row_targets = row_functions[:kept].copy(), row_targets[:kept].copy()
-    n_states = automaton.n_states
+    row_functions, row_targets = row_functions[:kept], row_targets[:kept]
     mask_of, mask_state = np.empty(n_states, np.int32), np.empty(n_states, np.int32)
     slots = np.full(1 << (2 * n_states).bit_length(), -1, np.int32)
     n_masks = kernel.intern_rows(
@@ -394,16 +398,6 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
     if size > limits.index_bytes:
         raise LimitError("index_bytes", size, limits.index_bytes, "too many states for this vocabulary")
     return index
-
-
-def _distances(accepting: BoolArray, functions: TokenFunctions, number: Int32Array) -> Int32Array:
-    n_states, n_pairs = len(accepting), len(functions.source)
-    distance, queue = np.empty(n_states, np.int32), np.empty(n_states, np.int32)
-    kernel.token_distances(
-        accepting, functions.indptr, functions.source, functions.target, number,
-        distance, np.zeros(n_states + 1, np.int64), np.empty(n_pairs, np.int32), queue,
-    )  # fmt: skip
-    return distance
 
 
 def _why_unspellable(automaton: Automaton, vocabulary: Vocabulary) -> str:

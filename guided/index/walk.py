@@ -85,7 +85,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
         if status == kernel.MORE_PAIRS:
             used = int(ptr[count])
             _check(2 * used, limits.transitions)
-            n_pairs *= 2
+            n_pairs *= 8
             src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
         else:
             capacity *= 4 if capacity < _LARGE else 2

@@ -202,7 +202,7 @@ def determinize(
     lowest        int32  (n,)                scratch
     head, active  int32  (k,)                scratch; head is -1 throughout on entry
     bucket_*      int32  (any,)              scratch: targets by class as linked lists
-    cursor        int64  (4,)                in and out: states expanded, states known, steps, last mark
+    cursor        int64  (5,)                in and out: states expanded, states known, steps, last mark; out: entries of buckets needed
     max_steps     int                        budget of closure visits, members and bucket entries; checked after each closure
     ============  =====  ==================  =====================================================================
 
@@ -240,16 +240,21 @@ def determinize(
         cursor[2] += visited
     while cursor[0] < cursor[1]:
         q = cursor[0]
-        n_active = used = 0
-        overflow = False
+        needed = 0
         for i in range(set_indptr[q], set_indptr[q + 1]):
-            s = pool[i]
-            for e in range(edge_indptr[s], edge_indptr[s + 1]):
-                a = edge_set[e]
-                if used + class_indptr[a + 1] - class_indptr[a] > len(bucket_next):
-                    overflow = True
-                    break
-                for j in range(class_indptr[a], class_indptr[a + 1]):
+            for e in range(edge_indptr[pool[i]], edge_indptr[pool[i] + 1]):
+                needed += class_indptr[edge_set[e] + 1] - class_indptr[edge_set[e]]
+        if cursor[2] + needed > max_steps:
+            cursor[2] += needed
+            return STEPS_SPENT
+        if needed > len(bucket_next):
+            cursor[4] = needed
+            return MORE_BUCKETS
+        cursor[2] += needed
+        n_active = used = 0
+        for i in range(set_indptr[q], set_indptr[q + 1]):
+            for e in range(edge_indptr[pool[i]], edge_indptr[pool[i] + 1]):
+                for j in range(class_indptr[edge_set[e]], class_indptr[edge_set[e] + 1]):
                     c = class_of_set[j]
                     if head[c] < 0:
                         active[n_active] = c
@@ -258,14 +263,7 @@ def determinize(
                     bucket_target[used] = edge_target[e]
                     head[c] = used
                     used += 1
-            if overflow:
-                break
-        status = DONE
-        if overflow:
-            status = MORE_BUCKETS
-        elif cursor[1] + n_active > capacity:
-            status = MORE_STATES
-        cursor[2] += used
+        status = DONE if cursor[1] + n_active <= capacity else MORE_STATES
         if status == DONE:
             for c in range(table.shape[1]):
                 table[q, c] = -1
@@ -309,7 +307,5 @@ def determinize(
             head[active[j]] = -1
         if status != DONE:
             return status
-        if cursor[2] > max_steps:
-            return STEPS_SPENT
         cursor[0] = q + 1
     return DONE

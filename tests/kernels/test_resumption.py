@@ -82,7 +82,7 @@ def test_determinize(tree: Node) -> None:
     set_indptr, pool = np.zeros(2, np.int64), np.empty(0, np.int32)
     hashes, slots = np.empty(1, np.uint64), slots_for(1)
     buckets = 1
-    cursor, head = np.zeros(4, np.int64), np.full(k, -1, np.int32)
+    cursor, head = np.zeros(5, np.int64), np.full(k, -1, np.int32)
     stamp = np.zeros(n, np.int64)
     while True:
         status = determinize_kernel.determinize(
