@@ -56,7 +56,8 @@ class Coaccessible:
         self._of_terminal: dict[int, list[int]] = {}
         for lookahead, terminal in enumerate(lookaheads.terminals):
             self._of_terminal.setdefault(terminal, []).append(lookahead)
-        self._reducing: dict[Item, int] = {}
+        # Lookaheads on which a state reduces, by state and rule.
+        self._reducing: dict[int, dict[int, int]] = {}
         self._known = Relations(steps, _TOO_MANY)
         # By state and symbol; EMPTY if absent.
         self._relations: dict[tuple[int, int], int] = {}
@@ -174,15 +175,14 @@ class Coaccessible:
 
     def _reduced(self, state: int, rule: int) -> int:
         """Return the lookaheads on which a state reduces a rule."""
-        key = state, rule
-        found = self._reducing.get(key)
+        found = self._reducing.get(state)
         if found is None:
-            actions = self._items.actions[state]
-            wanted = -1 - rule
-            found = self._reducing[key] = sum(
-                1 << lookahead for lookahead, t in enumerate(self._lookaheads.terminals) if actions.get(t) == wanted
-            )
-        return found
+            found = self._reducing[state] = {}
+            for terminal, target in self._items.actions[state].items():
+                if target < 0:
+                    for lookahead in self._of_terminal.get(terminal, ()):
+                        found[-1 - target] = found.get(-1 - target, 0) | 1 << lookahead
+        return found.get(rule, 0)
 
     def _solve(self) -> None:
         """Solve for the least relations."""
@@ -205,6 +205,7 @@ class Coaccessible:
         readers: list[list[int]] = [[] for _ in found]
         # By place: the rules of its symbol, each as the places of its parts and the lookaheads on which it is reduced.
         rules: list[list[tuple[list[int], int]]] = [[] for _ in found]
+        costs = [0] * len(found)
         for (state, symbol), number in place.items():
             for rule in items.rules_of.get(symbol, ()):
                 at, parts = state, []
@@ -214,11 +215,12 @@ class Coaccessible:
                     readers[parts[-1]].append(number)
                     at = items.after(at, part)
                 rules[number].append((parts, self._reduced(at, rule)))
+                costs[number] += _STEP_COST * (1 + len(parts))
 
         def related(number: int) -> int:
             relation = found[number]
+            self._steps.spend(costs[number], _TOO_MANY)
             for parts, kept in rules[number]:
-                self._steps.spend(_STEP_COST * (1 + len(parts)), _TOO_MANY)
                 if not parts:
                     relation = known.joined(relation, known.identity(kept))
                     continue

@@ -82,9 +82,8 @@ def lookahead_classes(
     followers = _explored(tables, items, lexemes, first, steps)
     class_of = _classes(followers, steps)
     lookaheads: dict[tuple[int, int], int] = {}
-    for pairs, _ in followers.values():
-        for terminal, control in sorted(pairs, key=_order):
-            lookaheads.setdefault((terminal, class_of[control]), len(lookaheads))
+    for terminal, control in sorted({pair for pairs, _ in followers.values() for pair in pairs}, key=_order):
+        lookaheads.setdefault((terminal, class_of[control]), len(lookaheads))
     end = len(lookaheads)
     after: dict[tuple[int, int], int] = {}
     for (context, control), (found, can_end) in followers.items():
