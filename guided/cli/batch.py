@@ -36,6 +36,7 @@ from guided.engine.index import Index
 from guided.engine.specs import Spec, StackSpec, needs_stack
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
+from guided.interrupts import deferred
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile_batch"]
@@ -183,12 +184,17 @@ def _in_processes(sources: Sequence[Source], work: _Work, jobs: int) -> Iterator
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Make processes started in this context ignore Ctrl-C, which the terminal sends to the whole process group."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    """Hold Ctrl-C back until the end, and have processes started meanwhile ignore it: a terminal sends it to the whole process group."""
+    with deferred():
+        if sys.platform == "win32":
+            yield
+            return
+        # Why not SIG_IGN, which they would inherit too: an interrupt of this process would be lost.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _given: _Work

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import BoolArray, Int32Array, Int64Array, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown

@@ -15,6 +15,7 @@ import pytest
 
 import guided
 from guided.cli import interrupts
+from guided.cli.batch import _deaf
 from guided.cli.vocabularies import read_vocabulary
 from guided.index.storage import FORMAT_VERSION
 from tests.cli.programs import call, errors_of, process, write_ranks
@@ -381,6 +382,22 @@ def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder
     assert sum(status == "up to date" for status in again.values()) == len(
         {f"s{n}.index" for n in range(6)} & set(listed)
     )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_an_interrupt_while_a_process_starts_is_held_back() -> None:
+    held, before = list[int](), signal.signal(signal.SIGINT, lambda *_: held.append(len(known)))
+    known = list[int]()
+    try:
+        with _deaf():
+            os.kill(os.getpid(), signal.SIGINT)
+            child = subprocess.run(
+                [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGINT)"], check=False
+            )
+            known.append(child.returncode)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (known, held) == ([0], [1])
 
 
 def test_an_interrupt_that_was_swallowed_ends_a_compile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
