@@ -47,19 +47,24 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
         The file does not exist, cannot be read, or is not a regular file; IsADirectoryError for a folder.
     """
     place = os.fspath(path)
+
+    def opener(_: str, __: int) -> int:
+        descriptor = os.open(place, _FLAGS)
+        try:
+            # Why again: the file may have been replaced in between.
+            _check_regular(os.fstat(descriptor), place)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
     try:
         # Why before opening: opening some devices has side effects.
         _check_regular(os.stat(place), place)
-        descriptor = os.open(place, _FLAGS)
+        # Why not `os.fdopen`: interrupted as it returns, it has closed the descriptor, and whoever closes it again gets another error.
+        return open(place, "rb", opener=opener)
     except ValueError as error:  # a zero byte, or a character that file names cannot contain
         raise OSError(errno.EINVAL, f"the path is invalid: {error}", place) from error
-    try:
-        # Why again: the file may have been replaced in between.
-        _check_regular(os.fstat(descriptor), place)
-        return os.fdopen(descriptor, "rb")
-    except BaseException:
-        os.close(descriptor)
-        raise
 
 
 def read_bytes(path: str | os.PathLike[str], most: int | None = None, *, is_text: bool = False) -> bytes:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import guided
-from guided.files import replace_file
+from guided.files import open_regular, replace_file
 from tests.cli.programs import call, write_ranks
 from tests.generate.models import ASCII
 
@@ -40,6 +41,36 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
         replace_file(path, pieces())
     assert path.read_text() == "old"
     assert names(tmp_path) == ["file"]
+
+
+# A file that nobody got is closed when it is freed.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_an_open_that_is_interrupted_anywhere_raises_the_interrupt(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    left = 0
+
+    def trace(_frame: object, _event: str, returned: object) -> object:
+        nonlocal left
+        left -= 1
+        # Why: the error's traceback would keep the file open.
+        del returned
+        if left == 0:
+            raise KeyboardInterrupt
+        return trace
+
+    for moment in range(1, 1_000):
+        left, before = moment, sys.gettrace()
+        sys.settrace(trace)
+        try:
+            open_regular(path).close()
+        except KeyboardInterrupt:
+            continue
+        finally:
+            sys.settrace(before)
+        break
+    assert moment > 10
+    assert left > 0, "the interrupt was swallowed"
 
 
 def test_readers_see_one_of_the_files(tmp_path: Path) -> None:

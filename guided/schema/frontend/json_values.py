@@ -96,12 +96,9 @@ def token_value(text: str) -> Any:
     """
     if len(text) > _LIMITS.file_bytes:
         _check_size(text, _LIMITS)
-    try:
-        value, end = _usual().scan_once(text, 0)
-    except StopIteration:
-        end = -1
+    value, end = _usual().raw_decode(text)
     if end < len(text):
-        raise ValueError(f"no string, number or literal: {text[:40]}")
+        raise ValueError(f"more than one value: character {end}")
     return value
 
 
