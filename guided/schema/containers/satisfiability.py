@@ -245,14 +245,20 @@ class Satisfiability:
         return implicants(self.formulas, formula, self.spend)
 
     def contradiction(self, progress: Progress, term: tuple[int, ...]) -> Literals:
-        """Return a contradictory subset of contradictory literals: drops, one by one, each literal that the contradiction does not need."""
-        kept = list(term)
-        for literal in term:
-            if len(kept) == 1:
-                break
-            fewer = [one for one in kept if one != literal]
-            if not self._can_hold(progress, fewer):
-                kept = fewer
+        """Return a contradictory subset of contradictory literals, each of which the contradiction needs: drops halves, then smaller parts.
+
+        O(log(literals)) questions for each literal that is left.
+        """
+        kept, size = list(term), len(term)
+        while size > 1:
+            size = (size + 1) // 2
+            at = 0
+            while at < len(kept):
+                fewer = kept[:at] + kept[at + size :]
+                if fewer and not self._can_hold(progress, fewer):
+                    kept = fewer
+                else:
+                    at += size
         return frozenset(kept)
 
     def conjunctive(self, keys: KeyTable, formula: int) -> ConjunctiveObject | None:

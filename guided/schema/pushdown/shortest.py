@@ -312,20 +312,34 @@ class Shortest:
         # Why a required name first: it may come next, unless the schema's property order puts other requirements before it.
         required = table.labels_of(table.bits_of(needed))
         first = lowest(required) if required else None
+        refuted = [i for i in map(self._refuted, self._formulas.members(state.formulas[0])) if i]
         if first is not None:
             labels = [first, *range(1, first)] if table.n_ordered else [first]
+        elif most is not None and len(refuted) > most:
+            # Why one of them: each set of those met would be a state, whatever the order.
+            labels, most = sorted(table.limited(refuted[0])), 1
         self._formulas.steps.spent += len(labels) // _LABELS_PER_STEP
         count = 0
         for label in labels:
             after = state.derivative(label)
             if after is None:
                 continue
-            choices = self._pending(after, state.keys.shortest[label] + _AROUND, label, most)
-            # Why count only members that change the state: the others make no progress.
-            count += any(choice.needs[1] != state for choice in choices)
+            found = self._pending(after, state.keys.shortest[label] + _AROUND, label, most)
+            # Why not members that change no formula: what may come behind them may come without them.
+            choices = [choice for choice in found if not self._is_idle(choice.needs[1], state)]
+            count += bool(choices)
             yield from choices
             if count == most or (choices and label == first and most is not None):
                 return
+
+    def _is_idle(self, after: Node, state: ObjectState) -> bool:
+        return isinstance(after, ObjectState) and after.formulas == state.formulas
+
+    def _refuted(self, literal: int) -> int:
+        """Return the ``properties`` or ``propertyNames`` atom that a literal negates; 0 for another literal."""
+        nodes = self._formulas.nodes
+        node = nodes[literal]
+        return int(node[1]) if node[0] == "!" and nodes[node[1]][0] in ("properties", "propertyNames") else 0
 
     def _items(self, state: ArrayState, most: int | None) -> Iterator[_Choice]:
         yield from self._next_item(state, most)
@@ -380,7 +394,7 @@ class Shortest:
             state = after.narrowed(left)
             if state.is_live():
                 found[value, state] = None
-                if most is not None and len(found) >= (_FEW if len(truths) <= 1 else 1):
+                if most is not None and len(found) >= (most if len(truths) <= 1 else 1):
                     break
         return [_Choice(cost, needs, name) for needs in found]
 
