@@ -20,6 +20,7 @@ __all__ = [
     "at_close",
     "counts_names",
     "is_unique",
+    "last_value",
     "must_differ",
     "required_names",
     "with_item",
@@ -94,6 +95,35 @@ def after_key(
         touched |= formulas.marks.name(one)
     after = tuple(formulas.rewrite(formula, derivative, memo, touched) for formula in wanted)
     return None if after[0] == FALSE else (seen, after)
+
+
+def last_value(formulas: Formulas, table: KeyTable, seen: int, wanted: int, label: int) -> int:
+    """Return the formula of the values with which this key makes an object end; FALSE if the key cannot come or cannot be the last.
+
+    Cheaper than `after_key` and the liveness of its result: most conditions are decided where no other key follows.
+    """
+    if label not in table.spellable:
+        return FALSE
+    index, _ = table.labels[label]
+    if index >= 0 and seen >> index & 1:
+        return FALSE
+    name = table.names[index] if index >= 0 else None
+
+    def holds(atom: Atom) -> int:
+        match atom[0]:
+            case "properties":
+                return value_of(formulas, atom, table, label)
+            case "required":
+                return TRUE if atom[1] == name else FALSE
+            case "minProperties":
+                return TRUE if atom[1] <= 1 else FALSE
+            case "maxProperties":
+                return TRUE if atom[1] > 0 else FALSE
+            case "propertyNames":
+                return TRUE if table.is_named(atom[1], label) else FALSE
+        return TRUE
+
+    return formulas.rewrite(wanted, holds, {})
 
 
 def required_names(formulas: Formulas, wanted: Sequence[int]) -> Iterator[str]:

@@ -43,6 +43,8 @@ class SharedContext:
         self.formulas = pending.formulas
         self.items: dict[ArrayState, tuple[ValueQuery, ArrayState] | None] = {}
         self.members: dict[tuple[ObjectState, int | tuple[int, int]], tuple[ValueQuery, ObjectState] | None] = {}
+        # Whether `members` would have a result, where it was not computed.
+        self.followed: dict[tuple[ObjectState, int | tuple[int, int]], bool] = {}
         self.labels: dict[ObjectState, int] = {}
         self.counts_names: dict[tuple[int, ...], bool] = {}
         # By key table and formulas.
@@ -83,7 +85,7 @@ class ObjectState(NamedTuple):
                     found |= option.labels()
             else:
                 for labels in relevant._groups():
-                    if relevant._after(lowest(labels)) is not None:
+                    if relevant._may_follow(lowest(labels)):
                         found |= labels
             if not shared.satisfiability.goals.is_open:
                 shared.labels[relevant] = found
@@ -96,9 +98,24 @@ class ObjectState(NamedTuple):
             return bool(labels & self.labels())
         if self.seen != relevant.seen:
             labels &= ~self.keys.labels_of(self.seen)
-        return any(
-            relevant._after(lowest(some)) is not None for group in relevant._groups() if (some := group & labels)
-        )
+        return any(self._may_follow(lowest(some)) for group in relevant._groups() if (some := group & labels))
+
+    def _may_follow(self, label: int) -> bool:
+        """Return whether `after` has a result, without computing it."""
+        shared = self.shared
+        key = self, self._label_class(label)
+        if key in shared.members:
+            return shared.members[key] is not None
+        found = shared.followed.get(key)
+        if found is None:
+            last = derivatives.last_value(shared.formulas, self.keys, self.seen, self.formulas[0], label)
+            found = shared.satisfiability.is_satisfiable(last)
+            if not found:
+                after = self._replace(formulas=self.formulas[:1]).derivative(label)
+                found = after is not None and shared.pending.may_come((after.keys, after.seen), after.formulas)
+            if not shared.satisfiability.goals.is_open:
+                shared.followed[key] = found
+        return found
 
     def after(self, label: int) -> "tuple[ValueQuery, ObjectState] | None":
         """Return the query of the value after a key, and the state while it is pending; None if the key cannot come."""

@@ -21,6 +21,8 @@ __all__ = ["PendingValues"]
 
 # Sets of literals compared per step.
 _SETS = 64
+# Number of dead terms in which `may_come` does not search for the literals that contradict each other: mostly a live one comes soon.
+_WHOLE = 8
 
 
 class PendingValues:
@@ -55,6 +57,32 @@ class PendingValues:
             must = self._allowed(progress, must, observed, rest)
             is_possible = self.satisfiability.is_satisfiable(must)
         return ((must, *observed), rest) if is_possible else None
+
+    def may_come(self, progress: Progress, after: tuple[int, ...]) -> bool:
+        """Return whether `query` of an object has a result, from its required formula alone: one value after which it can end is enough."""
+        formulas, is_satisfiable, is_live = self.formulas, self.satisfiability.is_satisfiable, self._is_live
+        parts = split(formulas, after)
+        if parts is None:
+            return False
+        (must, *observed), rest = parts
+        if not is_satisfiable(must):
+            return False
+        if not formulas.marks.of(rest[0]) & VALUE:
+            return is_live(progress, rest[0])
+        if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
+            query, after_value = (must, *observed), self.substitution.after
+            valuations = self.satisfiability.valuations(query)
+            return any(is_live(progress, after_value(rest, query[1:], bits)[0]) for bits in valuations)
+        dead: list[Literals] = []
+        for term in implicants(formulas, rest[0], self._spend, lambda literals: any(one <= literals for one in dead)):
+            self._spend(1 + len(dead) // _SETS)
+            value, others = self._split_literals(term)
+            if not is_live(progress, formulas.conjunction(others)):
+                few = len(dead) < _WHOLE
+                dead.append(frozenset(others) if few else self.satisfiability.contradiction(progress, tuple(others)))
+            elif is_satisfiable(formulas.conjunction((must, value))):
+                return True
+        return False
 
     def _may_lack_values(self, rest: tuple[int, ...]) -> bool:
         """Return whether an item could take a value that later items need, because all must differ."""
