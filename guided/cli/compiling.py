@@ -82,7 +82,7 @@ def compile_specs(
             "--explore",
             min=0,
             metavar="N",
-            help="For grammars and compositions: precompute N states and their masks, so that a process that loads the index starts warm.",
+            help="For schemas and grammars: precompute N states and their masks, so that a process that loads the index starts warm.",
         ),
     ] = 0,
     tool_format: FormatOption = "auto",

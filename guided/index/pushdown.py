@@ -510,12 +510,11 @@ class PushdownIndex:
 
     def eos_tokens(self) -> Int32Array:
         """Return the mask of the tokens that end a text."""
-        return _mask_of_tokens(self._eos, self.size)
+        return _mask_of_tokens(list(self._eos), self.size)
 
     def readable_tokens(self) -> Int32Array:
         """Return the mask of the tokens that any state may allow: those with bytes and those that end a text."""
-        with_bytes = [token for token, data in enumerate(self._tokens) if data]
-        return _mask_of_tokens((*with_bytes, *self._eos), self.size)
+        return _mask_of_tokens(self.vocabulary.trie.token_ids, self.size) | self.eos_tokens()
 
     def known_mask(self, state: int) -> Int32Array | None:
         """Return the mask of a state if it is cached."""
@@ -606,7 +605,7 @@ def _read(cache: Cache, configuration: Configuration, data: bytes, texts: list[b
     return configuration
 
 
-def _mask_of_tokens(tokens: Iterable[int], size: int) -> Int32Array:
+def _mask_of_tokens(tokens: Int32Array | list[int], size: int) -> Int32Array:
     bits = np.zeros(32 * mask_words(size), np.uint8)
-    bits[list(tokens)] = 1
+    bits[tokens] = 1
     return np.packbits(bits, bitorder="little").view(np.int32)
