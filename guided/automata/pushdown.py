@@ -45,6 +45,7 @@ from guided.kernels import frames as kernel
 from guided.kernels.hashing import enter, rehash
 from guided.kernels.tables import (
     ACTION,
+    BEYOND,
     COMMON,
     COUNTS,
     DEPENDS_ON_BYTES,
@@ -101,8 +102,6 @@ _ROOM, _GROWTH = 3968, 4
 PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 # If a string still needs more code points than this, a completion step is one byte repeated this often, if one byte is possible.
 RUN = 256
-# Code points allowed where some continuations have a greatest length and others have none: the register never falls below this.
-BEYOND = 1 << 28
 # Registers of a reaction that sets none.
 KEPT = (0, UNLIMITED)
 _PLAIN = np.array([0, 0, -1, 0, 0, -1, 0, -1], np.int32)

@@ -129,16 +129,16 @@ class Cache:
             raise StateEvicted(state)
         return found
 
-    def enter(self, state: int, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> None:
+    def enter(self, state: int, configuration: TextConfiguration, how: tuple[int, bytes]) -> None:
         """Enter a state. ``how``: predecessor and bytes."""
         # Readers without the lock look for a mask first and for the configuration last.
         self.reached[state] = how
-        if texts:
+        if texts := configuration[1]:
             self.texts[state] = texts
             self._n_text_bytes += sum(len(text or b"") for text in texts)
         self._n_text_bytes += len(how[1])
-        self.numbers.setdefault((configuration, texts), state)
-        self.configurations[state] = configuration
+        self.numbers.setdefault(configuration, state)
+        self.configurations[state] = configuration[0]
 
     def text_of(self, state: int) -> bytes:
         """Return the bytes that led to a state."""
@@ -300,7 +300,7 @@ class PushdownIndex:
         texts: list[bytes | None] = []
         configuration = _read(cache, cache.configurations[_INITIAL], text, texts)
         assert configuration is not None, "the text was read before"
-        cache.enter(state, configuration, tuple(texts), (_INITIAL, text))
+        cache.enter(state, (configuration, tuple(texts)), (_INITIAL, text))
         cache.has_leaps = True
         # If one text took nearly all of the room, it would be evicted again soon and read over and over.
         needed = 4 * (cache.n_bytes - cache.settled) // 3
@@ -342,7 +342,7 @@ class PushdownIndex:
                     length = 1
                 else:
                     break
-            return self._state(cache, configuration, tuple(texts), (state, data[:count])), count
+            return self._state(cache, (configuration, tuple(texts)), (state, data[:count])), count
 
     @contextmanager
     def reading(self, state: int) -> Iterator[Reader[TextConfiguration]]:
@@ -359,7 +359,7 @@ class PushdownIndex:
                 step,
                 lambda at: cache.stacks.is_end(at[0]),
                 lambda at: bool(_live(cache, at[0][0])),
-                lambda at, data: self._state(cache, *at, (state, data)),
+                lambda at, data: self._state(cache, at, (state, data)),
             )
 
     def onward(self, state: int) -> list[int]:
@@ -414,23 +414,25 @@ class PushdownIndex:
         if token in self._eos:
             found = self.final if state != self.final and self._is_end(cache, state) else DEAD
         elif data and state != self.final:
-            texts = list(cache.texts.get(state, ()))
-            configuration = cache.stacks.read(start, data, texts)
+            configuration, texts = cache.masker.walk.read(token, start), ()
+            if configuration is None:
+                read = list(cache.texts.get(state, ()))
+                configuration, texts = cache.stacks.read(start, data, read), tuple(read)
             if configuration is not None:
-                found = self._state(cache, configuration, tuple(texts), (state, data))
+                found = self._state(cache, (configuration, texts), (state, data))
         cache.next[state << 24 | token] = found
         return found
 
-    def _state(self, cache: Cache, configuration: Configuration, texts: Texts, how: tuple[int, bytes]) -> int:
+    def _state(self, cache: Cache, configuration: TextConfiguration, how: tuple[int, bytes]) -> int:
         """Return the number of a configuration. ``how``: predecessor state and bytes."""
-        found = cache.numbers.get((configuration, texts))
+        found = cache.numbers.get(configuration)
         if found is None:
             if len(cache.configurations) >= self._limits.states:
                 raise LimitError(
                     "states", len(cache.configurations) + 1, self._limits.states, "the index has grown too large"
                 )
             found = self.last = self.last + 1
-            cache.enter(found, configuration, texts, how)
+            cache.enter(found, configuration, how)
         return found
 
     def state_after(self, tokens: Sequence[int]) -> int:
@@ -448,7 +450,7 @@ class PushdownIndex:
             configuration = _read(cache, cache.configurations[self.initial], data, texts)
             if configuration is None:
                 raise ValueError("the tokens cannot follow each other")
-            state = self._state(cache, configuration, tuple(texts), (self.initial, data))
+            state = self._state(cache, (configuration, tuple(texts)), (self.initial, data))
             cache.has_leaps = True
         return self.final if has_ended else state
 
@@ -505,7 +507,7 @@ class PushdownIndex:
                 configuration = None if start is None else _read(cache, start, data, texts)
                 if configuration is None or state in cache.configurations:
                     raise ValueError(f"state {state} is not reached by its recorded tokens")
-                cache.enter(state, configuration, tuple(texts), (before, data))
+                cache.enter(state, (configuration, tuple(texts)), (before, data))
                 self.last = max(self.last, state)
 
     def eos_tokens(self) -> Int32Array:

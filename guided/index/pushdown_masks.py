@@ -10,10 +10,11 @@ Not thread-safe: the calling index holds a lock.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt64Array, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.caching import Kept, cached_property
@@ -55,6 +56,10 @@ class _TrieData:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._ends = vocabulary.trie.ends
         self.trie: WalkTrie = walk_trie(vocabulary.trie)
+        texts = [token or b"" for token in vocabulary.tokens]
+        offsets = np.fromiter(accumulate(map(len, texts), initial=0), np.int64, len(texts) + 1)
+        # The bytes of all tokens, and where those of each begin.
+        self.spelling: tuple[UInt8Array, Int64Array] = np.frombuffer(b"".join(texts), np.uint8), offsets
         self.suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
         self.beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
 
@@ -89,6 +94,7 @@ class VocabularyData:
         self.vocabulary = vocabulary
         self._of_trie = _trie_data(vocabulary)
         self.trie: WalkTrie = self._of_trie.trie
+        self.spelling = self._of_trie.spelling
         # Indices share these, each under its own lock.
         self.plans = Kept[Hashable, Plan](_PLANS_KEPT)
         self.stays = Kept[tuple[int, bool], StayClasses](STAYS_KEPT)
@@ -169,7 +175,7 @@ class MaskMaker(ABC):
         self.shared = shared
         self._tokens = vocabulary.tokens
         self.n_shared = n_shared
-        self.walk = PushdownWalk(stacks, shared.trie, lambda: shared.below[0], self.foresee, limits)
+        self.walk = PushdownWalk(stacks, shared.trie, shared.spelling, lambda: shared.below[0], self.foresee, limits)
         self._interned: dict[int, list[Int32Array]] = {}
         self._n_mask_bytes = 0
         self.room = limits.mask_bytes // max(4 * self.n_words, 1)

@@ -10,12 +10,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt64Array
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.pushdown import UNLIMITED, Pushdown
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import LimitError
 from guided.index.plans import WalkTrie
 from guided.kernels import pushdown as kernel
+from guided.kernels.jit import may_be_python
 from guided.kernels.tables import SCRATCH
 from guided.limits import Limits
 
@@ -27,6 +28,7 @@ _NONE: Int32Array = np.zeros(0, np.int32)
 _TOO_MANY_PUSHES = "tokens change the stack too often"
 _NONE_BELOW: UInt64Array = np.zeros((0, 2), np.uint64)
 _FIRST_ROOM = 256
+_IS_SLOW = may_be_python(kernel.read)
 # Controls whose loops a walk keeps; a power of two. They are cleared for each walk.
 _LOOPS = 64
 
@@ -66,6 +68,8 @@ class PushdownWalk:
     stacks : Stacks
     trie : WalkTrie
         The vocabulary's trie: no other trie that is walked has more nodes.
+    spelling : (ndarray[uint8], ndarray[int64])
+        The bytes of all tokens, and where those of each begin.
     below : callable
         Returns the bytes below each of its nodes (`guided.kernels.below`).
     foresee : callable or None
@@ -74,7 +78,13 @@ class PushdownWalk:
     """
 
     def __init__(
-        self, stacks: Stacks, trie: WalkTrie, below: Callable[[], UInt64Array], foresee: Foresee | None, limits: Limits
+        self,
+        stacks: Stacks,
+        trie: WalkTrie,
+        spelling: tuple[UInt8Array, Int64Array],
+        below: Callable[[], UInt64Array],
+        foresee: Foresee | None,
+        limits: Limits,
     ) -> None:
         self._stacks, self._limits = stacks, limits
         self._trie, self._below = trie, below
@@ -85,6 +95,8 @@ class PushdownWalk:
         self._deferred: Int32Array = np.empty((0, 4), np.int32)
         self._frames: Int32Array = np.zeros((trie.max_depth + 2, 8), np.int32)
         self._pushed, self._classes = _Rows(), _Rows()
+        self._spelling, self._read_out = spelling, np.zeros(9, np.int64)
+        self._no_escapes: Int32Array = np.zeros((1, 4), np.int32)
 
     def __call__(
         self,
@@ -149,6 +161,32 @@ class PushdownWalk:
             else:
                 automaton.compute_reaction(int(out[1]), int(out[2]))
 
+    def read(self, token: int, configuration: Configuration) -> Configuration | None:
+        """Return the configuration after a token as `Stacks.read` does; None also where only that can tell.
+
+        PERF: a third of the time (`python -m benchmarks.maskbench`).
+        """
+        stacks, pushed, out = self._stacks, self._pushed, self._read_out
+        tables = stacks.automaton.tables
+        if _IS_SLOW or tables.records or tables.defers:
+            return None
+        found = kernel.read(
+            token, *self._spelling, *configuration, tables.rows, tables.info, tables.actions, tables.results, tables.keys,
+            tables.values, tables.guards, tables.allows, tables.cell_allow, stacks.nodes, pushed.rows, pushed.slots,
+            self._no_escapes, out,
+        )  # fmt: skip
+        if found == kernel.NOT_READ:
+            return None
+        node = found >> 32 & 0x3FFFFFFF
+        if node >= SCRATCH:
+            top, rows = node - SCRATCH, pushed.rows
+            below = rows.item(top, 1)
+            # PERF: most tokens push one cell (`python -m benchmarks.maskbench`).
+            node = stacks.push(rows.item(top, 0), below if below < SCRATCH else self._node(below, {}))
+        if found & kernel.HAS_REGISTERS:
+            return found & 0xFFFFFFFF, node, out.item(1), out.item(2)
+        return found & 0xFFFFFFFF, node, 0, UNLIMITED
+
     def ends(
         self,
         trie: WalkTrie,
@@ -186,9 +224,9 @@ class PushdownWalk:
         """Return the walk's own stacks above a known stack or the caller's, with their top cells, and that stack."""
         found = []
         while node >= SCRATCH and node not in known:
-            cell, below, _ = self._pushed.rows[node - SCRATCH].tolist()
-            found.append((node, cell))
-            node = below
+            at, rows = node - SCRATCH, self._pushed.rows
+            found.append((node, rows.item(at, 0)))
+            node = rows.item(at, 1)
         return found, node
 
     def _node(self, node: int, nodes: dict[int, int]) -> int:

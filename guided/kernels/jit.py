@@ -26,7 +26,7 @@ from guided.interrupts import deferred
 from guided.kernels.extension import is_wanted, load
 from guided.locks import Rank, new_lock
 
-__all__ = ["compile_at_once", "inlined", "intrinsic", "kernel", "python_function"]
+__all__ = ["compile_at_once", "inlined", "intrinsic", "kernel", "may_be_python", "python_function"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _logger = logging.getLogger("guided.kernels")
@@ -67,6 +67,11 @@ def compile_at_once() -> Iterator[None]:
         yield
     finally:
         _compiles_at_once = before
+
+
+def may_be_python(compiled: Callable[..., Any]) -> bool:
+    """Return whether Python runs a kernel until numba is worth its time: a call then takes more than a few lines in place of it."""
+    return isinstance(compiled, _Uncompiled)
 
 
 def python_function(compiled: Callable[..., Any]) -> Callable[..., Any]:

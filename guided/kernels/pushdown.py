@@ -25,6 +25,7 @@ from guided.kernels.jit import inlined, kernel
 from guided.kernels.masks import add_tokens, remove_tokens
 from guided.kernels.tables import (
     ACTION,
+    BEYOND,
     COUNTS,
     DEFERRED,
     DEPENDS_ON_BYTES,
@@ -45,17 +46,22 @@ from guided.kernels.tables import (
 
 __all__ = [
     "DONE",
+    "HAS_REGISTERS",
     "MISSING_ENTRY",
     "MISSING_LABELS",
     "MISSING_REACTION",
     "MISSING_ROOM",
+    "NOT_READ",
     "enter_all",
+    "read",
     "walk",
 ]
 
 DONE, MISSING_ENTRY, MISSING_REACTION, MISSING_ROOM, MISSING_LABELS = 0, 1, 2, 3, 4
 # Status of a byte that is not read, or whose reaction is recorded as an escape.
 _DIED = -1
+# Result of `read` for a token that is not allowed, or for which something is missing; and a flag of other results.
+NOT_READ, HAS_REGISTERS = -1, 1 << 62
 
 # Subtrees of at most this many nodes are walked: that takes no longer than finding out whether a control loops over them.
 _FEW = 4
@@ -206,6 +212,59 @@ def _read(
         if not is_again:
             return DONE, control, node, needed, allowed
         entry = rows[control, b]
+
+
+@kernel
+def read(
+    token: int,
+    data: UInt8Array,
+    offsets: Int64Array,
+    control: int,
+    node: int,
+    needed: int,
+    allowed: int,
+    rows: Int32Array,
+    info: Int32Array,
+    actions: Int32Array,
+    results: Int32Array,
+    keys: Int64Array,
+    values: Int32Array,
+    guards: UInt64Array,
+    allows: UInt64Array,
+    cell_allow: Int32Array,
+    nodes: Int32Array,
+    pushed: Int32Array,
+    pushed_slots: Int32Array,
+    escapes: Int32Array,
+    out: Int64Array,
+) -> int:
+    """Read the bytes of a token, where the tables have all that this needs and no reaction depends on the bytes read.
+
+    ``data[offsets[token]:offsets[token + 1]]`` are the bytes; ``escapes`` has room for one; the rest is as for `walk`.
+
+    Returns
+    -------
+    int
+        ``stack << 32 | control``, with HAS_REGISTERS if these are in ``out[1]`` and ``out[2]``; or NOT_READ.
+    """
+    out[6] = 0
+    pushed_slots[:] = -1
+    for place in range(offsets[token], offsets[token + 1]):
+        b = data[place]
+        status, control, node, needed, allowed = _read(
+            b, rows[control, b], 0, control, node, needed, allowed, True, rows, info, actions, results, keys, values, guards, allows,
+            cell_allow, nodes, pushed, pushed_slots, escapes, out,
+        )  # fmt: skip
+        if status != DONE:
+            return NOT_READ
+        # What has no maximum is not counted. Maxima end well below BEYOND.
+        if allowed == UNLIMITED - 1 or allowed == BEYOND - 1:
+            allowed += 1
+    found = np.int64(node) << 32 | control
+    if needed == 0 and allowed == UNLIMITED:
+        return found
+    out[1], out[2] = needed, allowed
+    return found | HAS_REGISTERS
 
 
 @kernel

@@ -12,6 +12,7 @@ from guided.kernels.jit import kernel
 
 __all__ = [
     "ACTION",
+    "BEYOND",
     "COMMON",
     "COUNTS",
     "DEFERRED",
@@ -43,6 +44,8 @@ DEFERRED = -3
 DEPENDS_ON_BYTES = 1 << 28
 # Register value: no maximum of code points.
 UNLIMITED = 1 << 30
+# Code points allowed where some continuations have a greatest length and others have none: the register never falls below this.
+BEYOND = 1 << 28
 # In place of the code points allowed: both registers are a multiple of the cells above the lowest, or of these without the top one.
 PER_CELL, PER_CELL_BELOW = -1, -2
 # In place of an offset in `cell_allow`: the labels of the cell have not been computed.

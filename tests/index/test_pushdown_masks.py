@@ -120,6 +120,10 @@ def test_masks_of_json_equal_the_tokens_that_can_be_read(
         after = {i: index.next(state, i) for i in range(vocabulary.size)}
         assert [i for i in after if after[i] >= 0] == mask
         assert mask, "a dead end"
+        before, read = index.tables.text_configuration(state)
+        for i in expected:
+            slowly = index.tables.stacks.read(before, vocabulary[i] or b"", list(read))
+            assert index.tables.configuration(after[i]) == slowly
         least = index.remaining(state)
         for budget in (least, least + 1, least + 3) if step % 4 == 1 else ():
             within = [i for i in mask if i in ends or index.remaining(after[i]) < budget]
