@@ -25,6 +25,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from guided.arrays import Int32Array
@@ -38,7 +39,6 @@ from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
-from guided.schema.formula.memo import bytes_of
 from guided.schema.frontend.json_values import parse_json
 from guided.vocabulary.files import kind_of_file, read_file
 from guided.vocabulary.folders import with_added
@@ -86,8 +86,8 @@ _GRAMMAR_SHARE, _READING_SHARE = 7, 5
 _INDEX_MB, _INDEX_MB_VARIABLE = 1024, "GUIDED_INDEX_CACHE_MB"
 # Refusals kept by a front end, and their longest text.
 _KEPT_REFUSALS, _LONGEST_REFUSAL = 4096, 1000
-# Values that `Shared` weighs again at each call, besides the one that is asked for.
-_WEIGHED_AGAIN = 4
+# Measured bytes that the index of a schema keeps for each character of its request, beside its tables.
+_PER_CHARACTER = 10
 # Beginning of a text with options.
 _HEAD = "guided"
 # Kinds whose texts may contain JSON, to which `Options` apply.
@@ -190,7 +190,7 @@ def _choice(given: Any) -> Choice[str]:
 
 def _parsed(text: str) -> Any:
     try:
-        return parse_json(text, levels=Limits().schema_depth)
+        return parse_json(text, levels=Limits.of(None).schema_depth)
     except ValueError as error:
         raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
 
@@ -203,12 +203,12 @@ class Shared(Generic[_Value]):
     most : int
         Maximum sum of the weights.
     weigh : callable
-        Weight of a value. Values may grow: each call weighs the value that it returns and a few others, in turn, again.
+        Weight of a value. Values may grow: each call weighs the value that it returns and another one, in turn, again.
 
     Notes
     -----
     The sum of the weights is kept, so a call is O(1) however many values there are. A value that grows without being asked for is weighed
-    again after a quarter as many calls as there are values.
+    again after as many calls as there are values.
     """
 
     def __init__(self, most: int, weigh: Callable[[_Value], int] = lambda _: 1) -> None:
@@ -270,13 +270,12 @@ class Shared(Generic[_Value]):
             self._total = 0
 
     def _settle(self, key: Hashable, future: "Future[_Value]") -> None:
-        """Weigh the value of a key and a few others, and drop the least recently used ones beyond the bound."""
+        """Weigh the value of a key and another one, and drop the least recently used ones beyond the bound."""
         with self._lock:
             if self._values.get(key) is not future:
                 return
             self._weigh_again(key)
-            for _ in range(min(_WEIGHED_AGAIN, len(self._weights) - 1)):
-                self._weigh_again(next(iter(self._weights)))
+            self._weigh_again(next(iter(self._weights)))
             while self._total > self._most:
                 # The value of this call serves a request, and the others that are not weighed are being computed.
                 oldest = next((one for one in self._values if one in self._weights and one != key), None)
@@ -363,13 +362,12 @@ class Indices:
     def _compiled(self, kind: str, text: str, options: Options) -> "_Kept":
         index = compile_index(spec_of(kind, text, options, self._limits), self.vocabulary, self._limits)
         index.mask(index.initial)
-        source = index.origin.spec if index.origin is not None else index.summary
-        return _Kept(index, bytes_of((source, index.unenforced)))
+        return _Kept(index, _PER_CHARACTER * len(text))
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """An index, and the bytes of what it keeps besides its tables: descriptions and unused definitions, too."""
+    """An index, and about the bytes of what it keeps besides its tables: descriptions and unused definitions, too."""
 
     index: Index
     source_bytes: int
@@ -481,10 +479,9 @@ class FrontEnd:
 
     def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None, limits: Limits) -> str:
         """Return why a request cannot be served; raise LimitError if that is unknown within the limits."""
-        reading = replace(limits, steps=_READING_SHARE * limits.steps)
+        reading = _with_steps(limits, _READING_SHARE)
         try:
-            share = _GRAMMAR_SHARE if kind == "GRAMMAR" else _READING_SHARE
-            with one_budget(replace(limits, steps=share * limits.steps)) as steps:
+            with one_budget(_with_steps(limits, _GRAMMAR_SHARE) if kind == "GRAMMAR" else reading) as steps:
                 spec = spec_of(kind, text, options, reading)
             compiling = replace(limits, steps=min(steps.left, reading.steps)) if kind == "GRAMMAR" else limits
             index = compile_index(spec, self._vocabulary, compiling)
@@ -500,6 +497,12 @@ class FrontEnd:
         if allowed is not None and not (mask & allowed).any():
             return "allowed_token_ids leaves no token with which a text of the constraint can begin"
         return ""
+
+
+@lru_cache(maxsize=16)
+def _with_steps(limits: Limits, share: int) -> Limits:
+    """Return limits with several times as many steps."""
+    return replace(limits, steps=share * limits.steps)
 
 
 def _shortened(reason: str) -> str:
@@ -560,7 +563,7 @@ def _index_cache_bytes() -> int:
 
 def _key(kind: str, text: str, options: Options, allowed: Int32Array | None = None) -> Hashable:
     # Why a digest: texts and options have up to megabytes.
-    parts = repr(options), text
+    parts = options.whitespace, f"{options.additional_properties:d}", text
     data = hashlib.sha256(b"" if allowed is None else allowed.tobytes())
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")

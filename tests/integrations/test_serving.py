@@ -588,7 +588,7 @@ def test_values_that_grow_are_weighed_again() -> None:
     for number in range(20):
         weights[number] = 10
     # None of those that grew is asked for.
-    for _ in range(10):
+    for _ in range(40):
         shared.get(39, lambda: 39)
     kept = [number for number in range(40) if shared.known(number) is not None]
     assert sum(weights[number] for number in kept) <= 100

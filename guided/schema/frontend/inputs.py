@@ -116,7 +116,7 @@ def _parsed(given: str | os.PathLike[str], advice: str = "; to read a file, give
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise SchemaError(f"{os.fspath(given)} cannot be read: {reason}", "", "schema") from error
     try:
-        return parse_json(text, exact_decimal, Limits().schema_depth)
+        return parse_json(text, exact_decimal, Limits.of(None).schema_depth)
     except ValueError as error:
         name = "the text"
         if isinstance(given, os.PathLike):

@@ -14,7 +14,6 @@ Not handled here: the texts that spell a value, and whether a formula is satisfi
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import astuple
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -221,8 +220,9 @@ class Lowering:
         ]
         if len(misspelled) > _NAMED_IN_NOTES:
             found.append(f"{len(misspelled) - _NAMED_IN_NOTES:,} more unknown keywords look misspelled")
-        for name, most in zip(CAPS, astuple(self.options.caps), strict=True):
+        for name in CAPS:
             if name in self._capped:
+                most = getattr(self.options.caps, name)
                 found.append(f"{name}={most:,} bounds the values at {_places(self._capped[name])}")
         if self.narrowed:
             found.append(f"{_NARROWED} {_places(self.narrowed.values())}")
