@@ -73,7 +73,9 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 def whole_walk(masker: MaskMaker) -> PushdownWalk:
     """A walk that skips nothing."""
     nothing: UInt64Array = np.zeros((0, 2), np.uint64)
-    return PushdownWalk(masker.stacks, masker.shared.trie, lambda: nothing, masker.foresee, Limits())
+    return PushdownWalk(
+        masker.stacks, masker.shared.trie, masker.shared.spelling, lambda: nothing, masker.foresee, Limits()
+    )
 
 
 @settings(max_examples=examples(20))
