@@ -21,7 +21,7 @@ stack-independent part is done once per control (`guided.index.plans`).
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from operator import index as as_index
@@ -414,12 +414,13 @@ class PushdownIndex:
         if token in self._eos:
             found = self.final if state != self.final and self._is_end(cache, state) else DEAD
         elif data and state != self.final:
-            configuration, texts = cache.masker.walk.read(token, start), ()
+            texts: list[bytes | None] = []
+            configuration = cache.masker.walk.read(token, start)
             if configuration is None:
-                read = list(cache.texts.get(state, ()))
-                configuration, texts = cache.stacks.read(start, data, read), tuple(read)
+                texts = list(cache.texts.get(state, ()))
+                configuration = cache.stacks.read(start, data, texts)
             if configuration is not None:
-                found = self._state(cache, (configuration, texts), (state, data))
+                found = self._state(cache, (configuration, tuple(texts)), (state, data))
         cache.next[state << 24 | token] = found
         return found
 

@@ -216,28 +216,11 @@ def _read(
 
 @kernel
 def read(
-    token: int,
-    data: UInt8Array,
-    offsets: Int64Array,
-    control: int,
-    node: int,
-    needed: int,
-    allowed: int,
-    rows: Int32Array,
-    info: Int32Array,
-    actions: Int32Array,
-    results: Int32Array,
-    keys: Int64Array,
-    values: Int32Array,
-    guards: UInt64Array,
-    allows: UInt64Array,
-    cell_allow: Int32Array,
-    nodes: Int32Array,
-    pushed: Int32Array,
-    pushed_slots: Int32Array,
-    escapes: Int32Array,
+    token: int, data: UInt8Array, offsets: Int64Array, control: int, node: int, needed: int, allowed: int, rows: Int32Array,
+    info: Int32Array, actions: Int32Array, results: Int32Array, keys: Int64Array, values: Int32Array, guards: UInt64Array,
+    allows: UInt64Array, cell_allow: Int32Array, nodes: Int32Array, pushed: Int32Array, pushed_slots: Int32Array, escapes: Int32Array,
     out: Int64Array,
-) -> int:
+) -> int:  # fmt: skip
     """Read the bytes of a token, where the tables have all that this needs and no reaction depends on the bytes read.
 
     ``data[offsets[token]:offsets[token + 1]]`` are the bytes; ``escapes`` has room for one; the rest is as for `walk`.
@@ -260,7 +243,7 @@ def read(
         # What has no maximum is not counted. Maxima end well below BEYOND.
         if allowed == UNLIMITED - 1 or allowed == BEYOND - 1:
             allowed += 1
-    found = np.int64(node) << 32 | control
+    found = int(np.int64(node) << 32 | control)
     if needed == 0 and allowed == UNLIMITED:
         return found
     out[1], out[2] = needed, allowed
