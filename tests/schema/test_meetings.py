@@ -73,3 +73,24 @@ def test_numbers_that_never_meet_are_not_multiplied() -> None:
             BYTES,
             FRONT_END_LIMITS,
         )
+
+
+@pytest.mark.parametrize(
+    ("sources", "meet"),
+    [
+        (("^a", "^b", "^c"), False),
+        (("^(?!b)[ab]", "^[b-d]", "^é"), False),
+        (("^$", "^b", "^c+$"), False),
+        (("a", "^b", "^c"), True),
+        (("^[ab]", "^[bc]", "^[cb]x"), True),
+        (("^$", "^b*$", "^b"), True),
+    ],
+)
+def test_names_that_begin_differently_match_different_patterns(sources: tuple[str, ...], meet: bool) -> None:
+    patterns = dict(zip(sources, ({"multipleOf": prime} for prime in (997, 1_009, 1_013)), strict=True))
+    spec = JsonSchema({"patternProperties": patterns})
+    if meet:
+        with pytest.raises(LimitError, match="multipleOf and /patternProperties"):
+            compile_spec(spec, BYTES, FRONT_END_LIMITS)
+    else:
+        compile_spec(spec, BYTES, FRONT_END_LIMITS)

@@ -278,7 +278,7 @@ class Lowering:
     @property
     def meetings(self) -> Meetings:
         """Which formulas may be about the same value."""
-        return Meetings(self.formulas, self.expand)
+        return Meetings(self.formulas, self.expand, self.limits)
 
     def strings(self, texts: list[str], location: Location) -> int:
         """Return the atom of listed strings."""

@@ -1,19 +1,26 @@
 """Which formulas of one schema may be about the same value: its *meetings*.
 
 A meeting is a set of formulas about one value that holds all that may apply to it at once, and perhaps more: a name is taken to match every
-pattern, and each schema of a disjunction applies (``allOf``, ``anyOf``, ``if``, ``$ref``). Meetings are found by following members and
-items from the root. What is built for a value while a text is read is about the formulas of a meeting, so what would exceed a limit there
-is refused when all of a schema is lowered (`guided.schema.frontend.names`, `SchemaContext.check_leaves`).
+pattern whose names may begin with the same character, and each schema of a disjunction applies (``allOf``, ``anyOf``, ``if``, ``$ref``).
+Meetings are found by following members and items from the root. What is built for a value while a text is read is about the formulas of a
+meeting, so what would exceed a limit there is refused when all of a schema is lowered (`guided.schema.frontend.names`,
+`SchemaContext.check_leaves`).
 
 Complexity: O(atoms) for each meeting, counted as steps.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from guided.errors import LimitError
+from guided.limits import Limits
 from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.strings.languages import known
 
 __all__ = ["Meeting", "Meetings"]
 
@@ -21,6 +28,8 @@ __all__ = ["Meeting", "Meetings"]
 _PER_STEP = 16
 # What applies to some of the texts only.
 _OPTIONAL = frozenset({"|", "!", "1", "among", "contains"})
+# Bits of names by their first characters: one for each of ASCII, one for all others, one for the empty name.
+_BEYOND, _EMPTY = 128, 129
 
 
 class Meeting(NamedTuple):
@@ -50,20 +59,23 @@ class Meetings:
     formulas : Formulas
     expand : callable
         Returns the formula of a ``("schema", key)`` atom (`Lowering.expand`).
+    limits : Limits
     """
 
     formulas: Formulas
     expand: Callable[[int], int]
+    limits: Limits
     _parts: dict[int, frozenset[int]] = field(default_factory=dict)
+    _begins: dict[str, int] = field(default_factory=dict)
 
     def of(self, root: int) -> Iterator[Meeting]:
-        """Yield the meetings of a value and of all that is within it."""
+        """Yield the meetings of a value and of all that is within it, those near the root first."""
         nodes = self.formulas.nodes
         met: set[tuple[frozenset[int], bool]] = set()
         followed: set[tuple[frozenset[int], bool]] = set()
-        todo = [(frozenset([root]), True)]
+        todo = deque([(frozenset([root]), True)])
         while todo:
-            values, is_required = todo.pop()
+            values, is_required = todo.popleft()
             if (values, is_required) in met:
                 continue
             met.add((values, is_required))
@@ -73,7 +85,7 @@ class Meetings:
             is_required = is_required and all(map(self._is_plain, values))
             if (parts, is_required) not in followed:
                 followed.add((parts, is_required))
-                todo += [(below, is_required) for below in self._below([nodes[part] for part in parts])]
+                todo += ((below, is_required) for below in self._below([nodes[part] for part in parts]))
 
     def _is_plain(self, formula: int) -> bool:
         """Return whether whatever a formula of a value says about members and items applies to them."""
@@ -114,22 +126,47 @@ class Meetings:
     def _below(self, atoms: Sequence[tuple[Any, ...]]) -> Iterator[frozenset[int]]:
         """Yield the formulas that may apply together to a member or an item, for each name and place."""
         objects = [atom for atom in atoms if atom[0] == "properties"]
-        matched = {value for _, _, patterns, _ in objects for _, value in patterns}
+        matched = {(self._beginnings(source), value) for _, _, patterns, _ in objects for source, value in patterns}
+        names = dict.fromkeys(name for _, names, _, _ in objects for name, _ in names)
+        begun = [(None, 0), *((name, _bit(name)) for name in names), *((None, bits) for bits, _ in matched)]
         tables = [(_by_key(names), others) for _, names, _, others in objects]
-        yield from self._of_parts(tables, matched)
+        also = {bits: [value for own, value in matched if own & bits] for bits in {bits for _, bits in begun}}
+        yield from self._of_parts(tables, [(name, also[bits]) for name, bits in begun])
         arrays = [atom for atom in atoms if atom[0] == "items"]
-        contained = {atom[1] for atom in atoms if atom[0] == "contains"}
-        yield from self._of_parts([(_by_key(enumerate(prefix)), others) for _, prefix, others in arrays], contained)
+        contained = [atom[1] for atom in atoms if atom[0] == "contains"]
+        places = range(max((len(prefix) for _, prefix, _ in arrays), default=0) + 1)
+        items = [(_by_key(enumerate(prefix)), others) for _, prefix, others in arrays]
+        yield from self._of_parts(items, [(place, contained) for place in places])
 
     def _of_parts(
-        self, tables: Sequence[tuple[dict[Any, list[int]], int]], always: set[int]
+        self, tables: Sequence[tuple[dict[Any, list[int]], int]], keys: Sequence[tuple[Any, list[int]]]
     ) -> Iterator[frozenset[int]]:
-        keys = {key: None for by_key, _ in tables for key in by_key}
+        """Yield the formulas of each key: those of the tables, and of what else it matches."""
         self.formulas.spend(len(keys) * len(tables) // _PER_STEP)
-        for key in (None, *keys):
-            found = set(always).union(*(by_key.get(key) or [others] for by_key, others in tables))
+        for key, also in keys:
+            found = set(also).union(*(by_key.get(key) or [others] for by_key, others in tables))
             if found - {0, TRUE}:
                 yield frozenset(found - {0, TRUE})
+
+    def _beginnings(self, source: str) -> int:
+        """Return the characters with which a name that matches a pattern may begin, as the bits of `_bit`."""
+        found = self._begins.get(source)
+        if found is None:
+            try:
+                dfa = known(("pattern", source), self.limits, self.formulas.steps.left).dfa
+            except LimitError:
+                found = (1 << _EMPTY + 1) - 1
+            else:
+                found = int(dfa.accepting[0]) << _EMPTY
+                for first, last in dfa.partition.charset(np.flatnonzero(dfa.table[0] >= 0)).ranges:
+                    found |= (1 << min(last, _BEYOND) + 1) - (1 << min(first, _BEYOND))
+            self._begins[source] = found
+        return found
+
+
+def _bit(name: str) -> int:
+    """Return the bit of a name's first character."""
+    return 1 << (min(ord(name[0]), _BEYOND) if name else _EMPTY)
 
 
 def _by_key(entries: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
