@@ -163,7 +163,6 @@ def run(repeat: int, vocabulary_name: str) -> dict[str, Any]:
     }  # fmt: skip
     record["imports"] = {name: _shown(name, least(repeat, "import", text)) for name, text in IMPORTS.items()}
     record["engines"] = {name: _shown(name, least(repeat, "engine", name, vocabulary_name)) for name in ENGINES}
-    record["first compile, cache"] = _shown("first compile, cache", least(repeat, "first", vocabulary_name))
     with tempfile.TemporaryDirectory() as folder:
         empty = {"NUMBA_CACHE_DIR": folder}
         record["first compile, no cache"] = _shown(
