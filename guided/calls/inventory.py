@@ -400,7 +400,7 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
         argument_list_of("tool", Tool({"name": "tool", "parameters": schema}).parameters(), form) for schema in _SAMPLES
     ]
     if form.is_json:
-        argument_lists.append(ArgumentList((), None, (), type_of_schema({"type": "object"}, "", "")))
+        argument_lists.append(ArgumentList((), None, (), type_of_schema({"type": "object"}, "")))
     for argument_list in argument_lists:
         rest = rest_frame(argument_list, form, limits)
         following.update(rest.following)

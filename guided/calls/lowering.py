@@ -142,7 +142,7 @@ def _has_argument(text: str, caps: Caps, form: Format) -> bool:
     if "$" in text:
         return False
     try:
-        return _as_arguments(type_of_schema(value_of(text), "", "", caps), form).has_arguments
+        return _as_arguments(type_of_schema(value_of(text), "", caps), form).has_arguments
     except SchemaError:
         return False
 

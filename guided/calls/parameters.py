@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 import docstring_parser
 
 from guided.calls.schema import (
+    Document,
     SchemaType,
     Unsatisfiable,
     arguments_of,
-    known_type,
     list_of,
     string_of,
     type_of_annotation,
@@ -248,16 +248,16 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
         return Lowered([whole_of(schema, tool, strict, caps)])
     fields = _fields(closed, pointer)
     _known(overrides, {name: None for name, _, _ in fields}, tool)
-    lowered = Lowered()
+    lowered, document = Lowered(), Document(closed, caps)
     for name, inner, required in fields:
         override = overrides.get(name)
         # PERF: many tools have many parameters of few types (`python -m benchmarks.inventory --definitions 100000`).
-        kind: ValueType | SchemaType | None = known_type(inner, closed, caps) if override is None else None
+        kind: ValueType | SchemaType | None = document.known(inner) if override is None else None
         if kind is None:
             inside = f"{pointer}/{name}"
             lower: Callable[[], ValueType | SchemaType]
             if override is None:
-                lower = partial(type_of_schema, closed, f"/properties/{_escaped(name)}", inside, caps)
+                lower = partial(document.type_of, name, inside)
             else:
                 lower = partial(_type_of, override, inside, caps)
             kind = _satisfiable(lower, required, inside, lowered.never)
@@ -287,7 +287,7 @@ def whole_of(schema: Any, tool: str, strict: bool, caps: Caps) -> Parameter:
     pointer = f"/{tool}"
     closed = _closed(schema, pointer, strict)
     with placed(pointer):
-        whole = type_of_schema({"type": "object", **closed}, "", pointer, caps)
+        whole = type_of_schema({"type": "object", **closed}, pointer, caps)
     return Parameter("arguments", "arguments", whole, True, "whole")
 
 
@@ -343,11 +343,6 @@ def _fields(schema: Mapping[str, Any], pointer: str) -> list[tuple[str, Any, boo
         if name not in properties:
             raise SchemaError(f"{name!r} is required but not in properties", pointer, "required")
     return [(name, inner, name in required) for name, inner in properties.items()]
-
-
-def _escaped(name: str) -> str:
-    """Escape a name for a JSON Pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) -> None:

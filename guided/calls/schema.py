@@ -21,6 +21,7 @@ from pydantic import AfterValidator
 from guided.automata.pushdown import GUARD, KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.calls.schema_names import name_of
+from guided.caching import cached_property
 from guided.calls.values import ValueType
 from guided.errors import SchemaError, placed
 from guided.limits import Limits
@@ -32,6 +33,7 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.readable import fields_dict
 from guided.schema.frontend.reader import TypeReader
@@ -50,11 +52,11 @@ from guided.schema.values.context import SchemaContext
 __all__ = [
     "PYTHON",
     "VALUES",
+    "Document",
     "SchemaType",
     "Unsatisfiable",
     "ValueScanner",
     "arguments_of",
-    "known_type",
     "list_of",
     "members",
     "options_in",
@@ -86,6 +88,7 @@ _PLAIN_FORMAT = 2
 _JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{},:"]+', re.DOTALL)
 _DOLLAR = re.compile(rb"u...\0\$", re.DOTALL)
 _types: Memo["SchemaType"] = Memo(1 << 16)
+_documents: Memo[tuple[Any, dict[str, "SchemaType"]]] = Memo()
 
 
 class Unsatisfiable(SchemaError):
@@ -353,20 +356,72 @@ def _scanner(kind: SchemaType) -> ValueScanner:
     return ValueScanner(kind)
 
 
-def known_type(schema: Any, document: Any, caps: Caps) -> SchemaType | None:
-    """Return the type of a small schema in a document if `type_of_schema` has returned it before, else None."""
-    key = _key_of(schema, document, caps)
-    return None if key is None else _types.get(key)
+class Document:
+    """The schema of an object, whose properties are types.
 
-
-def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = NO_CAPS) -> SchemaType:
-    """Return the type of a schema in a document.
+    Those that refer to others are schemas of one document, so that calls read them by one machine.
 
     Parameters
     ----------
-    document : dict or bool
-    pointer : str
-        JSON Pointer to the schema.
+    content : Mapping
+    caps : Caps
+        Bounds for strings and numbers that have none of their own.
+    """
+
+    def __init__(self, content: Mapping[str, Any], caps: Caps) -> None:
+        self._content, self._caps = content, caps
+
+    def known(self, schema: Any) -> SchemaType | None:
+        """Return the type of a small schema of a property if it has been made before, else None."""
+        key = _key_of(schema, self._caps)
+        return None if key is None or "$schema" in self._content else _types.get(key)
+
+    def type_of(self, name: str, place: str) -> SchemaType:
+        """Return the type of a property.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As `type_of_schema`.
+        """
+        content, schema = self._content, self._content["properties"][name]
+        if isinstance(schema, Mapping) and isinstance(content.get("$schema"), str):
+            schema = {"$schema": content["$schema"], **schema}
+        if not _refers(_text_of(schema, place)):
+            return type_of_schema(schema, place, self._caps)
+        try:
+            types, checks = self._shared
+        except SchemaError as error:
+            raise SchemaError(error.reason, place, error.keyword) from error
+        pointer = pointer_of(((), "properties", name))
+        if pointer not in types:
+            types[pointer] = checks.type_at(pointer, place)
+        return types[pointer]
+
+    @cached_property
+    def _shared(self) -> tuple[dict[str, SchemaType], "_Checks"]:
+        """The known types of the document of the properties that refer to others, by their pointers, and its checks."""
+        content = self._content
+        check_levels(content)
+        schemas = {
+            name: _without_annotations(schema)
+            for name, schema in content["properties"].items()
+            if _refers(text_of(schema))
+        }
+        needed = _needed(schemas, content)
+        if needed is not None and "$schema" in content:
+            needed = {"$schema": content["$schema"], **needed}
+        key = text_of(content if needed is None else needed), self._caps
+        document, types = _documents.get(key) or _documents.put(key, (value_of(key[0]), {}))
+        return types, _Checks(document, self._caps)
+
+
+def type_of_schema(schema: Any, place: str, caps: Caps = NO_CAPS) -> SchemaType:
+    """Return the type of a schema.
+
+    Parameters
+    ----------
+    schema : dict or bool
     place : str
         Place of the schema, for errors: ``/tool/parameter``.
     caps : Caps
@@ -379,46 +434,42 @@ def type_of_schema(document: Any, pointer: str, place: str, caps: Caps = NO_CAPS
     LimitError
         The schema exceeds the nesting limit.
     """
-    schema = _at(document, pointer)
-    short_key = _key_of(schema, document, caps)
+    short_key = _key_of(schema, caps)
     if short_key is not None and (known := _types.get(short_key)) is not None:
         return known
-    text, inside = _text_in(document, schema, pointer, place)
-    key = short_key or (text, inside, caps)
-    found = _types.get(key)
-    if found is None:
-        document = value_of(text)
-        _check(document, inside, place, pointer, caps)
-        found = _types.put(key, SchemaType(name_of(_at(document, inside)), document, inside, caps=caps))
-    return found
+    text = _text_of(schema, place)
+    key = short_key or (text, caps)
+    return _types.get(key) or _types.put(key, _Checks(value_of(text), caps).type_at("", place))
 
 
-def _text_in(document: Any, schema: Any, pointer: str, place: str) -> tuple[str, str]:
-    """Return the text of a schema without annotations, and its pointer in that text: of the document, if references need it."""
+def _text_of(schema: Any, place: str) -> str:
+    """Return the text of a schema without annotations."""
     check_levels(schema)
-    if isinstance(schema, Mapping):
-        schema = {key: value for key, value in schema.items() if key not in _FOR_PEOPLE}
-        if pointer and isinstance(document.get("$schema"), str):
-            schema = {"$schema": document["$schema"], **schema}
     try:
-        text = text_of(schema)
-        if any(map(text.__contains__, _REFERENCES)):
-            check_levels(document)
-            needed = _needed(schema, document) if pointer else None
-            return (text_of(document), pointer) if needed is None else (text_of(needed), "")
+        return text_of(_without_annotations(schema))
     except SchemaError as error:
         raise SchemaError(error.reason, place, error.keyword) from error
-    return text, ""
 
 
-def _key_of(schema: Any, document: Any, caps: Caps) -> Hashable:
+def _without_annotations(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: value for key, value in schema.items() if key not in _FOR_PEOPLE}
+
+
+def _refers(text: str) -> bool:
+    """Return whether a schema may refer to others."""
+    return any(map(text.__contains__, _REFERENCES))
+
+
+def _key_of(schema: Any, caps: Caps) -> Hashable:
     """Return a key of a small schema that refers to nothing outside itself; None for other schemas. O(key).
 
     Schemas with equal keys have the same text: `marshal` writes the type and length of each part.
 
     PERF: finding the type of an argument by its text takes five times as long, and many tools have many arguments of few types.
     """
-    if type(schema) is not dict or "$schema" in document:
+    if type(schema) is not dict:
         return None
     try:
         data = dumps({name: value for name, value in schema.items() if name not in _FOR_PEOPLE}, _PLAIN_FORMAT)
@@ -461,12 +512,10 @@ def _of_annotation(annotation: Any, _text: str, caps: Caps) -> SchemaType:
     if unenforced:
         reason = "JSON Schema has no keyword for this constraint, so it cannot be enforced"
         raise SchemaError(reason, *unenforced[0])
-    document = value_of(text_of(schema))
-    _check(document, "", "", "", caps)
-    name = name_of(document)
+    found = _Checks(value_of(text_of(schema)), caps).type_at("", "")
     # Dates and others are strings with a pattern.
-    is_class = name == "str" and isinstance(annotation, type)
-    return SchemaType(annotation.__name__ if is_class else name, document, "", reader, caps=caps)
+    is_class = found.name == "str" and isinstance(annotation, type)
+    return replace(found, name=annotation.__name__ if is_class else found.name, reader=reader)
 
 
 @lru_cache(maxsize=4096)
@@ -537,21 +586,20 @@ def _after_blanks(text: str, place: int) -> int:
     return place
 
 
-def _needed(schema: Any, document: Any) -> dict[str, Any] | None:
-    """Combine a schema with the definitions it refers to; None if it has other references.
+def _needed(schemas: Mapping[str, Any], document: Any) -> dict[str, Any] | None:
+    """Combine schemas of properties with the definitions that they refer to; None if they have other references.
 
-    Why: arguments of different tools with the same type then have the same text.
+    Why: arguments of different tools with the same types then have the same text.
     """
     needed: dict[str, dict[str, Any]] = {}
-    work: list[Any] = [schema]
+    work: list[Any] = list(schemas.values())
     while work:
         item = work.pop()
         if isinstance(item, list | tuple):
             work.extend(item)
         if not isinstance(item, Mapping):
             continue
-        is_named = any(isinstance(item.get(keyword), str | bool) for keyword in _BY_NAME)
-        if is_named or (item is schema and not item.keys().isdisjoint(_DEFINITIONS)):
+        if any(isinstance(item.get(keyword), str | bool) for keyword in _BY_NAME):
             return None
         reference = item.get("$ref")
         if isinstance(reference, str):
@@ -563,26 +611,52 @@ def _needed(schema: Any, document: Any) -> dict[str, Any] | None:
                 needed[holder][name] = held[name]
                 work.append(held[name])
         work.extend(item.values())
-    return {**schema, **{holder: dict(sorted(held.items())) for holder, held in needed.items()}}
+    return {"properties": schemas, **{holder: dict(sorted(held.items())) for holder, held in needed.items()}}
 
 
-def _check(document: Any, pointer: str, place: str, before: str, caps: Caps) -> None:
-    """Raise SchemaError for a schema that cannot be enforced or that no value satisfies."""
-    formulas, options = Formulas(), options_in(None, caps)
-    try:
-        lowering = Lowering(document, options, formulas, _LIMITS, pointer=pointer)
-        lowering.check()
-        alphabet = structure_of(options, _ALL).alphabet
-        context = SchemaContext(formulas, lowering, options, _LIMITS, alphabet)
-        with placed(place):
-            context.check_leaves()
-        if not Containers(context).satisfiability.is_satisfiable(lowering.root):
-            where = contradiction(document, options, _LIMITS, pointer=pointer)
-            raise Unsatisfiable("no value satisfies all of these constraints", *where)
-    except SchemaError as error:
-        inside = error.pointer.removeprefix(before if pointer or not before else "")
-        kind = Unsatisfiable if isinstance(error, Unsatisfiable) else SchemaError
-        raise kind(error.reason, f"{place}{inside}", error.keyword) from error
+class _Checks:
+    """Checks of schemas in one document: that they can be enforced and that some value satisfies them."""
+
+    def __init__(self, document: Any, caps: Caps) -> None:
+        self._document, self._caps, self._options = document, caps, options_in(None, caps)
+        self._formulas = Formulas()
+        self._containers: Containers | None = None
+
+    def type_at(self, pointer: str, place: str) -> SchemaType:
+        """Return the type of a schema.
+
+        Raises
+        ------
+        SchemaError
+            It is malformed, cannot be enforced, or no value satisfies it.
+        LimitError
+            It exceeds a limit.
+        """
+        try:
+            root, containers = self._lowered(pointer)
+            with placed(place):
+                containers.context.check_leaves(root)
+            if not containers.satisfiability.is_satisfiable(root):
+                where = contradiction(self._document, self._options, _LIMITS, pointer=pointer)
+                raise Unsatisfiable("no value satisfies all of these constraints", *where)
+        except SchemaError as error:
+            kind = Unsatisfiable if isinstance(error, Unsatisfiable) else SchemaError
+            raise kind(error.reason, f"{place}{error.pointer.removeprefix(pointer)}", error.keyword) from error
+        return SchemaType(name_of(_at(self._document, pointer)), self._document, pointer, caps=self._caps)
+
+    def _lowered(self, pointer: str) -> tuple[int, Containers]:
+        formulas, options = self._formulas, self._options
+        formulas.steps.begin()
+        if self._containers is None:
+            lowering = Lowering(self._document, options, formulas, _LIMITS, pointer=pointer)
+            lowering.check()
+            alphabet = structure_of(options, _ALL).alphabet
+            self._containers = Containers(SchemaContext(formulas, lowering, options, _LIMITS, alphabet))
+            return lowering.root, self._containers
+        lowering = self._containers.context.lowering
+        root = lowering.at(pointer)
+        lowering.check(root)
+        return root, self._containers
 
 
 def _at(document: Any, pointer: str) -> Any:

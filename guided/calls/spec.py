@@ -232,7 +232,11 @@ class Tools(Composable):
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
         call, embedded = _call(self, False)
-        values = [text_of([value.schema, *value_data(value)]) for value in embedded.values]
+        documents = {id(value.schema): number for number, value in reversed([*enumerate(embedded.values)])}
+        values = [
+            text_of([value.schema if (first := documents[id(value.schema)]) == number else first, *value_data(value)])
+            for number, value in enumerate(embedded.values)
+        ]
         names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
         triggers = [*form.texts("trigger"), *form.first_triggers]
         options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning, *astuple(self._caps)])

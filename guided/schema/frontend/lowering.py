@@ -123,6 +123,7 @@ class Lowering:
         "_inside",
         "_keys",
         "_misspellings",
+        "_n_checked",
         "_parts",
         "_places",
         "_referred",
@@ -188,15 +189,27 @@ class Lowering:
         self.nested = 0
         self.pattern_steps = Steps(limits.steps)
         self._room = _AT_ONCE
+        self._n_checked = 0
+        self.root = self.at(pointer)
+
+    def at(self, pointer: str) -> int:
+        """Return the formula of the subschema at a JSON Pointer.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As the constructor.
+        """
         root = self.references.root
-        target = Target(schema, root, root.resource.location)
+        target = Target(root.resource.schema, root, root.resource.location)
         if pointer:
             target = self.references.resolve("$ref", f"#{quote(pointer)}", root, target.location)
         target = self._followed(target)
-        self.root = self._later(target.schema, target.context, target.location)
-        node = formulas.nodes[self.root]
+        found = self._later(target.schema, target.context, target.location)
+        node = self.formulas.nodes[found]
         if node[0] == "schema":
             self.expand(node[1])
+        return found
 
     @property
     def unenforced(self) -> list[tuple[str, str]]:
@@ -261,19 +274,22 @@ class Lowering:
             self._expanded[key] = found
         return found
 
-    def check(self) -> None:
+    def check(self, root: int | None = None) -> None:
         """Lower everything reachable, so that no error is left for later, and check all names of objects (`Names.check`).
+
+        ``root``: the formula of the value, if it is not that of the whole one.
 
         Raises
         ------
         SchemaError, LimitError
             As the constructor.
         """
-        key = 0
-        while key < len(self._places):
-            self.expand(key)
-            key += 1
-        Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root)
+        while self._n_checked < len(self._places):
+            self.expand(self._n_checked)
+            self._n_checked += 1
+        Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(
+            self.root if root is None else root
+        )
 
     @property
     def meetings(self) -> Meetings:

@@ -5,8 +5,8 @@ and enter the machine of the value's schema (`guided.schema.pushdown.machine`); 
 cell is popped and the surrounding automaton continues. A number is ended by the byte after it, so any byte that may follow a hole may
 follow a number.
 
-All machines share one set of tables. Equal values share a machine, which is made when a text first reaches it. Surrounding states are
-also added on demand.
+All machines share one set of tables. Values of one document share a machine, which is made when a text first reaches one of them.
+Surrounding states are also added on demand.
 
 Complexity: O(known states) around the values; a machine costs as much as its schema, once; O(1) per byte.
 """
@@ -56,7 +56,7 @@ def around_of(frame: Frame) -> Maker:
 def value_machine(
     value: Value, options: JsonOptions, limits: Limits, alphabet: bytes, within: Surroundings | None = None
 ) -> SchemaMachine:
-    """Return the machine of a value's schema, fully lowered.
+    """Return the machine of the document of a value, whose schema is fully lowered.
 
     Raises
     ------
@@ -76,6 +76,7 @@ def value_machine(
         value.notation,
         value.arguments,
         any_order=value.any_order,
+        pointer=value.pointer,
     )
 
 
@@ -114,7 +115,7 @@ class Embedding:
         self._control_starts: list[int] = [0]
         self._control_owners: list[SchemaMachine | None] = [None]
         self._below: dict[tuple[int, int], int] = {}
-        self._machines: dict[tuple[int, str, Notation | None, Arguments | None, bool], SchemaMachine] = {}
+        self._machines: dict[tuple[int, Notation | None, Arguments | None, bool], SchemaMachine] = {}
         self._places: dict[int, str] = {}
         # Why not a method: it would be a reference cycle, and keep the memory of a dropped automaton until it is collected.
         self._host = around(self._letters, lambda value: value_machine(value, options, limits, alphabet).is_empty)
@@ -178,26 +179,28 @@ class Embedding:
             self._make_known(state)
         return int(self._control_of[state])
 
-    def _enter(self, hole: Hole) -> tuple[SchemaMachine, int]:
-        """Return the machine of the value in a hole, and the cell for the state behind it."""
+    def _enter(self, hole: Hole) -> tuple[SchemaMachine, int, int]:
+        """Return the machine of the value in a hole, the cell for the state behind it, and the control at the start of the value."""
         after = self._control(hole.behind)
         machine = self._machine(hole.value)
+        start = machine.start_at(hole.value.pointer)
+        self._note(machine)
         number = (id(machine), after)
         found = self._below.get(number)
         if found is None:
             found = self._below[number] = machine.below(after)
             self._note_cells(machine)
-        return machine, found
+        return machine, found, start
 
     def _machine(self, value: Value) -> SchemaMachine:
-        key = (id(value.schema), value.pointer, value.notation, value.arguments, value.any_order)
+        key = (id(value.schema), value.notation, value.arguments, value.any_order)
         found = self._machines.get(key)
+        self.tables.place = value.place
         if found is None:
-            self.tables.place = value.place
             found = value_machine(value, self._options, self._limits, self._alphabet, self._surroundings)
             self._machines[key] = found
-            self._places[id(found)] = value.place
             self._note(found)
+        self._places[id(found)] = value.place
         return found
 
     def _owner(self, cell: int) -> SchemaMachine:
@@ -243,9 +246,9 @@ class Embedding:
         if hole is None or byte not in hole.value.letters:
             self.tables.rows[control, byte] = DEAD
             return
-        machine, cell = self._enter(hole)
-        entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, cell, machine.start)))
-        row, entries = self.tables.rows[control], self.tables.rows[machine.start]
+        _, cell, start = self._enter(hole)
+        entry = action_entry(self.tables.action(again=True, reaction=Reaction(0, cell, start)))
+        row, entries = self.tables.rows[control], self.tables.rows[start]
         for letter in hole.value.letters:
             row[letter] = DEAD if entries[letter] == DEAD else entry
 
@@ -329,7 +332,7 @@ class Embedding:
         hole = None if found else self._host.hole(state)
         if hole is None:
             return found
-        machine, cell = self._enter(hole)
-        path = machine.completion_step(machine.start, cell, None, 0)
+        machine, cell, start = self._enter(hole)
+        path = machine.completion_step(start, cell, None, 0)
         self._note(machine)
         return path

@@ -103,13 +103,15 @@ class SchemaMachine:
         Set if the members of a whole value, an object, are written as arguments.
     any_order : bool
         Whether the members of a whole value, an object, may come in any order.
+    pointer : str
+        JSON Pointer to the schema of ``lowering.root``.
 
     Attributes
     ----------
     start : int
-        Control at the start of a whole value.
+        Control at the start of a whole value of the root.
     is_empty : bool
-        Whether no value satisfies the schema.
+        Whether no value satisfies the root's schema.
     """
 
     def __init__(
@@ -124,6 +126,7 @@ class SchemaMachine:
         arguments: Arguments | None = None,
         *,
         any_order: bool = False,
+        pointer: str = "",
     ) -> None:
         following = b"" if arguments is None else after_arguments(arguments)
         self.structure = structure_of(options, alphabet, following, limits) if within is None else within.structure
@@ -134,17 +137,15 @@ class SchemaMachine:
         letters = self.structure.alphabet
         elements = arguments if arguments is not None and arguments.item else None
         self.context = SchemaContext(formulas, lowering, options, limits, letters, elements=elements)
-        text, root = None, lowering.root
         # Whether names are repeated behind values.
         self._repeats = arguments is not None and bool(arguments.element)
         if arguments is not None:
-            _check_names(self.context, root, arguments)
-            root, notation = _of_arguments(formulas, root, arguments), arguments.notation
-        if notation is not None and notation.part == "others":
-            root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
-        elif notation is not None:
+            _check_names(self.context, lowering.root, arguments)
+            notation = arguments.notation
+        self._has_strings, text = notation is None or notation.part != "others", None
+        if notation is not None and self._has_strings:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
-        self.context.check_leaves()
+        self.context.check_leaves(lowering.root)
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context.key_tables, self.structure, self.tables, arguments)
         if options.excludes:
@@ -175,18 +176,43 @@ class SchemaMachine:
         weakref.finalize(self, self.containers.release).atexit = False
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
-        self.is_empty = not self.containers.satisfiability.is_satisfiable(root)
         self.arguments: ArgumentFrames | None = None
-        if self.is_empty:
-            self.start = self.end
-        elif arguments is not None:
-            self.start = self._beginning_of_arguments(root, arguments, any_order)
-        elif text is None:
-            self.value_starts.unordered = root if any_order else -1
-            self.start = self.value_starts.beginning((root,))
-        else:
-            self.start = self.value_starts.beginning_of_text((root,))
-            self.is_empty = bool((self.tables.rows[self.start] == DEAD).all())
+        self.start = self._beginning(lowering.root, arguments, any_order=any_order)
+        self.is_empty = self.start == self.end or (text is not None and bool((self.tables.rows[self.start] == DEAD).all()))
+        self._starts = {pointer: self.start}
+
+    def start_at(self, pointer: str) -> int:
+        """Return the control at the start of a value of another schema in the document, which is fully lowered.
+
+        Raises
+        ------
+        SchemaError, LimitError
+            As `guided.schema.frontend.lowering.Lowering`.
+        """
+        found = self._starts.get(pointer)
+        if found is None:
+            lowering = self.context.lowering
+            root = lowering.at(pointer)
+            lowering.check(root)
+            self.context.check_leaves(root)
+            found = self._starts[pointer] = self._beginning(root)
+        return found
+
+    def _beginning(self, root: int, arguments: Arguments | None = None, *, any_order: bool = False) -> int:
+        """Return the control at the start of a value; the end if there is none."""
+        formulas = self.formulas
+        if arguments is not None:
+            root = _of_arguments(formulas, root, arguments)
+        elif not self._has_strings:
+            root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
+        if not self.containers.satisfiability.is_satisfiable(root):
+            return self.end
+        if arguments is not None:
+            return self._beginning_of_arguments(root, arguments, any_order)
+        if self.value_starts.text_context is not None:
+            return self.value_starts.beginning_of_text((root,))
+        self.value_starts.unordered = root if any_order else -1
+        return self.value_starts.beginning((root,))
 
     def _beginning_of_arguments(self, root: int, arguments: Arguments, any_order: bool) -> int:
         """Return the control at the start of an object whose members are written as arguments."""
