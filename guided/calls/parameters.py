@@ -248,7 +248,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
         return Lowered([whole_of(schema, tool, strict, caps)])
     fields = _fields(closed, pointer)
     _known(overrides, {name: None for name, _, _ in fields}, tool)
-    lowered, document = Lowered(), Document(closed, caps)
+    lowered, document = Lowered(), Document(closed, pointer, caps)
     for name, inner, required in fields:
         override = overrides.get(name)
         # PERF: many tools have many parameters of few types (`python -m benchmarks.inventory --definitions 100000`).
@@ -257,7 +257,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
             inside = f"{pointer}/{name}"
             lower: Callable[[], ValueType | SchemaType]
             if override is None:
-                lower = partial(document.type_of, name, inside)
+                lower = partial(document.type_of, name)
             else:
                 lower = partial(_type_of, override, inside, caps)
             kind = _satisfiable(lower, required, inside, lowered.never)

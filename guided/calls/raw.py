@@ -14,9 +14,13 @@ from guided.calls.formats.texts import ending
 from guided.calls.schema import SchemaType
 from guided.errors import SchemaError, shown
 from guided.schema.formula.atoms import Notation
+from guided.schema.formula.memo import Memo
 from guided.schema.strings.notation import is_name
 
 __all__ = ["raw", "raw_apart"]
+
+# Documents with a name that would need quotes, or None.
+_documents: Memo[tuple[Any, str | None]] = Memo(256)
 
 
 def raw(kind: SchemaType, label: str, form: Format, pointer: str) -> SchemaType:
@@ -60,7 +64,7 @@ def _notation(label: str, form: Format) -> Notation:
 
 def _written(kind: SchemaType, notation: Notation, form: Format, pointer: str) -> SchemaType:
     found = _in_notation(kind, notation)
-    unwritten = next((name for name in _names(kind.document) if not is_name(name)), None) if form.quote else None
+    unwritten = _unwritten(kind.document) if form.quote else None
     if unwritten is not None:
         raise _refused(f"cannot write the name {shown(unwritten)} of a member", form, pointer)
     if found.scanner().is_empty:
@@ -71,6 +75,15 @@ def _written(kind: SchemaType, notation: Notation, form: Format, pointer: str) -
 @lru_cache(maxsize=4096)
 def _in_notation(kind: SchemaType, notation: Notation) -> SchemaType:
     return replace(kind, notation=notation, plain=kind)
+
+
+def _unwritten(document: Any) -> str | None:
+    """Return a name of a member that a schema declares and that would need quotes; None if there is none."""
+    found = _documents.get(id(document))
+    if found is None:
+        name = next((name for name in _names(document) if not is_name(name)), None)
+        found = _documents.put(id(document), (document, name))
+    return found[1]
 
 
 def _names(document: Any) -> Iterator[str]:

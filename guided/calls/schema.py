@@ -14,16 +14,17 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
 from marshal import dumps
-from typing import Annotated, Any
+from threading import RLock
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator
 
 from guided.automata.pushdown import GUARD, KEPT
 from guided.automata.stacks import Configuration, Stacks
-from guided.calls.schema_names import name_of
 from guided.caching import cached_property
+from guided.calls.schema_names import name_of
 from guided.calls.values import ValueType
-from guided.errors import SchemaError, placed
+from guided.errors import SchemaError
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
@@ -42,6 +43,7 @@ from guided.schema.frontend.typed import schema_of
 from guided.schema.pushdown.arguments import begins_arguments
 from guided.schema.pushdown.embedding import has_value, value_machine
 from guided.schema.pushdown.frames import Value
+from guided.schema.pushdown.machine import SchemaMachine
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
 from guided.schema.strings.combination import language
@@ -261,13 +263,14 @@ class ValueScanner:
     """
 
     def __init__(self, kind: SchemaType) -> None:
-        machine = value_machine(kind.value, kind.options, Limits(), _ALL)
-        self.is_empty = machine.is_empty
-        self._kind, self._machine = kind, machine
-        self._stacks, self._end = Stacks(machine), machine.end
-        # Threads that parse calls with the same type share its tables.
-        self._lock = new_lock(Rank.INDEX)
-        self.start: Configuration = (machine.start, 0, *KEPT)
+        self._kind = kind
+        self._machine, self._stacks, self._lock = _recognizer_of(kind)
+        self._end = self._machine.end
+        with self._lock:
+            self._machine.tables.steps.begin()
+            start = self._machine.start_at(kind.pointer)
+        self.is_empty = start == self._end
+        self.start: Configuration = (start, 0, *KEPT)
 
     def read(self, place: Configuration, byte: int, texts: list[bytes | None]) -> Configuration | None:
         """Return the place after a byte; None if the byte is rejected."""
@@ -356,27 +359,50 @@ def _scanner(kind: SchemaType) -> ValueScanner:
     return ValueScanner(kind)
 
 
+class _Recognizer(NamedTuple):
+    """What the scanners of one document share, with the lock of the threads that parse calls."""
+
+    machine: SchemaMachine
+    stacks: Stacks
+    lock: RLock
+
+
+_recognizers: Memo[_Recognizer] = Memo(256)
+
+
+def _recognizer_of(kind: SchemaType) -> _Recognizer:
+    # The machine holds the document, so that no other one has its number.
+    key = id(kind.document), kind.notation, kind.arguments, kind.is_python, kind.any_order, kind.caps
+    found = _recognizers.get(key)
+    if found is None:
+        machine = value_machine(kind.value, kind.options, Limits(), _ALL)
+        found = _recognizers.put(key, _Recognizer(machine, Stacks(machine), new_lock(Rank.INDEX)))
+    return found
+
+
 class Document:
-    """The schema of an object, whose properties are types.
+    """The schema of a tool's arguments, whose properties are types.
 
     Those that refer to others are schemas of one document, so that calls read them by one machine.
 
     Parameters
     ----------
     content : Mapping
+    place : str
+        Place of the tool, for errors.
     caps : Caps
         Bounds for strings and numbers that have none of their own.
     """
 
-    def __init__(self, content: Mapping[str, Any], caps: Caps) -> None:
-        self._content, self._caps = content, caps
+    def __init__(self, content: Mapping[str, Any], place: str, caps: Caps) -> None:
+        self._content, self._place, self._caps = content, place, caps
 
     def known(self, schema: Any) -> SchemaType | None:
         """Return the type of a small schema of a property if it has been made before, else None."""
         key = _key_of(schema, self._caps)
         return None if key is None or "$schema" in self._content else _types.get(key)
 
-    def type_of(self, name: str, place: str) -> SchemaType:
+    def type_of(self, name: str) -> SchemaType:
         """Return the type of a property.
 
         Raises
@@ -384,18 +410,22 @@ class Document:
         SchemaError, LimitError
             As `type_of_schema`.
         """
-        content, schema = self._content, self._content["properties"][name]
+        content, place = self._content, f"{self._place}/{name}"
+        schema = content["properties"][name]
         if isinstance(schema, Mapping) and isinstance(content.get("$schema"), str):
             schema = {"$schema": content["$schema"], **schema}
         if not _refers(_text_of(schema, place)):
             return type_of_schema(schema, place, self._caps)
+        pointer = pointer_of(((), "properties", name))
         try:
             types, checks = self._shared
+            if pointer not in types:
+                types[pointer] = checks.type_at(pointer)
         except SchemaError as error:
-            raise SchemaError(error.reason, place, error.keyword) from error
-        pointer = pointer_of(((), "properties", name))
-        if pointer not in types:
-            types[pointer] = checks.type_at(pointer, place)
+            inside = error.pointer.removeprefix(pointer)
+            if inside.startswith("/properties/"):
+                place, inside = self._place, inside.removeprefix("/properties")
+            raise type(error)(error.reason, f"{place}{inside}", error.keyword) from error
         return types[pointer]
 
     @cached_property
@@ -439,7 +469,13 @@ def type_of_schema(schema: Any, place: str, caps: Caps = NO_CAPS) -> SchemaType:
         return known
     text = _text_of(schema, place)
     key = short_key or (text, caps)
-    return _types.get(key) or _types.put(key, _Checks(value_of(text), caps).type_at("", place))
+    found = _types.get(key)
+    if found is None:
+        try:
+            found = _types.put(key, _Checks(value_of(text), caps).type_at(""))
+        except SchemaError as error:
+            raise type(error)(error.reason, f"{place}{error.pointer}", error.keyword) from error
+    return found
 
 
 def _text_of(schema: Any, place: str) -> str:
@@ -512,7 +548,7 @@ def _of_annotation(annotation: Any, _text: str, caps: Caps) -> SchemaType:
     if unenforced:
         reason = "JSON Schema has no keyword for this constraint, so it cannot be enforced"
         raise SchemaError(reason, *unenforced[0])
-    found = _Checks(value_of(text_of(schema)), caps).type_at("", "")
+    found = _Checks(value_of(text_of(schema)), caps).type_at("")
     # Dates and others are strings with a pattern.
     is_class = found.name == "str" and isinstance(annotation, type)
     return replace(found, name=annotation.__name__ if is_class else found.name, reader=reader)
@@ -615,48 +651,35 @@ def _needed(schemas: Mapping[str, Any], document: Any) -> dict[str, Any] | None:
 
 
 class _Checks:
-    """Checks of schemas in one document: that they can be enforced and that some value satisfies them."""
+    """Checks of a document, whose parts are types: that it can be enforced, and that some value satisfies a part."""
 
     def __init__(self, document: Any, caps: Caps) -> None:
         self._document, self._caps, self._options = document, caps, options_in(None, caps)
-        self._formulas = Formulas()
-        self._containers: Containers | None = None
 
-    def type_at(self, pointer: str, place: str) -> SchemaType:
-        """Return the type of a schema.
+    def type_at(self, pointer: str) -> SchemaType:
+        """Return the type of a part.
 
         Raises
         ------
         SchemaError
-            It is malformed, cannot be enforced, or no value satisfies it.
+            The document is malformed or cannot be enforced, or no value satisfies the part.
         LimitError
             It exceeds a limit.
         """
-        try:
-            root, containers = self._lowered(pointer)
-            with placed(place):
-                containers.context.check_leaves(root)
-            if not containers.satisfiability.is_satisfiable(root):
-                where = contradiction(self._document, self._options, _LIMITS, pointer=pointer)
-                raise Unsatisfiable("no value satisfies all of these constraints", *where)
-        except SchemaError as error:
-            kind = Unsatisfiable if isinstance(error, Unsatisfiable) else SchemaError
-            raise kind(error.reason, f"{place}{error.pointer.removeprefix(pointer)}", error.keyword) from error
-        return SchemaType(name_of(_at(self._document, pointer)), self._document, pointer, caps=self._caps)
+        document, context = self._document, self._containers.context
+        if not self._containers.satisfiability.is_satisfiable(context.lowering.at(pointer)):
+            where = contradiction(document, self._options, _LIMITS, pointer=pointer)
+            raise Unsatisfiable("no value satisfies all of these constraints", *where)
+        return SchemaType(name_of(_at(document, pointer)), document, pointer, caps=self._caps)
 
-    def _lowered(self, pointer: str) -> tuple[int, Containers]:
-        formulas, options = self._formulas, self._options
-        formulas.steps.begin()
-        if self._containers is None:
-            lowering = Lowering(self._document, options, formulas, _LIMITS, pointer=pointer)
-            lowering.check()
-            alphabet = structure_of(options, _ALL).alphabet
-            self._containers = Containers(SchemaContext(formulas, lowering, options, _LIMITS, alphabet))
-            return lowering.root, self._containers
-        lowering = self._containers.context.lowering
-        root = lowering.at(pointer)
-        lowering.check(root)
-        return root, self._containers
+    @cached_property
+    def _containers(self) -> Containers:
+        formulas, options = Formulas(), self._options
+        lowering = Lowering(self._document, options, formulas, _LIMITS)
+        lowering.check()
+        context = SchemaContext(formulas, lowering, options, _LIMITS, structure_of(options, _ALL).alphabet)
+        context.check_leaves()
+        return Containers(context)
 
 
 def _at(document: Any, pointer: str) -> Any:

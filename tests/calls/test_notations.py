@@ -410,7 +410,7 @@ def test_nested_values_are_those_of_the_schema(
     ]
     try:
         spec = tools(schema, form)
-        plain = type_of_schema(schema, "", "/f/a").scanner()
+        plain = type_of_schema(schema, "/f/a").scanner()
     except (SchemaError, LimitError):
         return
     language, good = Language(spec), list[bytes]()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.calls.schema import SchemaType, _key_of, members, type_of_annotation, type_of_schema
+from guided.calls.schema import Document, SchemaType, _key_of, members, type_of_annotation, type_of_schema
 from guided.calls.schema_names import name_of
 from guided.errors import LimitError, SchemaError
 from guided.schema.formula.atoms import Caps
@@ -18,7 +18,7 @@ from tests.identifiers import shown
 
 
 def lowered(schema: Any, caps: Caps | None = None) -> SchemaType:
-    return type_of_schema(schema, "", "/tool/x", caps or Caps())
+    return type_of_schema(schema, "/tool/x", caps or Caps())
 
 
 def accepts(kind: SchemaType, spelling: str) -> bool:
@@ -123,13 +123,13 @@ def test_how_values_are_spelled(schema: dict[str, Any], spelling: str, expected:
 
 def test_properties_that_differ_in_annotations_are_one_type() -> None:
     document = {"properties": {"a": {"type": "string", "description": "x"}, "b": {"type": "string", "default": "y"}}}
-    a, b = (type_of_schema(document, f"/properties/{name}", f"/tool/{name}") for name in "ab")
+    a, b = (Document(document, "/tool", Caps()).type_of(name) for name in "ab")
     assert a is b is lowered({"type": "string"})
 
 
 def test_references_are_to_the_document() -> None:
     document = {"$defs": {"even": {"multipleOf": 2}}, "properties": {"a%": {"$ref": "#/$defs/even"}}}
-    found = type_of_schema(document, "/properties/a%", "/tool/a%")
+    found = Document(document, "/tool", Caps()).type_of("a%")
     assert accepts(found, "4")
     assert not accepts(found, "3")
     document["$defs"]["even"] = {"multipleOf": 3}
@@ -191,7 +191,7 @@ def test_unenforceable_keywords_are_refused_with_their_place(
 def test_a_refusal_within_a_document_says_where_in_the_argument() -> None:
     document = {"$defs": {"a": {"type": "odd"}}, "properties": {"p": {"items": {"$ref": "#/$defs/a"}}}}
     with pytest.raises(SchemaError) as caught:
-        type_of_schema(document, "/properties/p", "/tool/p")
+        Document(document, "/tool", Caps()).type_of("p")
     assert (caught.value.pointer, caught.value.keyword) == ("/tool/p/$defs/a", "type")
 
 
@@ -265,7 +265,7 @@ JSON_VALUES = st.recursive(
 
 @given(st.lists(JSON_VALUES, min_size=2, max_size=2, unique_by=json.dumps))
 def test_different_schemas_have_different_keys(values: list[Any]) -> None:
-    first, second = (_key_of({"const": value}, {}, Caps()) for value in values)
+    first, second = (_key_of({"const": value}, Caps()) for value in values)
     assert first is None or first != second
     assert '"$' not in json.dumps(values[0]) or first is None
 
@@ -280,14 +280,14 @@ def test_schemas_that_differ_in_annotations_are_one_type() -> None:
 def test_a_refused_schema_is_refused_at_each_place() -> None:
     for place in ("/one/x", "/two/y"):
         with pytest.raises(SchemaError) as caught:
-            type_of_schema({"properties": {"x": {"type": "strin"}}}, "/properties/x", place)
+            type_of_schema({"type": "strin"}, place)
         assert caught.value.pointer.startswith(place)
 
 
 def test_the_meaning_of_a_reference_depends_on_its_document() -> None:
     kinds = [
-        type_of_schema(
-            {"$defs": {"a": {"type": kind}}, "properties": {"x": {"$ref": "#/$defs/a"}}}, "/properties/x", "/t/x"
+        Document({"$defs": {"a": {"type": kind}}, "properties": {"x": {"$ref": "#/$defs/a"}}}, "/t", Caps()).type_of(
+            "x"
         )
         for kind in ("integer", "string")
     ]

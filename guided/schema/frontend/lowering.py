@@ -123,7 +123,6 @@ class Lowering:
         "_inside",
         "_keys",
         "_misspellings",
-        "_n_checked",
         "_parts",
         "_places",
         "_referred",
@@ -189,7 +188,6 @@ class Lowering:
         self.nested = 0
         self.pattern_steps = Steps(limits.steps)
         self._room = _AT_ONCE
-        self._n_checked = 0
         self.root = self.at(pointer)
 
     def at(self, pointer: str) -> int:
@@ -274,22 +272,19 @@ class Lowering:
             self._expanded[key] = found
         return found
 
-    def check(self, root: int | None = None) -> None:
+    def check(self) -> None:
         """Lower everything reachable, so that no error is left for later, and check all names of objects (`Names.check`).
-
-        ``root``: the formula of the value, if it is not that of the whole one.
 
         Raises
         ------
         SchemaError, LimitError
             As the constructor.
         """
-        while self._n_checked < len(self._places):
-            self.expand(self._n_checked)
-            self._n_checked += 1
-        Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(
-            self.root if root is None else root
-        )
+        key = 0
+        while key < len(self._places):
+            self.expand(key)
+            key += 1
+        Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root)
 
     @property
     def meetings(self) -> Meetings:

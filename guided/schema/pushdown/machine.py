@@ -145,7 +145,7 @@ class SchemaMachine:
         self._has_strings, text = notation is None or notation.part != "others", None
         if notation is not None and self._has_strings:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
-        self.context.check_leaves(lowering.root)
+        self.context.check_leaves()
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context.key_tables, self.structure, self.tables, arguments)
         if options.excludes:
@@ -178,11 +178,11 @@ class SchemaMachine:
             self._lowest(Reaction(0, -1, self.end))
         self.arguments: ArgumentFrames | None = None
         self.start = self._beginning(lowering.root, arguments, any_order=any_order)
-        self.is_empty = self.start == self.end or (text is not None and bool((self.tables.rows[self.start] == DEAD).all()))
+        self.is_empty = self.start == self.end
         self._starts = {pointer: self.start}
 
     def start_at(self, pointer: str) -> int:
-        """Return the control at the start of a value of another schema in the document, which is fully lowered.
+        """Return the control at the start of a value of another schema in the document.
 
         Raises
         ------
@@ -191,11 +191,7 @@ class SchemaMachine:
         """
         found = self._starts.get(pointer)
         if found is None:
-            lowering = self.context.lowering
-            root = lowering.at(pointer)
-            lowering.check(root)
-            self.context.check_leaves(root)
-            found = self._starts[pointer] = self._beginning(root)
+            found = self._starts[pointer] = self._beginning(self.context.lowering.at(pointer))
         return found
 
     def _beginning(self, root: int, arguments: Arguments | None = None, *, any_order: bool = False) -> int:
@@ -210,7 +206,8 @@ class SchemaMachine:
         if arguments is not None:
             return self._beginning_of_arguments(root, arguments, any_order)
         if self.value_starts.text_context is not None:
-            return self.value_starts.beginning_of_text((root,))
+            start = self.value_starts.beginning_of_text((root,))
+            return start if (self.tables.rows[start] != DEAD).any() else self.end
         self.value_starts.unordered = root if any_order else -1
         return self.value_starts.beginning((root,))
 

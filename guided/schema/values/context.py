@@ -156,8 +156,8 @@ class SchemaContext:
         found = memo[formula] = self.formulas.conjunction(kept)
         return found
 
-    def check_leaves(self, root: int) -> None:
-        """Refuse listed strings, and numbers in a value, whose automaton exceeds a limit, so that no text could contain them.
+    def check_leaves(self) -> None:
+        """Refuse listed strings and numbers whose automaton exceeds a limit, so that no text could contain them.
 
         Raises
         ------
@@ -165,15 +165,15 @@ class SchemaContext:
             An automaton is too large.
         """
         self._check_lists()
-        self._check_numbers(root)
+        self._check_numbers()
 
-    def _check_numbers(self, root: int) -> None:
+    def _check_numbers(self) -> None:
         formulas, plain = self.formulas, self.options.numbers == "plain"
         atoms = [node for node in formulas.nodes if node[0] in ("multipleOf", "equals")]
         # Why a part: bounds take steps too.
         if not atoms or likely_steps(atoms, plain) <= self.limits.steps // _SURELY_LESS:
             return
-        for values, _, is_required in self.lowering.meetings.of(root):
+        for values, _, is_required in self.lowering.meetings.of(self.lowering.root):
             found = sorted({typed for value in values if (typed := self.typed(value, "number")) > TRUE})
             is_alone = is_required and not any(formulas.nodes[one][0] in ("|", "1") for one in found)
             n_automata = 1 if is_alone else _UNDECIDED
