@@ -18,7 +18,7 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.raw import raw, raw_apart
-from guided.calls.schema import PYTHON, SchemaType, list_of, options_in, string_of, type_of_schema
+from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
 from guided.calls.values import ValueType, any_text, automaton_of, spell_text
 from guided.errors import SchemaError, placed
 from guided.patterns.charset import Charset
@@ -162,12 +162,6 @@ def _as_arguments(kind: SchemaType, form: Format) -> SchemaType:
         notation=form.quotes,
         is_python=form.values == "python",
     )
-
-
-@lru_cache(maxsize=4096)
-def _in_python(kind: SchemaType) -> SchemaType:
-    """Return a type with values that are Python literals."""
-    return replace(kind, plain=kind, is_python=True)
 
 
 @lru_cache(maxsize=64)
@@ -420,7 +414,7 @@ def _written(kind: ValueType | SchemaType, label: str, form: Format, pointer: st
         kind = string_of(kind)
     if isinstance(kind, SchemaType):
         if form.values == "python":
-            return _in_python(kind)
+            return in_notation(kind, is_python=True)
         return raw(kind, label, form, pointer) if form.values == "raw" else kind
     automaton = automaton_of(kind.node)
     ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}

@@ -6,12 +6,11 @@ other value: for ``str | None``, ``null`` is None. Both are read in a `Notation`
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import ending
-from guided.calls.schema import SchemaType
+from guided.calls.schema import SchemaType, in_notation
 from guided.errors import SchemaError, shown
 from guided.schema.formula.atoms import Notation
 from guided.schema.formula.memo import Memo
@@ -63,18 +62,13 @@ def _notation(label: str, form: Format) -> Notation:
 
 
 def _written(kind: SchemaType, notation: Notation, form: Format, pointer: str) -> SchemaType:
-    found = _in_notation(kind, notation)
+    found = in_notation(kind, notation=notation)
     unwritten = _unwritten(kind.document) if form.quote else None
     if unwritten is not None:
         raise _refused(f"cannot write the name {shown(unwritten)} of a member", form, pointer)
     if found.scanner().is_empty:
         raise _refused("cannot write any value of this type", form, pointer)
     return found
-
-
-@lru_cache(maxsize=4096)
-def _in_notation(kind: SchemaType, notation: Notation) -> SchemaType:
-    return replace(kind, notation=notation, plain=kind)
 
 
 def _unwritten(document: Any) -> str | None:

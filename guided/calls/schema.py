@@ -59,6 +59,7 @@ __all__ = [
     "Unsatisfiable",
     "ValueScanner",
     "arguments_of",
+    "in_notation",
     "list_of",
     "members",
     "options_in",
@@ -574,6 +575,12 @@ def arguments_of(kinds: Mapping[str, SchemaType], required: Collection[str], pla
         assert kind.reader is not None, "Python's parameters have readers"
         fields[name] = kind.reader.given if name in required else typing.NotRequired[kind.reader.given]
     return type_of_annotation(fields_dict("arguments", fields), place, caps)
+
+
+@lru_cache(maxsize=1 << 13)
+def in_notation(kind: SchemaType, notation: Notation | None = None, *, is_python: bool = False) -> SchemaType:
+    """Return a type with values in a notation, or as Python literals."""
+    return replace(kind, plain=kind, notation=notation, is_python=is_python)
 
 
 @lru_cache(maxsize=4096)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass, field, fields, replace
-from functools import lru_cache
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from functools import lru_cache, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -110,7 +110,7 @@ class Tools(Composable):
     _strict: bool = field(repr=False)
     _inventories: dict[tuple[bool, bool], Inventory] = field(repr=False)
     _tools: tuple[Tool, ...] | None = field(repr=False)
-    _options: tuple[Any, ...] = field(repr=False)
+    _options: dict[str, Any] = field(repr=False)
 
     @suggest_keywords()
     def __init__(
@@ -179,22 +179,18 @@ class Tools(Composable):
             "_strict": bool(strict),
             "_inventories": {},
             "_tools": found,
-            "_options": (
-                form,
-                choice,
-                parallel_tool_calls,
-                strict,
-                engine,
-                max_length,
-                max_digits,
-                max_items,
-                max_properties,
-                duplicates,
-                reasoning,
-                None,
-                unsupported,
-                argument_order,
-            ),
+            "_options": {
+                "format": form,
+                "tool_choice": choice,
+                "parallel_tool_calls": parallel_tool_calls,
+                "strict": strict,
+                "engine": engine,
+                **asdict(caps),
+                "duplicates": duplicates,
+                "reasoning": reasoning,
+                "unsupported": unsupported,
+                "argument_order": argument_order,
+            },
         }
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
@@ -207,7 +203,7 @@ class Tools(Composable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: value readers are closures, which cannot be pickled, so the tools are built again.
-        return Tools, (self._given, *self._options)
+        return partial(Tools, **self._options), (self._given,)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -305,11 +301,11 @@ class Tools(Composable):
         added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
         is_plain = self.is_inventory and isinstance(self.tool_choice, str) and len(names) == len(added)
-        is_plain = is_plain and self._options[_ARGUMENTS.index("unsupported") - 1] == "error"
+        is_plain = is_plain and self._options["unsupported"] == "error"
         n_tools = len(known) + len(added) - len(gone)
         if not is_plain or not n_tools or not all(map(_is_plain_definition, added)):
             kept = [tool for tool in self._given if not isinstance(tool, Tool) or tool.name not in gone]
-            return Tools([*kept, *added], *self._options)
+            return Tools([*kept, *added], **self._options)
         for name in names:
             if name in known and name not in gone:
                 raise SchemaError("duplicate tool name", f"/{name}", "name")
@@ -360,7 +356,7 @@ class Tools(Composable):
 
     def with_options(self, **changes: Any) -> "Tools":
         """Return a copy with some arguments replaced."""
-        return Tools(**{**dict(zip(_ARGUMENTS, (self._given, *self._options), strict=True)), **changes})
+        return Tools(**{"tools": self._given, **self._options, **changes})
 
     def _lowered(self, limits: Limits, fingerprint: str, continues: bool, must_call: bool = False) -> Lowering:
         if self.is_inventory and not self.argument_lists.are_flat:
@@ -433,24 +429,6 @@ class FirstCall:
             A budget is exceeded.
         """
         return self.tools._lowered(limits, self.fingerprint, continues=False, must_call=self.must_call)
-
-
-# Arguments of `Tools` in order: the tools, then the options.
-_ARGUMENTS = (
-    *("tools", "format", "tool_choice", "parallel_tool_calls", "strict"),
-    *(
-        "engine",
-        "max_length",
-        "max_digits",
-        "max_items",
-        "max_properties",
-        "duplicates",
-        "reasoning",
-        "chat_template",
-        "unsupported",
-        "argument_order",
-    ),
-)
 
 
 def _is_plain_definition(tool: Tool) -> bool:

@@ -17,7 +17,7 @@ Complexity: making a node is O(members); `rewrite` visits each node of a formula
 Ref: Brzozowski 1964 (derivatives); Antimirov 1996 (partial derivatives as sets); here over atoms of JSON Schema.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias
 
 from guided.automata.steps import Steps
@@ -53,15 +53,18 @@ class Formulas:
         Step budget of the current call, or of the index once it exists.
     n_bytes : int
         Approximate memory of the table in bytes.
+    paid : set
+        What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "marks", "n_bytes", "nodes", "steps")
+    __slots__ = ("_atoms", "_ids", "marks", "n_bytes", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
         self.marks = Marks(self.nodes)
         self.steps = Steps(_CALL_STEPS, "call_steps")
         self.n_bytes = 0
+        self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}
 

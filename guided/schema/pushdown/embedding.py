@@ -22,12 +22,14 @@ from guided.automata.growth import grown
 from guided.automata.pushdown import CountedMembers, PushdownTables, Reaction, action_entry
 from guided.errors import SchemaError, VocabularyError, too_few_values
 from guided.limits import Limits
+from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
-from guided.schema.pushdown.machine import SchemaMachine, Surroundings, has_arguments
+from guided.schema.pushdown.machine import SchemaMachine, Surroundings, of_arguments
 from guided.schema.pushdown.structure import Structure, structure_of
+from guided.schema.values.context import SchemaContext
 
 __all__ = ["Embedding", "Maker", "around_of", "value_machine"]
 
@@ -85,7 +87,13 @@ def has_value(value: Value, options: JsonOptions, limits: Limits, alphabet: byte
     formulas = Formulas()
     lowering = Lowering(value.schema, options, formulas, limits, pointer=value.pointer)
     lowering.check()
-    return has_arguments(lowering, formulas, options, limits, alphabet, value.arguments)
+    assert value.arguments is not None
+    elements = value.arguments if value.arguments.item else None
+    letters = np.frombuffer(alphabet, np.bool_)
+    containers = Containers(SchemaContext(formulas, lowering, options, limits, letters, elements=elements))
+    found = containers.satisfiability.is_satisfiable(of_arguments(formulas, lowering.root, value.arguments))
+    containers.release()
+    return found
 
 
 class Embedding:

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from struct import unpack
 from typing import Any, cast
 
-import numpy as np
-
 from guided.arrays import DEAD
 from guided.automata.pushdown import (
     DEFERRED,
@@ -58,7 +56,7 @@ from guided.schema.strings.notation import in_json
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.keys import OTHER
 
-__all__ = ["SchemaMachine", "Surroundings", "has_arguments"]
+__all__ = ["SchemaMachine", "Surroundings", "of_arguments"]
 
 # Cached reactions of recording cells, and the data length in bytes beyond which only the newest is kept.
 _RECORDED_KEPT, _LONG = 256, 1 << 12
@@ -198,7 +196,7 @@ class SchemaMachine:
         """Return the control at the start of a value; the end if there is none."""
         formulas = self.formulas
         if arguments is not None:
-            root = _of_arguments(formulas, root, arguments)
+            root = of_arguments(formulas, root, arguments)
         elif not self._has_strings:
             root = formulas.conjunction((root, formulas.negation(formulas.atom(("type", "string")))))
         if not self.containers.satisfiability.is_satisfiable(root):
@@ -609,25 +607,7 @@ def _check_names(context: SchemaContext, root: int, arguments: Arguments) -> Non
                 raise SchemaError(f"this notation cannot write the name {shown(name)}", pointer, str(keyword))
 
 
-def has_arguments(
-    lowering: Lowering,
-    formulas: Formulas,
-    options: JsonOptions,
-    limits: Limits,
-    alphabet: bytes,
-    arguments: Arguments | None,
-) -> bool:
-    """Return whether some object can be written as arguments; its names can be."""
-    assert arguments is not None
-    elements = arguments if arguments.item else None
-    letters = np.frombuffer(alphabet, np.bool_)
-    containers = Containers(SchemaContext(formulas, lowering, options, limits, letters, elements=elements))
-    found = containers.satisfiability.is_satisfiable(_of_arguments(formulas, lowering.root, arguments))
-    containers.release()
-    return found
-
-
-def _of_arguments(formulas: Formulas, root: int, arguments: Arguments) -> int:
+def of_arguments(formulas: Formulas, root: int, arguments: Arguments) -> int:
     """Return the objects of a formula whose names, and strings of a notation without quotes, can be written."""
     atom, notation = formulas.atom, arguments.notation
     names = atom(("string", atom(("pattern", arguments.names))))

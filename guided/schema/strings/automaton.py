@@ -108,8 +108,10 @@ def _kept(
     found = _memo.get(key)
     if found is not None:
         spend_together(found[1])
-        formulas.spend(found[2])
+        formulas.spend(0 if key in formulas.paid else found[2])
+        formulas.paid.add(key)
         return found
+    formulas.paid.add(key)
     if notation is not None:
         language_of_values = language(formulas, wanted, limits)
         vectors, labels = _labels_of(language_of_values)

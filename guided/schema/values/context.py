@@ -107,10 +107,13 @@ class SchemaContext:
 
     def types(self, formula: int) -> list[str]:
         """Return the type that a formula of a value names, if it is a conjunction that names one."""
-        nodes = self.formulas.nodes
-        if nodes[formula][0] == "schema":
-            formula = self.lowering.expand(nodes[formula][1])
-        return [nodes[member][1] for member in self.formulas.members(formula) if nodes[member][0] == "type"][:1]
+        nodes, members = self.formulas.nodes, self.formulas.members(self.expanded(formula))
+        return [nodes[member][1] for member in members if nodes[member][0] == "type"][:1]
+
+    def expanded(self, formula: int) -> int:
+        """Return the formula of the schema that an atom stands for; any other formula as it is."""
+        node = self.formulas.nodes[formula]
+        return self.lowering.expand(node[1]) if node[0] == "schema" else formula
 
     def _narrowed(self) -> dict[str, int]:
         """Return the bounds on members and items that a restricted alphabet implies, by type.
@@ -136,9 +139,7 @@ class SchemaContext:
             return found
         # PERF: most formulas of values name one type and have no alternatives (`python -m benchmarks.first_mask`).
         nodes = self.formulas.nodes
-        node, written = nodes[formula], formula
-        if node[0] == "schema":
-            written = self.lowering.expand(node[1])
+        written = self.expanded(formula)
         kept, is_plain = list[int](), True
         members = self.formulas.members(written)
         for member in members:
