@@ -1,6 +1,6 @@
 """How many random examples a property test takes: by hypothesis profile.
 
-``default`` takes at most 12, for a run of minutes; ``ci`` takes what each test says; ``deep`` takes ten times as many. Choose one
+``default`` takes at most 8, for a run of minutes; ``ci`` takes what each test says; ``deep`` takes ten times as many. Choose one
 with ``pytest --hypothesis-profile=ci``. ``tests/conftest.py`` registers them.
 """
 
@@ -8,7 +8,7 @@ from hypothesis import settings
 
 __all__ = ["examples"]
 
-DEFAULT_EXAMPLES = 12
+DEFAULT_EXAMPLES = 8
 DEEP_FACTOR = 10
 
 

@@ -1,6 +1,5 @@
 """Budgets: each is named where it is exceeded, and the documents have all. `tests.test_hostile` counts the work of hostile inputs."""
 
-import time
 from dataclasses import fields
 from typing import Any
 
@@ -257,12 +256,10 @@ def test_a_million_tokens_and_duplicates() -> None:
     tokens = [bytes([value]) for value in range(256)]
     places = zip(draw.integers(0, len(text) - 9, 10**6).tolist(), draw.integers(1, 10, 10**6).tolist(), strict=True)
     tokens += [text[place : place + length] for place, length in places][256:]
-    started = time.process_time()
     index = compile_spec(Regex("[a-h]{3}"), Vocabulary(tokens, eos=[len(tokens)], size=len(tokens) + 1))
     assert index.allowed(0).tolist() == [
         i for i, token in enumerate(tokens) if len(token) <= 3 and 97 <= min(token) <= max(token) <= 104
     ]
-    assert time.process_time() - started < 10
 
 
 def test_all_tokens_may_be_one() -> None:

@@ -279,7 +279,9 @@ def test_deep_texts_of_grammars(grammar: str) -> None:
         read(index, ARRAYS)
 
 
-@pytest.mark.parametrize("levels", [100, pytest.param(300, marks=pytest.mark.slow), DEPTH])
+@pytest.mark.parametrize(
+    "levels", [100, 3_000, *(pytest.param(levels, marks=pytest.mark.slow) for levels in (300, DEPTH))]
+)
 @pytest.mark.parametrize("name", ANNOTATIONS)
 def test_annotations(name: str, levels: int) -> None:
     def tool(a: Any) -> Any:

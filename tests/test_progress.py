@@ -124,6 +124,7 @@ def run_kernel(folder: Path, program: str = KERNEL, **environment: str) -> tuple
     return found.decode(), output
 
 
+@pytest.mark.slow
 def test_the_first_use_of_a_kernel_says_so_and_the_second_does_not(tmp_path: Path) -> None:
     first, output = run_kernel(tmp_path)
     assert output == "2\n"
@@ -133,6 +134,7 @@ def test_the_first_use_of_a_kernel_says_so_and_the_second_does_not(tmp_path: Pat
     assert run_kernel(tmp_path) == ("", "2\n")
 
 
+@pytest.mark.slow
 def test_without_a_terminal_the_first_use_of_a_kernel_is_one_line(tmp_path: Path) -> None:
     """As in a notebook, a container and continuous integration; a short compile is not worth a line."""
     program = tmp_path / "program.py"
@@ -157,6 +159,7 @@ def test_without_a_terminal_the_first_use_of_a_kernel_is_one_line(tmp_path: Path
     assert (done.stdout, done.stderr) == ("2\n3\n", "")
 
 
+@pytest.mark.slow
 def test_a_library_can_turn_it_off_and_log_it(tmp_path: Path) -> None:
     assert run_kernel(tmp_path, GUIDED_PROGRESS="0") == ("", "2\n")
     logged = (

@@ -312,6 +312,7 @@ for number, cell in enumerate(cells):
 """
 
 
+@pytest.mark.slow
 def test_notebooks_show_the_frames_of_the_user_and_the_caret(tmp_path: Path) -> None:
     pytest.importorskip("IPython", reason="pip install -e '.[dev]'")
     done = subprocess.run(

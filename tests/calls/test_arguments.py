@@ -106,7 +106,7 @@ def written(arguments: dict[str, Any], spec: Tools) -> str:
     return render_calls([Call(name, arguments, (0, 0))], spec.argument_lists, spec.format, is_alone=True)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60, by_default=4))
 @given(schema=SCHEMAS, name=st.sampled_from(FORMATS), chance=st.randoms(use_true_random=False))
 def test_arguments_are_those_of_json_in_every_format(schema: Any, name: str, chance: random.Random) -> None:
     """Without a string, values are written exactly if JSON allows them; a string may also look like another value or end early."""

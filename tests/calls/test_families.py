@@ -66,7 +66,7 @@ def test_every_format_has_a_reader() -> None:
 
 @every_format
 @pytest.mark.parametrize("choice", ["auto", "required"])
-@settings(max_examples=examples(8, by_default=3))
+@settings(max_examples=examples(8, by_default=2))
 @given(data=st.data())
 def test_T17_rendered_calls_are_accepted_and_read(form: Format, choice: str, data: st.DataObject) -> None:
     shapes = data.draw(inventories(form.is_positional))
@@ -323,7 +323,7 @@ def test_T1_random_walks_are_calls_to_an_independent_reader(form: Format, choice
     spec = Tools(TOOLS, form, tool_choice=choice, max_length=12, max_digits=4)
     index = compile_spec(spec if choice != "auto" else spec.first_call(), vocabulary_of(form))
     chance = random.Random(f"{form.name} {choice}")
-    for _ in range(examples(12, by_default=5)):
+    for _ in range(examples(12, by_default=3)):
         trigger = chance.choice(triggers_of(form, spec.argument_lists))
         begun = b"Hm. " * (not trigger.is_first) + trigger.text if choice == "auto" else b""
         text = walked(index, begun, chance.randint(0, 40), chance).decode()

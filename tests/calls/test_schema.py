@@ -198,7 +198,7 @@ def test_a_refusal_within_a_document_says_where_in_the_argument() -> None:
 @pytest.mark.parametrize("keyword", ["anyOf", "const", "enum"])
 def test_the_depth_of_a_schema_never_drives_recursion(keyword: str) -> None:
     schema: Any = {} if keyword == "anyOf" else []
-    for _ in range(100_000):
+    for _ in range(20_000):
         schema = {"anyOf": [schema]} if keyword == "anyOf" else [schema]
     with pytest.raises(LimitError):
         lowered(schema if keyword == "anyOf" else {keyword: [schema]})

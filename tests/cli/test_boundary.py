@@ -45,6 +45,7 @@ def test_usage_names_the_arguments(command: str, usage: str) -> None:
     assert call(command, "--help").stdout.splitlines()[0] == f"Usage: guided {command} [OPTIONS] {usage}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
 def test_shows_the_completion_of_a_shell(shell: str) -> None:
     done = process("--show-completion", shell, env={"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})
@@ -52,6 +53,7 @@ def test_shows_the_completion_of_a_shell(shell: str) -> None:
     assert b"_GUIDED_COMPLETE" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="installs into POSIX shells")
 @pytest.mark.parametrize(
     ("shell", "file"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/guided.fish")]

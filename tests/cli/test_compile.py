@@ -482,6 +482,7 @@ def test_an_index_that_grows_with_its_texts_does_not_look_empty(folder: Path) ->
     assert line.startswith("compiled  person  4 states  ")
 
 
+@pytest.mark.slow
 def test_works_without_the_metadata_of_the_distribution(folder: Path) -> None:
     """A package that runs from a folder: its dependencies are installed, it is not. Nothing is up to date then."""
     import numpy

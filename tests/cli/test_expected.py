@@ -1,7 +1,6 @@
 """What may follow, in characters: exact sets, and their descriptions."""
 
 import re
-import sys
 from itertools import pairwise
 
 import pytest
@@ -10,15 +9,14 @@ from guided.cli.expected import characters_after, describe
 from guided.engine.specs import Choice, Regex
 from guided.limits import Limits
 from guided.patterns.charset import Charset
-
-CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
+from tests.patterns.sets import ALL
 
 
 @pytest.mark.parametrize("pattern", [r"[α-γa-z]", r"\w", r"[^\d]", r"\u07ff|\u0800|\uffff|\U00010000|\U0010ffff", "."])
 def test_the_set_is_exact(pattern: str) -> None:
     found = characters_after(Regex(pattern).lower(Limits()), 0).ranges
     points = [point for low, high in found for point in range(low, high + 1)]
-    assert points == [ord(char) for char in CHARACTERS if re.fullmatch(pattern, char)]
+    assert points == [match.start() for match in re.finditer(pattern, ALL) if not 0xD800 <= match.start() <= 0xDFFF]
     assert all(high + 1 < low for (_, high), (low, _) in pairwise(found))
 
 

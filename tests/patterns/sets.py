@@ -3,13 +3,18 @@
 import re
 import warnings
 from collections.abc import Callable
+from functools import cache
 
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
 from guided.patterns.tree import Chars, Literal
 
 ALL = "".join(map(chr, range(0x110000)))
-CASED = [character for character in ALL if character.lower() != character or character.upper() != character]
+
+
+@cache
+def cased() -> list[str]:
+    return [character for character in ALL if character.lower() != character or character.upper() != character]
 
 
 def charset(pattern: str) -> Charset:

@@ -3,8 +3,6 @@
 import base64
 import inspect
 import json
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from guided.vocabulary.roundtrip import TEXTS
-from guided.vocabulary.trie import trie_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests import real_vocabularies
 from tests.real_vocabularies import NAMES, real_file, real_vocabulary
@@ -90,25 +87,6 @@ def test_the_trie_holds_every_token_at_its_place(name: str) -> None:
         for token in ids[indptr[node] : indptr[node + 1]]:
             found[token] = bytes(stack[: depth + 1])
     assert found == {token: data for token, data in enumerate(vocabulary) if data is not None}
-
-
-def best(work: Callable[[], object]) -> float:
-    def once() -> float:
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
-
-    return min(once() for _ in range(3))
-
-
-@pytest.mark.parametrize("name", ["llama3-128k", "qwen-151k"])
-def test_building_is_fast(name: str) -> None:
-    """Some 20, 130 and 15 ms on two idle cores; the limits are for loaded machines."""
-    vocabulary = real_vocabulary(name)
-    tokens, eos, size, special = list(vocabulary), vocabulary.eos, vocabulary.size, dict(vocabulary.special)
-    assert best(lambda: Vocabulary(tokens, eos, size, special)) < 0.2
-    assert best(lambda: trie_of(tokens)) < 0.9
-    assert best(lambda: Vocabulary(tokens, eos, size, special).fingerprint) < 0.3
 
 
 # ------------------------------------------------------------------------------------------ other programs' readings
