@@ -549,7 +549,7 @@ def test_searches_with_the_cache_of_a_transformer_are_those_of_its_logits() -> N
 
     plain = FunctionModel(logits, cached.vocabulary, cached.encode)
     spec = guided.Regex("(19|20)[0-9]{2}(, (a|b){1,6}){0,2}")
-    for method, seeds in (("smc", range(4)), ("beam", range(1))):
+    for method, seeds in (("smc", range(2)), ("beam", range(1))):
         for seed in seeds:
             options: dict[str, Any] = {"search": searched(method, 12), "seed": seed, "max_tokens": 14}
             found, expected = (guided.generator(model, spec)("In ", **options) for model in (cached, plain))

@@ -14,6 +14,7 @@ from tests.grammars.loading import accepts, parser_of, reductions
 from tests.grammars.oracles import EXACT, HAS_BASH, HAS_SQLITE, SOUND
 from tests.grammars.samples import samples_of
 from tests.grammars.sentences import sentences
+from tests.profiles import examples
 
 SEED = random.randrange(1 << 30) if "GUIDED_RANDOM" in os.environ else 0
 PRESENT = {"command": HAS_BASH, "sql": HAS_SQLITE}
@@ -49,7 +50,7 @@ def test_the_oracle_agrees_on_samples(name: str) -> None:
 @pytest.mark.parametrize("name", ORACLES)
 def test_the_oracle_agrees_on_mutants(name: str) -> None:
     takes = (EXACT | SOUND)[name]
-    for text in mutants(name, 150 if name == "command" else 500):
+    for text in mutants(name, 150 if name == "command" else examples(500, by_default=250)):
         if name in EXACT:
             assert accepts(name, text) == takes(text), text
         else:

@@ -26,10 +26,10 @@ from tests.profiles import examples
 from tests.schema.engine import BYTES
 
 MANY = settings(
-    max_examples=examples(80),
+    max_examples=examples(80, by_default=5),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
-FEW = settings(MANY, max_examples=examples(30))
+FEW = settings(MANY, max_examples=examples(30, by_default=5))
 # Tokens that would cross the beginning or end of a member.
 PAIRS = [b',"', b'":', b'0,"', b'2,"', b'","', b'",', b'"}', b"}}", b"},", b'},"', b"],", b"000", b'{"', b"  ", b"aa"]
 CROSSING = Vocabulary([*(bytes([value]) for value in range(256)), *PAIRS, None], eos=[256 + len(PAIRS)])

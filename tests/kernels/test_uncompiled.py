@@ -96,6 +96,7 @@ def test_what_only_numba_can_run_is_compiled() -> None:
     assert is_compiled(kernel)
 
 
+@pytest.mark.slow
 def test_indices_without_compiled_kernels_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert run("GUIDED_COMPILED_KERNELS", "-m", "tests.kernels.digest").split() == digest()

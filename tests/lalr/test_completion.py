@@ -232,6 +232,7 @@ def test_texts_without_an_end_are_not_completions() -> None:
     assert index.remaining(0) == 1
 
 
+@pytest.mark.slow
 def test_bounds_do_not_depend_on_earlier_queries() -> None:
     texts = [
         b"",

@@ -10,6 +10,7 @@ from guided.errors import GrammarError, LimitError
 from guided.lalr.review import Finding
 from tests.lalr.random_grammars import Sample, sample
 from tests.lalr.test_prefix import parsed
+from tests.profiles import examples
 
 DANGLING = 'start: "if" NAME "then" start ("else" start)? | NAME\nNAME: /[a-z]+/\n%ignore " "'
 OVERLAP = 'start: A B | C "z" | x\nx: "x" x\nA: "a"\nB: "b"\nC: "ab"'
@@ -77,7 +78,7 @@ def reviewed(made: Sample) -> tuple[lark.Lark, list[Finding]]:
 @pytest.mark.parametrize("part", range(4))
 def test_lark_reads_the_examples_of_random_grammars_so(part: int) -> None:
     n_read = 0
-    for number in range(part, 240, 4):
+    for number in range(part, examples(240, by_default=120), 4):
         made = sample(number)
         parser, findings = reviewed(made)
         for one in findings:
