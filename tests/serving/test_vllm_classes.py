@@ -594,4 +594,4 @@ def test_the_event_loop_runs_on_while_a_request_is_checked(name: str, tokenizer:
     """Its thread executes few lines, whatever the check costs on a thread of its own."""
     checks = RequestChecks(tokenizer, StructuredOutputsConfig(backend="guided"), MODEL)
     params = SamplingParams(structured_outputs=StructuredOutputsParams(**_SLOW[name]))
-    assert executed_lines(lambda: asyncio.run(refusal_of(checks, params))) < 20_000
+    assert executed_lines(lambda: asyncio.run(refusal_of(checks, params))) < 40_000
