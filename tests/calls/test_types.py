@@ -87,7 +87,6 @@ class Aliases(pydantic.BaseModel):
 
 
 UserId = NewType("UserId", int)
-NOON = datetime.time(12)
 
 
 def lowered(annotation: Any, caps: Caps | None = None) -> SchemaType:
