@@ -85,7 +85,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
         if status == kernel.MORE_PAIRS:
             used = int(ptr[count])
             _check(2 * used, limits.transitions)
-            n_pairs *= 8
+            n_pairs = min(8 * n_pairs, limits.transitions // 2 + n_states + 1)
             src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
         else:
             capacity *= 4 if capacity < _LARGE else 2
