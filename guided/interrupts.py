@@ -43,9 +43,9 @@ def deferred() -> Iterator[Callable[[], None]]:
             received.clear()
             handler(signal.SIGINT, frame)
 
-    _active = True
-    signal.signal(signal.SIGINT, hold)
     try:
+        _active = True
+        signal.signal(signal.SIGINT, hold)
         yield deliver
     finally:
         _active = False

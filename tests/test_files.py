@@ -2,7 +2,6 @@
 
 import os
 import stat
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import guided
 from guided.files import open_regular, replace_file
 from tests.cli.programs import call, write_ranks
 from tests.generate.models import ASCII
+from tests.interrupted import interrupted_anywhere
 
 
 def names(folder: Path) -> list[str]:
@@ -48,29 +48,8 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_an_open_that_is_interrupted_anywhere_raises_the_interrupt(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")
-    left = 0
-
-    def trace(_frame: object, _event: str, returned: object) -> object:
-        nonlocal left
-        left -= 1
-        # Why: the error's traceback would keep the file open.
-        del returned
-        if left == 0:
-            raise KeyboardInterrupt
-        return trace
-
-    for moment in range(1, 1_000):
-        left, before = moment, sys.gettrace()
-        sys.settrace(trace)
-        try:
-            open_regular(path).close()
-        except KeyboardInterrupt:
-            continue
-        finally:
-            sys.settrace(before)
-        break
-    assert moment > 10
-    assert left > 0, "the interrupt was swallowed"
+    moments = [*interrupted_anywhere(lambda: open_regular(path).close())]
+    assert len(moments) > 10
 
 
 def test_readers_see_one_of_the_files(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ Each operand of an Intersect or a Complement is a language of its own, so its as
 It is compiled by itself, from the inside out, and replaced by its automaton (`Operand`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
+from typing import TypeVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from guided.limits import Limits
 from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.tree import Alternate, Chars, Complement, Intersect, Literal, Node, fold, parts_of, rebuilt
 
-__all__ = ["as_operand", "from_strings", "from_tree", "one_budget", "over_characters", "spend_together"]
+__all__ = ["as_operand", "from_strings", "from_tree", "in_one_budget", "over_characters", "spend_together"]
 
 _LIMITS = Limits()
 # Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
@@ -38,6 +38,7 @@ _PER_STATE = 60
 # Cost in steps of a determinization (8 ns each) of: an operand of any size, an edge in Python, a cell of a table.
 _OPERAND, _EDGE, _CELL = 50_000, 400, 4
 _TOO_MANY = "too many or too large intersections and complements"
+_Result = TypeVar("_Result")
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
 
 # Up to this size a set of characters is treated as a list of texts.
@@ -97,7 +98,7 @@ def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
 
 
 def spend_together(count: int) -> None:
-    """Count the steps of something built now or earlier within `one_budget`; no effect outside of it.
+    """Count the steps of something built now or earlier within `in_one_budget`; no effect outside of it.
 
     Raises
     ------
@@ -108,18 +109,15 @@ def spend_together(count: int) -> None:
         together.spend(count, "too many parts, patterns and grammars")
 
 
-@contextmanager
-def one_budget(limits: Limits | None = None) -> Iterator[Steps]:
-    """Make all calls of `as_operand` in the block share the ``steps`` of one budget, and return it; a nested block joins the outer budget.
+def in_one_budget(run: Callable[[], _Result], steps: Steps | None = None) -> _Result:
+    """Call a function; its calls of `as_operand` share one budget, ``steps``. A call within another joins the outer budget.
 
     A compile counts the cost of the operands in its tree again, so that a spec is refused or not regardless of caches.
     """
-    together = _together.get() or Steps((limits or _LIMITS).steps)
-    token = _together.set(together)
-    try:
-        yield together
-    finally:
-        _together.reset(token)
+    # Why a context: an interrupt, wherever it comes, leaves no budget that later compiles would join.
+    context = copy_context()
+    context.run(_together.set, _together.get() or steps or Steps(_LIMITS.steps))
+    return context.run(run)
 
 
 def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from guided.automata.build import from_tree, one_budget
+from guided.automata.build import from_tree, in_one_budget
 from guided.automata.calls import CallAutomaton
 from guided.calls.argument_list import ArgumentList
 from guided.calls.call_states import CallStates, Parts
@@ -110,8 +110,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
     def __getitem__(self, name: str) -> ArgumentList:
         found = self._made.get(name)
         if found is None:
-            with one_budget():
-                found = self._make(name)
+            found = in_one_budget(lambda: self._make(name))
             for place in self.tools[name].never_written(self._caps, self._strict):
                 warnings.warn(f"no value satisfies {place}, so calls never have it", UserWarning, stacklevel=2)
         return found
@@ -130,10 +129,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
         SchemaError
             A tool cannot be lowered.
         """
-        with one_budget():
-            for name in self.tools:
-                if name not in self._made:
-                    self._make(name)
+        in_one_budget(lambda: [self._make(name) for name in self.tools if name not in self._made])
 
     @property
     def lowered(self) -> tuple[str, ...]:

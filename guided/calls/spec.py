@@ -1,14 +1,13 @@
 """The spec `Tools`: output of a model that can call tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from functools import lru_cache, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import one_budget
+from guided.automata.build import in_one_budget
 from guided.calls.digest import digest
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.detection import format_of
@@ -153,8 +152,8 @@ class Tools(Composable):
         left_out = list[LeftOut]()
         is_skipping = unsupported == "skip"
         # Why no common budget where tools are left out: one that exceeds it would leave none to those after it.
-        with nullcontext() if is_skipping else one_budget():
-            found = inventory(tools, duplicates, check, left_out if is_skipping else None)
+        listed = partial(inventory, tools, duplicates, check, left_out if is_skipping else None)
+        found = listed() if is_skipping else in_one_budget(listed)
         chosen = chosen_tools(choice, found, left_out)
         argument_lists = ArgumentLists({tool.name: tool for tool in chosen}, form, caps, bool(strict), left_out)
         is_inventory = (

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, Protocol, TypeAlias, cast
 
-from guided.automata.build import one_budget
+from guided.automata.build import in_one_budget
 from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import (
     Lowered,
@@ -232,8 +232,7 @@ class Tool:
         if not isinstance(definition, Entry):
             # PERF: a context manager for the place would take a tenth of the time (`python -m benchmarks.inventory --definitions 100000`).
             try:
-                with one_budget():
-                    self.parameters()
+                in_one_budget(self.parameters)
             except LimitError:
                 with placed(f"/{self.name}"):
                     raise

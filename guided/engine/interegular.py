@@ -47,8 +47,8 @@ def build(pattern: str, limits: Limits) -> Any:
     symbols += sum(max(0, ord(last) - ord(first)) for first, last in set(_RANGE.findall(pattern)))
     steps.spend(_SYMBOL * symbols * len(pattern), _TOO_LARGE)
     interegular.fsm.crawl = _counted
-    token = _steps.set(steps)
     try:
+        _steps.set(steps)
         parsed: Any = interegular.parse_pattern(pattern)
         return parsed.to_fsm()
     except LimitError:
@@ -57,7 +57,7 @@ def build(pattern: str, limits: Limits) -> Any:
         reason = f"interegular refuses the pattern ({type(error).__name__}: {error}); use builder='guided'"
         raise PatternError(reason, pattern, 0) from error
     finally:
-        _steps.reset(token)
+        _steps.set(None)
 
 
 def _counted(alphabet: Any, initial: Any, final: Callable[[Any], bool], follow: Callable[[Any, Any], Any]) -> Any:

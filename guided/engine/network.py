@@ -22,10 +22,11 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree, one_budget, spend_together
+from guided.automata.build import from_tree, in_one_budget, spend_together
 from guided.automata.calls import with_call_edges
 from guided.automata.minimize import merge_columns
 from guided.automata.nfa import Operand
+from guided.automata.steps import Steps
 from guided.engine.algebra import (
     Alternatives,
     Composition,
@@ -334,8 +335,7 @@ def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Net
         A leaf cannot be lowered.
     """
     builder = _Trees(limits, merges=merges)
-    with one_budget(limits):
-        node = builder.tree_of(spec)
+    node = in_one_budget(lambda: builder.tree_of(spec), Steps(limits.steps))
     if not builder.parts:
         return Network(from_tree(node, limits), {}, (), builder.empty)
     table, classes, accepting, edges = with_call_edges(node, limits)

@@ -13,7 +13,8 @@ from difflib import get_close_matches
 from typing import Any
 from typing import Literal as Word
 
-from guided.automata.build import one_budget, spend_together
+from guided.automata.build import in_one_budget, spend_together
+from guided.automata.steps import Steps
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
@@ -175,8 +176,7 @@ class StructuralTag(Concatenation):
         given = value_of(text_of(given))
         limits = Limits.of(limits)
         reader = _Reader({"whitespace": whitespace, "additional_properties": additional_properties}, limits)
-        with one_budget(limits):
-            part = reader.top(given)
+        part = in_one_budget(lambda: reader.top(given), Steps(limits.steps))
         object.__setattr__(self, "_kinds", tuple(reader.kinds))
         super().__init__((part,))
 

@@ -29,7 +29,8 @@ from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from guided.arrays import Int32Array
-from guided.automata.build import one_budget
+from guided.automata.build import in_one_budget
+from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_index
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
@@ -481,8 +482,8 @@ class FrontEnd:
         """Return why a request cannot be served; raise LimitError if that is unknown within the limits."""
         reading = _with_steps(limits, _READING_SHARE)
         try:
-            with one_budget(_with_steps(limits, _GRAMMAR_SHARE) if kind == "GRAMMAR" else reading) as steps:
-                spec = spec_of(kind, text, options, reading)
+            steps = Steps((_with_steps(limits, _GRAMMAR_SHARE) if kind == "GRAMMAR" else reading).steps)
+            spec = in_one_budget(lambda: spec_of(kind, text, options, reading), steps)
             compiling = replace(limits, steps=min(steps.left, reading.steps)) if kind == "GRAMMAR" else limits
             index = compile_index(spec, self._vocabulary, compiling)
             mask = index.mask(index.initial)

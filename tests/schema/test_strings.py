@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree, one_budget, over_characters
+from guided.automata.build import from_tree, in_one_budget, over_characters, spend_together
 from guided.automata.minimize import minimal
+from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, PatternError
@@ -31,6 +33,7 @@ from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
 from guided.schema.values.key_table import OTHER
 from guided.schema.values.keys import KeyLabel, key_automaton
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.interrupted import interrupted_anywhere
 from tests.schema.engine import compiled
 from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search
@@ -464,10 +467,18 @@ def test_patterns_count_in_one_budget_whether_or_not_they_are_kept() -> None:
                     [formulas.atom(("pattern", source)), formulas.negation(formulas.atom(("strings", beside)))]
                 )
             ]
-            with one_budget(Limits(steps=2 * took)):
-                build(formulas, wanted)
-            with pytest.raises(LimitError, match="steps"), one_budget(Limits(steps=took - 1)):
-                build(formulas, wanted)
+            in_one_budget(partial(build, formulas, wanted), Steps(2 * took))
+            with pytest.raises(LimitError, match="steps"):
+                in_one_budget(partial(build, formulas, wanted), Steps(took - 1))
+
+
+def test_no_budget_is_left_after_an_interrupt() -> None:
+    def spend() -> None:
+        steps = Steps(1_000)
+        in_one_budget(lambda: spend_together(1_000), steps)
+        assert steps.spent == 1_000
+
+    assert [*interrupted_anywhere(spend)]
 
 
 def test_long_lists_pass_limits() -> None:

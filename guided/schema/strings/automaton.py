@@ -102,7 +102,7 @@ def structure(formulas: Formulas, wanted: Sequence[int]) -> Hashable:
 def _kept(
     formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, notation: Notation | None = None
 ) -> _Made:
-    """Return the automaton, and the steps it costs each time (`guided.automata.build.one_budget`), whether made now or earlier."""
+    """Return the automaton, and the steps it costs each time (`guided.automata.build.in_one_budget`), whether made now or earlier."""
     notation = notation or options.notation
     key = structure(formulas, wanted), notation or options.spelling, limits
     found = _memo.get(key)

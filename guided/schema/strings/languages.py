@@ -70,7 +70,7 @@ _READ_SINGLY = 16
 
 
 def known(atom: Atom, limits: Limits, most: int | None = None) -> AtomLanguage:
-    """Return the strings that satisfy an atom. Within `guided.automata.build.one_budget` its steps count each time.
+    """Return the strings that satisfy an atom. Within `guided.automata.build.in_one_budget` its steps count each time.
 
     ``most``: steps that are left for it, if fewer than `Limits.steps`.
 
