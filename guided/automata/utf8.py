@@ -111,7 +111,8 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         if status == kernel.CELLS_SPENT:
             raise LimitError("steps", -(-int(cursor[2]) // _CELLS), limits.steps, _TOO_SCATTERED)
         _check(count, width, limits)
-        capacity = 2 * capacity + n_nodes
+        # Why no more: beyond it the states are refused.
+        capacity = n_nodes + min(2 * capacity, limits.states, limits.transitions // width)
         grown = np.empty((capacity, width), np.int32)
         grown[:count] = out[:count]
         out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
