@@ -480,9 +480,9 @@ class FrontEnd:
 
     def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None, limits: Limits) -> str:
         """Return why a request cannot be served; raise LimitError if that is unknown within the limits."""
-        reading = _with_steps(limits, _READING_SHARE)
+        reading = replace(limits, steps=_READING_SHARE * limits.steps)
         try:
-            steps = Steps((_with_steps(limits, _GRAMMAR_SHARE) if kind == "GRAMMAR" else reading).steps)
+            steps = Steps((_GRAMMAR_SHARE if kind == "GRAMMAR" else _READING_SHARE) * limits.steps)
             spec = in_one_budget(lambda: spec_of(kind, text, options, reading), steps)
             compiling = replace(limits, steps=min(steps.left, reading.steps)) if kind == "GRAMMAR" else limits
             index = compile_index(spec, self._vocabulary, compiling)
@@ -501,11 +501,6 @@ class FrontEnd:
 
 
 @lru_cache(maxsize=16)
-def _with_steps(limits: Limits, share: int) -> Limits:
-    """Return limits with several times as many steps."""
-    return replace(limits, steps=share * limits.steps)
-
-
 def _shortened(reason: str) -> str:
     return reason if len(reason) <= _LONGEST_REFUSAL else f"{reason[: _LONGEST_REFUSAL - 3]}..."
 
