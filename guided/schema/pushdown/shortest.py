@@ -324,16 +324,13 @@ class Shortest:
             after = state.derivative(label)
             if after is None:
                 continue
-            found = self._pending(after, state.keys.shortest[label] + _AROUND, label, most)
             # Why not members that change no formula: what may come behind them may come without them.
-            choices = [choice for choice in found if not self._is_idle(choice.needs[1], state)]
+            choices = self._pending(after, state.keys.shortest[label] + _AROUND, label, most, state.formulas)
+            self._formulas.steps.spent += 0 if choices else _PER_CHOICE
             count += bool(choices)
             yield from choices
             if count == most or (choices and label == first and most is not None):
                 return
-
-    def _is_idle(self, after: Node, state: ObjectState) -> bool:
-        return isinstance(after, ObjectState) and after.formulas == state.formulas
 
     def _refuted(self, literal: int) -> int:
         """Return the ``properties`` or ``propertyNames`` atom that a literal negates; 0 for another literal."""
@@ -382,14 +379,21 @@ class Shortest:
                 needed, rest = choices[0]
                 between.append(needed)
 
-    def _pending(self, after: GeneralState, cost: int, name: int, most: int | None) -> list[_Choice]:
-        """Return the alternatives of a pending value: for the most promising valuations, the value and the state that follows."""
+    def _pending(
+        self, after: GeneralState, cost: int, name: int, most: int | None, before: tuple[int, ...] = ()
+    ) -> list[_Choice]:
+        """Return the alternatives of a pending value: for the most promising valuations, the value and the state that follows.
+
+        ``before``: formulas that must not be those of the state that follows.
+        """
         parts = split(self._formulas, after.formulas)
         if parts is None:
             return []
         (must, *_), rest = parts
         found: dict[tuple[Node, ...], None] = {}
         for truths, left in self.valuations(must, rest[0]):
+            if (left,) == before:
+                continue
             value = self._formulas.conjunction((must, *self.literals(truths)))
             state = after.narrowed(left)
             if state.is_live():
