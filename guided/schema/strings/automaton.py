@@ -131,7 +131,9 @@ def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limit
     memo: dict[int, int] = {}
     rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
     must, bits = _judged(formulas, wanted, atoms, texts, limits)
-    steps, judged = sum(steps_of(atom, limits) for atom in atoms), _cost(atoms, texts)
+    # Why not of the listed texts: they may be known from elsewhere, and are not asked for here.
+    steps = sum(steps_of(atom, limits) for atom in atoms if atom[0] != "strings")
+    judged = _cost(atoms, texts)
     if rest[0] == FALSE:
         kept = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
         return _listed(kept, bits[must], options, limits), steps, judged
