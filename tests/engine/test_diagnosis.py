@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from guided.engine.json_schema import JsonSchema
@@ -106,7 +106,7 @@ def test_a_name_that_occurs_twice() -> None:
     assert str(found) == "'a' occurs twice (at /, schema)"
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.data())
 def test_no_name_of_a_valid_value_is_refused(data: st.DataObject) -> None:
     schema = data.draw(plain_schemas())
