@@ -314,12 +314,12 @@ class PushdownTables:
         "values",
     )  # fmt: skip
 
-    def __init__(self, limit: int = 1_000_000, capacity: int = 256) -> None:
+    def __init__(self, limit: int = 1_000_000) -> None:
         self.limit = limit
         self.steps = Steps(Limits().call_steps, "call_steps")
-        self.rows: Int32Array = np.full((capacity, 256), UNKNOWN, np.int32)
-        self.info: Int32Array = np.zeros((capacity, 8), np.int32)
-        self.live: UInt8Array = np.zeros((capacity, MANY), np.uint8)
+        self.rows: Int32Array = np.full((256, 256), UNKNOWN, np.int32)
+        self.info: Int32Array = np.zeros((256, 8), np.int32)
+        self.live: UInt8Array = np.zeros((256, MANY), np.uint8)
         self.actions: Int32Array = np.zeros((256, 5), np.int32)
         self.results: Int32Array = np.zeros((256, 5), np.int32)
         self.keys: Int64Array = np.full(1024, -1, np.int64)
@@ -350,9 +350,9 @@ class PushdownTables:
             + 8 * (self.n_guards + self.n_allows)
         )
 
-    def control(self, row: npt.NDArray[np.int32], *, counts: int = 0, end_action: int = 0, plan: int = -1) -> int:
+    def control(self, row: npt.NDArray[np.int32], *, counts: int = 0, end_action: int = 0) -> int:
         """Add a control with a copy of this row, and return its number."""
-        return self.controls(row[None, :], counts=counts, end_actions=(end_action,) if end_action else None, plan=plan)
+        return self.controls(row[None, :], counts=counts, end_actions=(end_action,) if end_action else None)
 
     def controls(
         self,
@@ -360,12 +360,8 @@ class PushdownTables:
         *,
         counts: int = 0,
         end_actions: Iterable[int] | npt.NDArray[np.int32] | None = None,
-        plan: int = -1,
-        live: npt.NDArray[np.uint8] | None = None,
     ) -> int:
         """Add controls with these rows, shape (n, 256), and return the number of the first.
-
-        ``live``: the live bytes, if they are few and the same in all rows.
 
         Raises
         ------
@@ -380,13 +376,7 @@ class PushdownTables:
             info[:, COUNTS] = counts
         if end_actions is not None:
             info[:, END_ACTION] = np.fromiter(end_actions, np.int32, n)
-        if plan >= 0:
-            info[:, PLAN] = plan
-        if live is None:
-            self.note_live(first, n)
-        else:
-            info[:, LIVE] = len(live)
-            self.live[first : first + n, : len(live)] = live
+        self.note_live(first, n)
         return first
 
     def reserve(self, n: int) -> int:

@@ -234,8 +234,7 @@ class Grammar(Composable):
         machine = machine_of(self.tables, self.start, self.max_ignored, Limits(), bytes([1] * 256))
         if machine.is_empty:
             raise GrammarError(NO_TEXT, self.start)
-        tables, scanner = bounded(self.tables, self.max_ignored, Limits())
-        return review(tables, scanner, start_of(tables, self.start), machine)
+        return review(machine, _prefix_positions(self.tables, self.start, self.max_ignored))
 
     def prefix_position(self, text: bytes) -> PrefixPosition | None:
         """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).

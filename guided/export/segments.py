@@ -13,7 +13,7 @@ Complexity: a few eliminations (`guided.export.elimination`) per pair of consecu
 otherwise O(states).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from guided.errors import LimitError
 from guided.export.characters import Characters
 from guided.export.elimination import expression
 from guided.export.strings import written
+from guided.fixpoint.worklist import post_order
 from guided.patterns.charset import Charset
 from guided.patterns.render import render
 from guided.patterns.tree import Chars, Repeat
@@ -248,39 +249,17 @@ def _pattern(edges: list[tuple[int, Charset, int]], last: int) -> str | None:
         return None
 
 
-def _on_loops(edges: Mapping[int, Iterable[int]]) -> set[int]:
-    """Return the states on cycles. Tarjan's algorithm, without recursion."""
-    order: dict[int, int] = {}
-    low: dict[int, int] = {}
-    found: set[int] = set()
-    open_states: list[int] = []
-    is_open: set[int] = set()
-    for root in edges:
-        work = [] if root in order else [(root, iter(edges[root]))]
-        while work:
-            state, onward = work[-1]
-            if state not in order:
-                order[state] = low[state] = len(order)
-                open_states.append(state)
-                is_open.add(state)
-            for target in onward:
-                if target not in edges:
-                    continue
-                if target not in order:
-                    work.append((target, iter(edges[target])))
-                    break
-                if target in is_open:
-                    low[state] = min(low[state], low[target])
-                if target == state:
-                    found.add(state)
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[state])
-                if low[state] == order[state]:
-                    members: list[int] = []
-                    while not members or members[-1] != state:
-                        members.append(open_states.pop())
-                    is_open.difference_update(members)
-                    found.update(members if len(members) > 1 else ())
+def _on_loops(edges: Mapping[int, Collection[int]]) -> set[int]:
+    """Return the states on cycles. Kosaraju's algorithm."""
+    sources: dict[int, list[int]] = {state: [] for state in edges}
+    for state, targets in edges.items():
+        for target in sources.keys() & set(targets):
+            sources[target].append(state)
+    found = {state for state, targets in edges.items() if state in targets}
+    seen: set[int] = set()
+    for root in reversed(post_order(edges, lambda state: sources.keys() & set(edges[state]))):
+        # What leads to a state, apart from what leads to those before it, is all on cycles with it.
+        members = post_order({root} - seen, lambda state: [one for one in sources[state] if one not in seen])
+        seen.update(members)
+        found.update(members if len(members) > 1 else ())
     return found

@@ -17,7 +17,7 @@ from guided.lalr.lexeme_paths import preference
 from guided.lalr.lexing import last_characters
 from guided.lalr.prefix_position import PrefixPositions
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.tables import Conflict, LalrTables, Start
+from guided.lalr.tables import Conflict
 
 __all__ = ["Example", "Examples"]
 
@@ -45,17 +45,15 @@ class Examples:
 
     Parameters
     ----------
-    tables : LalrTables
-    scanner : Scanner
-        Built from the lexer of ``tables``.
-    start : Start
+    positions : PrefixPositions
+        Of the grammar's texts.
     """
 
-    def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
-        self._tables, self._start = tables, start
-        self._items = items_of(tables, start)
-        self._prefix_positions = PrefixPositions(tables, scanner, start)
-        self._stacks = self._prefix_positions.stacks
+    def __init__(self, positions: PrefixPositions) -> None:
+        tables, scanner = positions.tables, positions.scanner
+        self._tables, self._start, self._stacks = tables, positions.start, positions.stacks
+        self._items = items_of(tables, positions.start)
+        self._prefix_positions = positions
         self._lexemes = _lexemes(scanner)
         self._separators = [
             b"",

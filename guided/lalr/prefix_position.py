@@ -66,12 +66,14 @@ class PrefixPositions:
 
     Attributes
     ----------
+    tables, scanner, start
+        As given.
     stacks : Stacks
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
+        self.tables, self.scanner, self.start = tables, scanner, start
         self.stacks, self._indenter = Stacks(tables, start), Indenter(tables)
-        self._scanner, self._end = scanner, tables.end
         self._contexts: list[int] = tables.context.tolist()
         self._names = tuple(shown_terminal(terminal) for terminal in tables.lexer.terminals)
         self._tried = [
@@ -83,7 +85,7 @@ class PrefixPositions:
 
     def of(self, text: bytes) -> PrefixPosition | None:
         """Return the position of a text; None if Lark's lexer or parser fails before its end."""
-        node, indents, left, begin = 0, Indents(), self._scanner.first_left, 0
+        node, indents, left, begin = 0, Indents(), self.scanner.first_left, 0
         while True:
             scanned, found = self._run(node, left, text, begin)
             if scanned >= 0 and self._may_continue(scanned):
@@ -102,23 +104,23 @@ class PrefixPositions:
         becoming = [label for label in self._reachable(scanned) if self._can_be_fed(node, indents, label)]
         following: tuple[str, ...] = ()
         # A complete lexeme so far, or one if the text ends here.
-        matches = [row[scanned].tolist() for row in (self._scanner.events, self._scanner.ends)]
+        matches = [row[scanned].tolist() for row in (self.scanner.events, self.scanner.ends)]
         whole = [label for label, back, _ in matches if label != NOTHING and not back]
         after = self._fed(node, indents, whole[0], text[begin:]) if whole else None
         if after is not None:
             following = self._shown(*after, self._tried[self._contexts[self.stacks.states[after[0]]]])
-            if not becoming and whole[0] == self._scanner.n_terminals:
+            if not becoming and whole[0] == self.scanner.n_terminals:
                 # Ignored text is not shown as a lexeme.
                 begin = len(text)
         return PrefixPosition(begin, self._named(becoming), following)
 
     def node(self, text: bytes) -> int:
         """Return the stack (`guided.lalr.stacks`) after a text whose end also ends a lexeme; -1 if there is none."""
-        node, indents, left, begin = 0, Indents(), self._scanner.first_left, 0
+        node, indents, left, begin = 0, Indents(), self.scanner.first_left, 0
         while begin < len(text) and node >= 0:
             scanned, found = self._run(node, left, text, begin)
-            if scanned >= 0 and self._scanner.ends[scanned, 0] != NOTHING and not self._scanner.ends[scanned, 1]:
-                found = int(self._scanner.ends[scanned, 0]), len(text), left
+            if scanned >= 0 and self.scanner.ends[scanned, 0] != NOTHING and not self.scanner.ends[scanned, 1]:
+                found = int(self.scanner.ends[scanned, 0]), len(text), left
             if found is None:
                 return -1
             label, end, left = found
@@ -128,7 +130,7 @@ class PrefixPositions:
 
     def _run(self, node: int, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
         """Return the scanner state at the end of the text, or DEAD; and the last match on the way: label, end, left class."""
-        scanner = self._scanner
+        scanner = self.scanner
         scanned = int(scanner.starts[self._contexts[self.stacks.states[node]], left])
         found = None
         for place in range(begin, len(text)):
@@ -142,11 +144,11 @@ class PrefixPositions:
         return scanned, found
 
     def _may_continue(self, scanned: int) -> bool:
-        return bool((self._scanner.table[scanned] >= 0).any())
+        return bool((self.scanner.table[scanned] >= 0).any())
 
     def _fed(self, node: int, indents: Indents, label: int, lexeme: bytes) -> tuple[int, Indents] | None:
         """Return stack and indents after a lexeme; None if the parser rejects it."""
-        if label == self._scanner.n_terminals:
+        if label == self.scanner.n_terminals:
             return node, indents
         column = NO_NEWLINE
         if label == self._indenter.newline:
@@ -163,7 +165,7 @@ class PrefixPositions:
 
     def _can_be_fed(self, node: int, indents: Indents, label: int) -> bool:
         """Return whether the parser accepts a label, at some column if it is the newline of an Indenter."""
-        if label == self._scanner.n_terminals:
+        if label == self.scanner.n_terminals:
             return False
         if label == self._indenter.newline:
             return bool(indents.parentheses) or self.stacks.feed(node, label) >= 0
@@ -172,7 +174,7 @@ class PrefixPositions:
     def _shown(self, node: int, indents: Indents, tried: Iterable[int]) -> tuple[str, ...]:
         """Return the terminals that a stack accepts, and the end of the text."""
         found = self._named(label for label in tried if self._can_be_fed(node, indents, label))
-        for terminal in (*self._indenter.at_end(indents), self._end):
+        for terminal in (*self._indenter.at_end(indents), self.tables.end):
             node = self.stacks.feed(node, terminal) if node >= 0 else node
         return (*found, _END) if node >= 0 else found
 
@@ -185,8 +187,8 @@ class PrefixPositions:
         if found is None:
             seen, work, labels = {scanned}, [scanned], set[int]()
             for state in work:
-                labels |= {int(self._scanner.events[state, 0]), int(self._scanner.ends[state, 0])}
-                for target in set(self._scanner.table[state].tolist()) - seen - {DEAD}:
+                labels |= {int(self.scanner.events[state, 0]), int(self.scanner.ends[state, 0])}
+                for target in set(self.scanner.table[state].tolist()) - seen - {DEAD}:
                     seen.add(target)
                     work.append(target)
             found = self._reach[scanned] = frozenset(labels - {NOTHING})

@@ -20,8 +20,8 @@ from guided.lalr.examples import Example, Examples
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexemes import Control, Lexemes
 from guided.lalr.machine import LalrMachine
-from guided.lalr.scanner import Scanner
-from guided.lalr.tables import LalrTables, Start
+from guided.lalr.prefix_position import PrefixPositions
+from guided.lalr.tables import LalrTables
 
 __all__ = ["Finding", "review"]
 
@@ -45,19 +45,9 @@ class Finding(NamedTuple):
     example: Example | None
 
 
-def review(tables: LalrTables, scanner: Scanner, start: Start, machine: LalrMachine) -> list[Finding]:
-    """Return all findings, ordered by kind.
-
-    Parameters
-    ----------
-    tables : LalrTables
-    scanner : Scanner
-        Built from the lexer of ``tables``.
-    start : Start
-    machine : LalrMachine
-        Of these.
-    """
-    examples, dead_ends = Examples(tables, scanner, start), machine.dead_ends
+def review(machine: LalrMachine, positions: PrefixPositions) -> list[Finding]:
+    """Return all findings about the grammar of an automaton and its positions, ordered by kind."""
+    tables, examples, dead_ends = positions.tables, Examples(positions), machine.dead_ends
     found = [
         Finding("conflict", note, examples.conflict(conflict))
         for note, conflict in zip(tables.notes, tables.conflicts, strict=True)
@@ -67,13 +57,14 @@ def review(tables: LalrTables, scanner: Scanner, start: Start, machine: LalrMach
         for name in dead_ends.unproductive
     ]
     if tables.indentation is None:
-        found += _dead_ends(tables, scanner, machine, examples)
+        found += _dead_ends(positions, machine, examples)
         found += _lookaheads(tables, dead_ends, examples)
     return [*found, *(Finding("doubt", f"dead ends are possible: {doubt}", None) for doubt in dead_ends.doubts)]
 
 
-def _dead_ends(tables: LalrTables, scanner: Scanner, machine: LalrMachine, examples: Examples) -> Iterator[Finding]:
+def _dead_ends(positions: PrefixPositions, machine: LalrMachine, examples: Examples) -> Iterator[Finding]:
     """Yield the first dead end that Lark's parser reaches among the nearest configurations."""
+    tables, scanner = positions.tables, positions.scanner
     reader, lexemes, ignored = machine.reader, machine.dead_ends.lexemes, scanner.n_terminals
     contexts: list[int] = tables.context.tolist()
     # The same terminals leave different controls, depending on how the last lexeme is spelled.

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
-from guided.automata.pushdown import GUARD, PENDING, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import GUARD, PENDING, PLAN, PushdownTables, Reaction, action_entry
 from guided.errors import GrammarError
 
 __all__ = ["BRACKETS", "Parser", "Rule", "brackets"]
@@ -61,7 +61,9 @@ class Parser:
             for terminal in self._beginning(prefix):
                 row[terminal[len(prefix)]] = UNKNOWN
             end = 0 if prefix else action_entry(self._action(("terminal", END)))
-            found = self.tables.control(row, end_action=end, plan=self.tables.n_controls if has_plan else -1)
+            found = self.tables.control(row, end_action=end)
+            if has_plan:
+                self.tables.info[found, PLAN] = found
             self._controls[prefix] = found
             self._prefixes.append(prefix)
             if self.is_guarded:
