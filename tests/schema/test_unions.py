@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from guided.errors import LimitError, SchemaError
+from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from guided.schema.containers.general import ObjectState
 from guided.schema.containers.opening import Containers
@@ -20,6 +21,7 @@ from guided.schema.pushdown.machine import SchemaMachine
 from tests.masks import bits
 from tests.profiles import examples
 from tests.schema.engine import compiled
+from tests.schema.keywords.test_names import read_or_refused
 from tests.schema.oracle_published import is_valid
 from tests.schema.strategies import schemas
 
@@ -201,3 +203,32 @@ def test_names_that_no_text_has_are_past_like_others(escapes: str) -> None:
     ):
         index = compiled({"type": "object", **schema}, escapes=escapes)
         assert index.accepts(b'{"b":1,"c":2}')
+
+
+TABLES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "names": lambda i: {"properties": {f"n{i}": {"type": "integer"}}},
+    "patterns": lambda i: {"patternProperties": {f"^n{i}": {"type": "integer"}}},
+    "required": lambda i: {"required": [f"n{i}"]},
+    "names that must come": lambda i: {"properties": {f"n{i}": {"type": "integer"}}, "required": [f"n{i}"]},
+}
+REFUTED: dict[str, Callable[[list[Any]], dict[str, Any]]] = {
+    "oneOf": lambda tables: {"type": "object", "oneOf": tables},
+    "not": lambda tables: {"type": "object", "not": {"allOf": tables}},
+    "not each": lambda tables: {"type": "object", "allOf": [{"not": table} for table in tables]},
+    "contains": lambda tables: {"type": "array", "contains": {"allOf": tables}},
+}
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize(
+    "n", [12, 28, pytest.param(60, marks=pytest.mark.slow), pytest.param(90, marks=pytest.mark.slow), 400]
+)
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("how", REFUTED)
+def test_refuted_tables_are_walked_or_refused(how: str, table: str, n: int, order: str) -> None:
+    schema = REFUTED[how]([TABLES[table](i) for i in range(n)])
+    before = b"[{" if how == "contains" else b"{"
+    pieces = before, b'"n1', b'":', b'"s"', b',"', b'n2":', b"7", b',"other":', b"1"
+    for limits in (FRONT_END_LIMITS, Limits()):
+        reason = read_or_refused(schema, pieces, limits, property_order=order)
+        assert not reason or (n > 12 and ("/" in reason or "pattern" in reason))

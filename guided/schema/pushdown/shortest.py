@@ -44,7 +44,7 @@ _ENOUGH = 8
 _PER_CHOICE = 20
 # Labels compared per step.
 _LABELS_PER_STEP = 4
-_FEW, _FEW_TERMS = 4, 16
+_FEW, _MANY, _FEW_TERMS = 4, 8, 16
 # Bytes of a member besides its key and value: two quotes, a colon and a comma.
 _AROUND = 4
 # Atoms that require members or items: index of the count in the node; 0: the count is one.
@@ -331,6 +331,12 @@ class Shortest:
             yield from choices
             if count == most or (choices and label == first and most is not None):
                 return
+
+    def refutes_many(self, formula: int) -> bool:
+        """Return whether a formula of an object refutes many tables, or all but one of many alternatives."""
+        nodes, members = self._formulas.nodes, self._formulas.members(formula)
+        n_refuted = sum(map(bool, map(self._refuted, members)))
+        return n_refuted > _MANY or any(nodes[i][0] == "1" and len(nodes[i][1]) > _MANY for i in members)
 
     def _refuted(self, literal: int) -> int:
         """Return the ``properties`` or ``propertyNames`` atom that a literal negates; 0 for another literal."""

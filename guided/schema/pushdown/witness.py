@@ -326,7 +326,9 @@ class Witness:
         index_of = {formula: i for i, formula in enumerate(observed)}
         best: dict[tuple[int, int], int] = {}
         for formula, left in self._goals(state, own):
-            for truths, after in islice(self._shortest.valuations(TRUE, formula), _VALUATIONS_TRIED):
+            # Why one of many alternatives: each truth leads to as many members as there are others to refute.
+            tried = 1 if self._shortest.refutes_many(formula) else _VALUATIONS_TRIED
+            for truths, after in islice(self._shortest.valuations(TRUE, formula), tried):
                 cost = left + self._shortest.cost(state.narrowed(after))
                 care = sum(1 << index_of[value] for value, _ in truths)
                 bits = sum(1 << index_of[value] for value, holds in truths if holds)
@@ -476,7 +478,8 @@ class Witness:
             if rest is not None:
                 found.append((len(rest), label, rest))
         found.sort()
-        if 1 < len(found) <= _KEYS_TRIED:
+        refutes_many = isinstance(state, ObjectState) and self._shortest.refutes_many(state.formulas[0])
+        if 1 < len(found) <= _KEYS_TRIED and not refutes_many:
             return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
         return found[0][2]
 
