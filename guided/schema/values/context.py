@@ -216,7 +216,8 @@ class SchemaContext:
         n_members = sum(len(part[1]) for part in parts if part[0] == "&")
         by_name = _PER_ALTERNATIVE * len(alternatives) + _PER_TABLE * sum(alternatives)
         by_name += _PER_REFUTED * n_refuted + _PER_MEMBER * n_members
-        return n_names * max(by_name, _PER_NAME * n_names * is_contained)
+        steps: int = n_names * max(by_name, _PER_NAME * n_names * is_contained)
+        return steps
 
     def _check_numbers(self) -> None:
         formulas, plain = self.formulas, self.options.numbers == "plain"
