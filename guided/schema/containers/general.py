@@ -14,7 +14,7 @@ from guided.schema.containers import derivatives
 from guided.schema.containers.conjunctive import ConjunctiveState, lowest
 from guided.schema.containers.pending import PendingValues
 from guided.schema.formula.formulas import FALSE
-from guided.schema.formula.queries import ValueQuery
+from guided.schema.formula.queries import ValueQuery, with_truths
 from guided.schema.frontend.keywords import enumerations
 from guided.schema.values.key_table import KeyTable
 
@@ -151,7 +151,7 @@ class ObjectState(NamedTuple):
 
     def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ObjectState | None":
         """Return the state after the pending value has ended; None if the formula becomes false."""
-        formulas = self.shared.pending.substitution.after(self.formulas, observed, bits)
+        formulas = with_truths(self.shared.formulas, self.formulas, observed, bits)
         return None if formulas[0] == FALSE else self._replace(formulas=formulas)
 
     def narrowed(self, formula: int) -> "ObjectState | ConjunctiveState":
@@ -293,7 +293,7 @@ class ArrayState(NamedTuple):
 
     def with_valuation(self, observed: tuple[int, ...], bits: int) -> "ArrayState | None":
         """Return the state after the pending item has ended; None if the formula becomes false."""
-        formulas = self.shared.pending.substitution.after(self.formulas, observed, bits)
+        formulas = with_truths(self.shared.formulas, self.formulas, observed, bits)
         return None if formulas[0] == FALSE else ArrayState(self.shared, formulas)
 
     def narrowed(self, formula: int) -> "ArrayState":

@@ -15,7 +15,7 @@ from guided.schema.containers.satisfiability import Progress, Satisfiability
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.marks import VALUE
-from guided.schema.formula.queries import Substitution, ValueQuery, split
+from guided.schema.formula.queries import ValueQuery, split, with_truths
 
 __all__ = ["PendingValues"]
 
@@ -37,7 +37,6 @@ class PendingValues:
         self.satisfiability = satisfiability
         self.context = satisfiability.context
         self.formulas = satisfiability.formulas
-        self.substitution = Substitution(self.formulas)
         self._spend, self._is_live = satisfiability.spend, satisfiability.is_live
 
     def query(self, progress: Progress, after: tuple[int, ...]) -> tuple[ValueQuery, tuple[int, ...]] | None:
@@ -70,9 +69,10 @@ class PendingValues:
         if not formulas.marks.of(rest[0]) & VALUE:
             return is_live(progress, rest[0])
         if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
-            query, after_value = (must, *observed), self.substitution.after
-            valuations = self.satisfiability.valuations(query)
-            return any(is_live(progress, after_value(rest, query[1:], bits)[0]) for bits in valuations)
+            valuations = self.satisfiability.valuations((must, *observed))
+            return any(
+                is_live(progress, with_truths(formulas, rest[:1], tuple(observed), bits)[0]) for bits in valuations
+            )
         dead: list[Literals] = []
         for term in implicants(formulas, rest[0], self._spend, lambda literals: any(one <= literals for one in dead)):
             self._spend(1 + len(dead) // _SETS)
@@ -154,9 +154,7 @@ class PendingValues:
         formulas, query = self.formulas, (must, *observed)
         valuations = self.satisfiability.valuations(query)
         allowed = [
-            bits
-            for bits in valuations
-            if self._is_live(progress, self.substitution.after(rest[:1], query[1:], bits)[0])
+            bits for bits in valuations if self._is_live(progress, with_truths(formulas, rest[:1], query[1:], bits)[0])
         ]
         if len(allowed) == len(valuations):
             return must

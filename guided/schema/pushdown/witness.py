@@ -95,7 +95,6 @@ class Witness:
         gaps = structure.spaces, structure.after_comma, structure.after_colon
         self._is_tight = structure.lines is None and all(0 in spaces.accepting for spaces in gaps)
         self._targets: dict[tuple[int, TargetValuations], TargetValuations] = {}
-        self._steps: dict[tuple[int, TargetValuations], int] = {}
         self._next: dict[tuple[int, int, TargetValuations], bytes] = {}
 
     @property
@@ -236,34 +235,16 @@ class Witness:
 
     def _goals(self, state: GeneralState, own: TargetValuations) -> list[tuple[int, int]]:
         """Return the formula to reach and the bytes that remain afterwards, for each target."""
-        conjunction, negation = self._formulas.conjunction, self._formulas.negation
-        must, *observed = state.formulas
-        found = []
-        for care, bits, cost in own:
-            goal = conjunction(
-                (
-                    must,
-                    *(
-                        formula if bits >> i & 1 else negation(formula)
-                        for i, formula in enumerate(observed)
-                        if care >> i & 1
-                    ),
-                )
-            )
-            if goal != FALSE:
-                found.append((goal, cost))
+        found = [(goal, target.cost) for target in own if (goal := self._formula(state.formulas, target)) != FALSE]
         # Why also without a target: the text so far may rule out all of them.
-        found.append((must, INFINITE))
+        found.append((state.formulas[0], INFINITE))
         return found
 
     def _step(self, cell: int, own: TargetValuations) -> int:
         """Return the step of a cell's object or array when no value is pending: a label or CLOSE."""
-        found = self._steps.get((cell, own))
-        if found is None:
-            content = self._contents[cell]
-            assert content is not None
-            found = self._steps[cell, own] = self._step_of(content.state, own)
-        return found
+        content = self._contents[cell]
+        assert content is not None
+        return self._step_of(content.state, own)
 
     def _step_of(self, state: Container, own: TargetValuations) -> int:
         if isinstance(state, ConjunctiveState):
@@ -280,17 +261,15 @@ class Witness:
     def _after_value(self, cell: int, own: TargetValuations) -> bytes:
         content = self._contents[cell]
         assert content is not None
-        return self._onward(content.state, self._step(cell, own))
+        return self._onward(content.state, own)
 
-    def _onward(self, state: Container, step: int) -> bytes:
-        """Return the bytes after a value: those that close the container, or the comma, with the whole key that follows if possible."""
-        if step == CLOSE:
-            return self._closing(state)
-        # PERF: objects with thousands of members have two steps for each, not five (`make hostile`).
-        if not self._is_tight or isinstance(state, ArrayState) or state.remembers():
+    def _onward(self, state: Container, own: TargetValuations) -> bytes:
+        """Return the byte after a value: the comma, or what closes the container."""
+        if self._step_of(state, own) != CLOSE:
             return b","
-        rest = self._frame_paths.key_rest(self._keys.start(state.keys, state.others), state, step)
-        return b"," if rest is None else b"," + self._before_name + rest + self._after_name
+        if self._starts.structure.lines is not None:
+            return bytes([NEWLINE])
+        return bytes([CLOSING["array" if isinstance(state, ArrayState) else "object"]])
 
     def counted_members(self, control: int, cell: int) -> CountedMembers | None:
         """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
@@ -317,11 +296,6 @@ class Witness:
 
         return CountedMembers(rules, len(rules.values), labels, b",", begin, after)
 
-    def _closing(self, state: Container) -> bytes:
-        if self._starts.structure.lines is not None:
-            return bytes([NEWLINE])
-        return bytes([CLOSING["array" if isinstance(state, ArrayState) else "object"]])
-
     def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
         index_of = {formula: i for i, formula in enumerate(observed)}
         best: dict[tuple[int, int], int] = {}
@@ -346,6 +320,7 @@ class Witness:
     # Values
 
     def _formula(self, query: ValueQuery, target: TargetValuation) -> int:
+        """Return the formula of a value, or of the rest of a state, that meets a target."""
         negation = self._formulas.negation
         return self._formulas.conjunction(
             (
@@ -462,7 +437,7 @@ class Witness:
             found = arguments.path(arguments.following, is_end=self._step_of(state, own) == CLOSE)
             assert found, "a text follows a value"
             return found
-        return self._onward(state, self._step_of(state, own))
+        return self._onward(state, own)
 
     def _in_key(self, control: int, content: OpenContainer, own: TargetValuations) -> bytes:
         state = content.state
