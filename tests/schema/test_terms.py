@@ -89,6 +89,20 @@ def test_chains_of_implications_take_linear_work(order: list[int]) -> None:
     assert sum(spent) < 500
 
 
+def test_a_term_of_many_conditions_takes_work_in_proportion_to_them() -> None:
+    """Each condition is a choice, and taking one of its options decides no other."""
+
+    def work(n: int) -> int:
+        formulas = Formulas()
+        conditions = [
+            formulas.disjunction((formulas.negation(formulas.atom(("value", i))), formulas.atom(("required", str(i)))))
+            for i in range(n)
+        ]
+        return executed_lines(lambda: next(implicants(formulas, formulas.conjunction(conditions), no_budget)))
+
+    assert work(160) < 3 * work(80)
+
+
 @pytest.mark.parametrize("is_negated", [False, True])
 def test_the_options_of_exactly_one_are_made_one_by_one(is_negated: bool) -> None:
     formulas, spent = Formulas(), list[int]()

@@ -28,7 +28,7 @@ Literals: TypeAlias = frozenset[int]
 # Formulas that must hold together.
 _Option: TypeAlias = tuple[int, ...]
 # What is searched: formulas that must hold, choices, literals taken.
-_Entry: TypeAlias = "tuple[_Option, list[_Choice], Literals]"
+_Entry: TypeAlias = "tuple[_Option, dict[int, _Choice], Literals]"
 
 # How much an atom, and its negation, demands of the rest of an object or array; see `_rank`.
 _RANKS = {"value": (3, 3), "required": (1, 0), "properties": (0, 2), "propertyNames": (0, 2), "items": (0, 2)}
@@ -130,7 +130,8 @@ def implicants(
         Whether to skip all terms that contain these literals. It may exclude more literals as terms are generated.
     """
     seen: set[tuple[int, ...]] = set()
-    stack: list[Iterator[_Entry]] = [iter([((formula,), [], frozenset())])]
+    watches = _Watches(formulas)
+    stack: list[Iterator[_Entry]] = [iter([((formula,), {}, frozenset())])]
     while stack:
         entry = next(stack[-1], None)
         if entry is None:
@@ -138,10 +139,10 @@ def implicants(
             continue
         spend(1)
         certain, choices, taken = entry
-        propagation = _Propagation(formulas, choices, taken, spend)
+        propagation = _Propagation(watches, choices, taken, spend)
         if not propagation.add(certain):
             continue
-        literals, choices = frozenset(propagation.literals), list(propagation.choices.values())
+        literals, choices = frozenset(propagation.literals), propagation.choices
         if is_excluded is not None and is_excluded(literals):
             continue
         if not choices:
@@ -150,11 +151,11 @@ def implicants(
                 seen.add(term)
                 yield term
             continue
-        chosen = min(choices, key=lambda choice: choice.n_options)
-        stack.append(_branches(chosen, [choice for choice in choices if choice is not chosen], literals))
+        number = min(choices, key=lambda number: choices[number].n_options)
+        stack.append(_branches(choices.pop(number), choices, literals))
 
 
-def _branches(chosen: _Choice, others: list[_Choice], literals: Literals) -> Iterator[_Entry]:
+def _branches(chosen: _Choice, others: dict[int, _Choice], literals: Literals) -> Iterator[_Entry]:
     """Yield what is left to search for each option of a choice."""
     return ((option, others, literals) for option in chosen.options())
 
@@ -167,35 +168,27 @@ class _Propagation:
     """
 
     def __init__(
-        self, formulas: Formulas, choices: list[_Choice], literals: Literals, spend: Callable[[int], None]
+        self, watches: "_Watches", choices: dict[int, _Choice], literals: Literals, spend: Callable[[int], None]
     ) -> None:
-        self._formulas = formulas
+        self._watches = watches
+        self._formulas = watches.formulas
         self._spend = spend
         self.literals = set(literals)
-        self.choices = dict(enumerate(choices))
-        self._n_choices = len(choices)
+        self.choices = dict(choices)
         # Formulas taken, and members of choices opened, that are not charged yet.
         self._n_taken = 0
-        # The choices that each literal may decide, by the atom. Made when one of many choices leads to a literal.
-        self._watchers: dict[int, list[int]] | None = None
 
     def add(self, certain: _Option) -> bool:
         """Take formulas that must hold, and all that follows from them; return False on a contradiction."""
         todo = list(certain)
         while todo:
-            n_before = self._n_choices
+            n_before = len(self._watches.opened)
             found = self._take(todo)
             self._spend(self._n_taken // _MEMBERS)
             self._n_taken %= _MEMBERS
             if found is None:
                 return False
-            new = range(n_before, self._n_choices)
-            if self._watchers is None:
-                agenda = list(self.choices)
-            else:
-                agenda = sorted({number for literal in found for number in self._watchers.get(self._atom(literal), ())})
-                agenda += new
-                self._watch(new)
+            agenda = self._watches.agenda(self.choices, found, n_before)
             truths, n_visited = _Truths(self._formulas, self.literals), 0
             for number in agenda:
                 choice = self.choices.get(number)
@@ -213,9 +206,6 @@ class _Propagation:
                         return False
                     todo += option
             self._spend((n_visited + truths.n_visited) // _MEMBERS)
-            if todo and self._watchers is None and len(self.choices) > _FEW_CHOICES:
-                self._watchers = {}
-                self._watch(self.choices)
         return True
 
     def _take(self, todo: list[int]) -> list[int] | None:
@@ -250,23 +240,48 @@ class _Propagation:
 
     def _open(self, choice: _Choice) -> None:
         self._n_taken += len(choice.members)
-        self.choices[self._n_choices] = choice
-        self._n_choices += 1
+        self.choices[len(self._watches.opened)] = choice
+        self._watches.opened.append(choice)
 
-    def _watch(self, numbers: Iterable[int]) -> None:
-        """Note the atoms that decide these choices: of their members, and of members of members, as far as `_Truths` looks."""
-        assert self._watchers is not None
-        nodes = self._formulas.nodes
-        for number in numbers:
-            for member in self.choices[number].members:
-                atom = self._atom(member)
-                inner = nodes[atom]
-                for one in map(self._atom, inner[1]) if inner[0] in ("&", "|") else (atom,):
-                    self._watchers.setdefault(one, []).append(number)
+
+class _Watches:
+    """The choices of a search that each literal may decide.
+
+    Attributes
+    ----------
+    formulas : Formulas
+    opened : list of _AnyOf or _OneOf
+        The choices as they were opened; each is known by its number.
+    """
+
+    def __init__(self, formulas: Formulas) -> None:
+        self.formulas = formulas
+        self.opened: list[_Choice] = []
+        self._n_watched = 0
+        # By the atom, the choices of whose members it is, or of members of members, as far as `_Truths` looks.
+        self._watching: dict[int, list[int]] = {}
+
+    def agenda(self, choices: Iterable[int], literals: Iterable[int], n_before: int) -> Iterable[int]:
+        """Return the choices to look at after new literals: those that they may decide, and those opened since; all, if they are few."""
+        if len(known := list(choices)) <= _FEW_CHOICES:
+            return known
+        for number in range(self._n_watched, len(self.opened)):
+            for atom in self._atoms(self.opened[number]):
+                self._watching.setdefault(atom, []).append(number)
+        self._n_watched = len(self.opened)
+        found = {number for literal in literals for number in self._watching.get(self._atom(literal), ())}
+        return sorted(found.union(range(n_before, len(self.opened))))
+
+    def _atoms(self, choice: _Choice) -> Iterator[int]:
+        nodes = self.formulas.nodes
+        for member in choice.members:
+            atom = self._atom(member)
+            inner = nodes[atom]
+            yield from map(self._atom, inner[1]) if inner[0] in ("&", "|") else (atom,)
 
     def _atom(self, formula: int) -> int:
         """Return a formula without its negation."""
-        node = self._formulas.nodes[formula]
+        node = self.formulas.nodes[formula]
         return int(node[1]) if node[0] == "!" else formula
 
 
