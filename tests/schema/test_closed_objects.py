@@ -241,6 +241,34 @@ def test_too_many_cases_are_refused_or_recorded() -> None:
     assert index.unenforced == (("", "additionalProperties"),)
 
 
+def test_conditions_that_close_their_objects_are_two_cases() -> None:
+    """A condition of which the rest does not matter divides no case: otherwise each would double the formula."""
+
+    def of(n: int) -> Index:
+        conditions = [
+            {
+                "if": {"properties": {"kind": {"const": f"k{i}"}}},
+                "then": {
+                    "properties": {"kind": True, f"a{i}": {"type": "integer"}},
+                    "additionalProperties": False,
+                    "required": ["kind"],
+                },
+            }
+            for i in range(n)
+        ]
+        return compiled({"additionalProperties": {"type": "object", "allOf": conditions}}, additional_properties=False)
+
+    def calls(n: int) -> int:
+        index = of(n)
+        found = executed_calls(lambda: index.accepts(b'{"x": {"kind": "k3", "a3": 5}}'))
+        assert index.accepts(b'{"x": {"kind": "k3", "a3": 5}}')
+        assert not index.accepts(b'{"x": {"kind": "k3", "a2": 5}}')
+        assert not index.accepts(b'{"x": {"kind": "other"}}')
+        return found
+
+    assert calls(20) < 3 * calls(10)
+
+
 def test_a_completion_of_many_counted_names_looks_at_each_name_once() -> None:
     def calls(n: int) -> int:
         names = {f"name{i}": {"type": "integer"} for i in range(n)}

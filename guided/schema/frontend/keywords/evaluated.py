@@ -12,6 +12,7 @@ Complexity: at most `Limits.unevaluated_cases` cases per schema, each schema vis
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeAlias
 
 from guided.schema.formula.formulas import TRUE
@@ -160,9 +161,7 @@ def _guarded(walk: Walk, schema: Any, context: Context, location: Location, dept
     cases = cases_of(walk, schema, context, location, depth + 1)
     if cases == [(TRUE, NOTHING)]:
         return cases
-    lowering = walk.lowering
-    holds = lowering.inside(schema, context, location, depth + 1)
-    return [(lowering.formulas.conjunction([holds, condition]), parts) for condition, parts in cases]
+    return _where(walk, walk.lowering.inside(schema, context, location, depth + 1), cases)
 
 
 def _conditional(
@@ -179,9 +178,8 @@ def _conditional(
         return found
     formulas = walk.lowering.formulas
     holds = walk.lowering.inside(schema["if"], tested, (location, "if"), depth + 1)
-    yes = _both(walk, _both(walk, [(holds, NOTHING)], condition), consequence)
-    no = _both(walk, [(formulas.negation(holds), NOTHING)], alternative)
-    return _both(walk, found, [*yes, *no])
+    yes = _where(walk, holds, _both(walk, condition, consequence))
+    return _both(walk, found, [*yes, *_where(walk, formulas.negation(holds), alternative)])
 
 
 def _dependent(
@@ -197,17 +195,35 @@ def _dependent(
             if cases == [(TRUE, NOTHING)]:
                 continue
             absent = formulas.atom(("object", formulas.negation(formulas.atom(("required", name)))))
-            present = [(formulas.negation(absent), NOTHING)]
-            found = _both(walk, found, [*_both(walk, present, cases), (TRUE, NOTHING)])
+            found = _both(walk, found, [*_where(walk, formulas.negation(absent), cases), (TRUE, NOTHING)])
     return found
 
 
+def _where(walk: Walk, holds: int, cases: list[Case]) -> list[Case]:
+    """Return the cases of values of which a formula holds."""
+    return [(walk.lowering.formulas.conjunction([holds, condition]), parts) for condition, parts in cases]
+
+
 def _both(walk: Walk, one: list[Case], other: list[Case]) -> list[Case]:
-    """Return the pairwise combinations of two lists of cases."""
+    """Return the pairwise combinations of two lists of cases.
+
+    Of each list, some case holds for every value of the schema, so a case to whose parts the other list adds none stands alone.
+    """
     if other == [(TRUE, NOTHING)]:
         return one
     conjunction = walk.lowering.formulas.conjunction
-    return _pruned(walk, ((conjunction([a, b]), parts.joined(more)) for a, parts in one for b, more in other))
+    alone, paired = _divided(one, other)
+    others_alone, others_paired = _divided(other, one)
+    pairs = ((conjunction([a, b]), parts.joined(more)) for a, parts in paired for b, more in others_paired)
+    return _pruned(walk, chain(alone, others_alone, pairs))
+
+
+def _divided(cases: list[Case], others: list[Case]) -> tuple[list[Case], list[Case]]:
+    """Return the cases that contain the parts of all others, and the rest."""
+    found: tuple[list[Case], list[Case]] = [], []
+    for case in cases:
+        found[any(not more.within(case[1]) for _, more in others)].append(case)
+    return found
 
 
 def _pruned(walk: Walk, cases: Iterable[Case]) -> list[Case]:
