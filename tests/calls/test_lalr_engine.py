@@ -180,7 +180,7 @@ def test_specs_without_a_grammar_are_refused() -> None:
 def test_characters_are_those_that_python_decodes() -> None:
     pattern = "[\\x00-é߿-ࠀ中-鿿\ud7fb-\ue000\uffff-\U00010001\U0010ffff]|a(?:b|[^b])"
     automaton = guided.Regex(pattern).lower(Limits())
-    found = Characters(automaton).edges(0)
+    found = Characters(automaton.targets).edges(0)
     points = [
         *range(0x100),
         *range(0x7F0, 0x810),

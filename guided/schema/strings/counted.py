@@ -29,13 +29,14 @@ from guided.errors import no_completion_found
 from guided.schema.formula.queries import ANY_VALUATION, TargetValuations
 from guided.schema.strings.measure import Measure, distances_by_characters
 
-__all__ = ["CountedStrings", "counted_strings"]
+__all__ = ["NEVER", "CountedStrings", "counted_strings"]
 
 # Most characters until sets must recur, longest common period, and greatest length.
 _ROWS, _PERIOD, _LONGEST = 2048, 512, BEYOND >> 1
 # Most pairs of a state and a count that are compared.
 _CELLS = 1 << 21
-_NEVER = 1 << 40
+# More characters than any string has.
+NEVER = 1 << 40
 # Characters of one step of a completion, and steps that one of them costs a call.
 _STEP, _PER_CHARACTER = 64, 10
 # Edges followed in one step.
@@ -83,7 +84,7 @@ class _Reach(NamedTuple):
     nexts: Int64Array
 
     def least(self, m: Int64Array) -> Int64Array:
-        """Return the least numbers of characters that are at least ``m``, shape (len(m), n_between); `_NEVER` if there is none."""
+        """Return the least numbers of characters that are at least ``m``, shape (len(m), n_between); `NEVER` if there is none."""
         index = self.sets.row_of(m)
         return self.nexts[index] + (m - index)[:, None]
 
@@ -172,14 +173,14 @@ class CountedStrings:
 
     def end(self, interval: int) -> int:
         """Return the length after the last one of an interval."""
-        return self.starts[interval + 1] if interval + 1 < len(self.starts) else _NEVER
+        return self.starts[interval + 1] if interval + 1 < len(self.starts) else NEVER
 
     def fewest(self, state: int, count: int, suits: Callable[[int], bool]) -> tuple[int, int]:
-        """Return the fewest characters after which a string may end with such a valuation, and the interval; `_NEVER` if there are none.
+        """Return the fewest characters after which a string may end with such a valuation, and the interval; `NEVER` if there are none.
 
         ``state``: between two characters, after ``count`` of them.
         """
-        found, place = [(_NEVER, 0)], self.place(state)
+        found, place = [(NEVER, 0)], self.place(state)
         for interval, start in enumerate(self.starts):
             left = self.end(interval) - count
             if left > 0:
@@ -222,10 +223,10 @@ class CountedStrings:
         count = self.registers[0] - needed
         onward = [(b"", state)] if self.measure.phases.item(state) == 1 else self._characters_from(state)
         best: tuple[int, int] | None = None
-        for target in (*targets, ANY_VALUATION[0]._replace(cost=_NEVER)):
+        for target in (*targets, ANY_VALUATION[0]._replace(cost=NEVER)):
             for path, reached in onward:
                 left, interval = self.fewest(reached, count, target.suits)
-                if left < _NEVER and (best is None or left + target.cost < best[0]):
+                if left < NEVER and (best is None or left + target.cost < best[0]):
                     best = left + target.cost, left
                     found = path, reached, interval, target.suits
         if best is None:
@@ -328,7 +329,7 @@ def counted_strings(
 
 
 def _bounds(counts: Int64Array, live: BoolArray, reached: _Recurring) -> Int64Array | None:
-    """Return the greatest count at which each state is live; `_NEVER` if it is wherever it is reached, -1 if nowhere. None: no bounds."""
+    """Return the greatest count at which each state is live; `NEVER` if it is wherever it is reached, -1 if nowhere. None: no bounds."""
     met = reached.rows[reached.row_of(counts)]
     is_bounded = (met & ~live).any(axis=0)
     met_live = met & live
@@ -336,7 +337,7 @@ def _bounds(counts: Int64Array, live: BoolArray, reached: _Recurring) -> Int64Ar
     if (met & ~live & later).any():
         return None
     last = len(counts) - 1 - np.argmax(met_live[::-1], axis=0)
-    return np.where(is_bounded, np.where(met_live.any(axis=0), counts[last], -1), _NEVER)
+    return np.where(is_bounded, np.where(met_live.any(axis=0), counts[last], -1), NEVER)
 
 
 def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring) -> tuple[tuple[int, int], Int32Array]:
@@ -346,10 +347,10 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
     is_observed = len({one for bits in strings.outcomes.values() for one in bits} - {-1}) > 1
     # Why beyond the greatest length: then the count is always known, and with it which valuations are in reach.
     needed = starts[last + 1] if is_observed and last + 1 < len(starts) else starts[last]
-    needs = np.full(len(phases), _NEVER)
+    needs = np.full(len(phases), NEVER)
     needs[strings.between] = 0
     allowed = UNLIMITED
-    is_bounded = bounds < _NEVER
+    is_bounded = bounds < NEVER
     if is_bounded.any():
         most = int(bounds[is_bounded].max(initial=0))
         later = np.arange(most + 1, most + 1 + len(reached.rows) + reached.period)
@@ -361,7 +362,7 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
     table, within = strings.automaton.table, np.flatnonzero(phases != 1)
     is_final = not len(within)
     while not is_final:
-        least = np.where(table[within] >= 0, needs[table[within]], _NEVER).min(axis=1)
+        least = np.where(table[within] >= 0, needs[table[within]], NEVER).min(axis=1)
         is_final = np.array_equal(least, needs[within])
         needs[within] = least
     return (needed, allowed), freeze(needs.astype(np.int32))
@@ -371,7 +372,7 @@ def _nexts(sets: _Recurring) -> Int64Array:
     begin = len(sets.rows) - sets.period
     rows = np.concatenate([sets.rows, sets.rows[begin:]])
     found = np.empty(rows.shape, np.int64)
-    least = np.full(rows.shape[1], _NEVER, np.int64)
+    least = np.full(rows.shape[1], NEVER, np.int64)
     for m in reversed(range(len(rows))):
         least = found[m] = np.where(rows[m], m, least)
     return found[: len(sets.rows)]

@@ -35,7 +35,7 @@ from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.numbers.spelling import number_bodies
 from guided.schema.strings.automaton import string_automaton, without_surrogates
-from guided.schema.strings.counted import CountedStrings, counted_strings
+from guided.schema.strings.counted import NEVER, CountedStrings, counted_strings
 from guided.schema.strings.counting import at_least, enumerate_strings, truths_together
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.lengths import Interval, by_length, truths_by_length
@@ -502,7 +502,8 @@ class Strings(Leaf):
         if counted is None:
             return self._nearest()
         if counted.registers[0]:
-            return counted.fewest(0, 0, lambda _: True)[0]
+            least, _ = counted.fewest(0, 0, lambda _: True)
+            return least if least < NEVER else -1
         return int(counted.distances[0])
 
     def _shortest_unlike(self) -> int:
