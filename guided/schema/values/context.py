@@ -4,8 +4,7 @@
 options, and the results computed for it so far.
 """
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from guided.arrays import BoolArray
 from guided.automata.pushdown import PER_CONTROL
@@ -186,11 +185,11 @@ class SchemaContext:
         if {node[0] for node in formulas.nodes}.isdisjoint(("1", "!", "contains")):
             return
         refuted = [one for one, node in enumerate(formulas.nodes) if node[0] == "!"]
-        if self._compared(formulas.nodes, refuted, is_contained=True) <= limit:
+        has_contained = any(node[0] == "contains" for node in formulas.nodes)
+        if self._compared(formulas.nodes, refuted, is_contained=has_contained) <= limit:
             return
-        meetings = self.lowering.meetings.of(self.lowering.root)
         contained = {node[1] for node in formulas.nodes if node[0] == "contains"}
-        for value in dict.fromkeys(chain.from_iterable(meeting.values for meeting in meetings)):
+        for value in dict.fromkeys((self.lowering.root, *contained, *self._members_and_items())):
             typed = self.typed(value, "object")
             below = formulas.below((typed,))
             nodes = [formulas.nodes[one] for one in below]
@@ -201,6 +200,18 @@ class SchemaContext:
                     raise LimitError(
                         "call_steps", given, limit, "use fewer names, or fewer alternatives of oneOf, not and contains"
                     )
+
+    def _members_and_items(self) -> Iterator[int]:
+        """Yield the formulas of all members and items that tables name."""
+        for kind, *content in self.formulas.nodes:
+            if kind == "properties":
+                names, patterns, others = content
+                yield from (value for _, value in (*names, *patterns))
+                yield others
+            elif kind == "items":
+                prefix, others = content
+                yield from prefix
+                yield others
 
     def _compared(self, nodes: Sequence[Atom], refuted: Sequence[int], *, is_contained: bool) -> int:
         """Return about how many steps a short completion takes of an object that these nodes are about.
