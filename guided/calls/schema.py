@@ -685,7 +685,7 @@ class _Checks:
         lowering = Lowering(self._document, options, formulas, _LIMITS)
         lowering.check()
         context = SchemaContext(formulas, lowering, options, _LIMITS, structure_of(options, _ALL).alphabet)
-        context.check_leaves()
+        context.check_sizes()
         return Containers(context)
 
 

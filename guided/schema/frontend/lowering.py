@@ -87,7 +87,7 @@ class Lowering:
     sequence : dict of int to int
         Id of each ``properties`` and ``required`` atom -> its position in the schema's text.
     long_lists : dict of int to tuple
-        Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_leaves`).
+        Location of each atom of strings that are so long together that their automaton may be too large (`SchemaContext.check_sizes`).
     origins : dict of int to tuple
         Location of the first occurrence of some atoms: of minimum counts and ``uniqueItems`` that of the schema, of ``properties``,
         ``required`` and ``multipleOf`` that of the keyword.

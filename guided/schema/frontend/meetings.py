@@ -4,7 +4,7 @@ A meeting is a set of formulas about one value that holds all that may apply to 
 pattern whose names may begin with the same character, and each schema of a disjunction applies (``allOf``, ``anyOf``, ``if``, ``$ref``).
 Meetings are found by following members and items from the root. What is built for a value while a text is read is about the formulas of a
 meeting, so what would exceed a limit there is refused when all of a schema is lowered (`guided.schema.frontend.names`,
-`SchemaContext.check_leaves`).
+`SchemaContext.check_sizes`).
 
 Complexity: O(atoms) for each meeting, counted as steps.
 """

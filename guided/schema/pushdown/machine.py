@@ -143,7 +143,7 @@ class SchemaMachine:
         self._has_strings, text = notation is None or notation.part != "others", None
         if notation is not None and self._has_strings:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
-        self.context.check_leaves()
+        self.context.check_sizes()
         self.containers = Containers(self.context)
         self.keys = KeyFrames(self.context.key_tables, self.structure, self.tables, arguments)
         if options.excludes:

@@ -163,7 +163,7 @@ class SchemaContext:
         found = memo[formula] = self.formulas.conjunction(kept)
         return found
 
-    def check_leaves(self) -> None:
+    def check_sizes(self) -> None:
         """Refuse listed strings and numbers whose automaton exceeds a limit, and objects of too many names and alternatives.
 
         Raises
