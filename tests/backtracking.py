@@ -163,8 +163,8 @@ def hostile_texts(matcher: Matcher, size: int) -> Iterator[str]:
     pumped = [one for one in letters if any(matcher.holds(*test, one) for test in repeated)] or letters[:1]
     wrong = [one for one in letters if one not in pumped][:3]
     for head in dict.fromkeys(_heads(matcher, letters, matcher.tree, "")):
-        for first in pumped:
-            for second in ("", *(one for one in pumped if one != first)):
+        for number, first in enumerate(pumped, 1):
+            for second in ("", *pumped[number:]):
                 body = (first + second) * (size // len(first + second))
                 yield from (head + body + end for end in ("", *wrong))
 

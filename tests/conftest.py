@@ -35,6 +35,8 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()
+    # A collection of all generations walks what the caches keep, and finds little: once in a million allocations is enough.
+    gc.set_threshold(2_000, 20, 25)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

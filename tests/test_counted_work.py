@@ -218,7 +218,7 @@ def test_the_search_for_a_shortest_object_counts_the_names_that_it_tries(monkeyp
 @pytest.mark.parametrize("name", PATTERNS)
 def test_steps_of_a_pattern_follow_its_lines(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     work = Work(monkeypatch)
-    work.trace(lambda: compile_spec(Regex(PATTERNS[name]), BYTES))
+    work.trace(lambda: compile_spec(Regex(PATTERNS[name]), BYTES, Limits(steps=Limits().steps // 4)))
     work.check(len(PATTERNS[name]))
 
 

@@ -214,7 +214,7 @@ SMALL_CASE = "composition that evicts"
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_interrupt_at_some_lines_leaves_the_index_usable(name: str) -> None:
-    share = (0.2, 0.2) if name == SMALL_CASE else (0.03, 0.003)
+    share = (0.1, 0.1) if name == SMALL_CASE else (0.02, 0.002)
     assert check_lines(name, shares(*share)) > 5
 
 

@@ -220,9 +220,7 @@ REFUTED: dict[str, Callable[[list[Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
-@pytest.mark.parametrize(
-    "n", [12, 28, pytest.param(60, marks=pytest.mark.slow), pytest.param(90, marks=pytest.mark.slow), 400]
-)
+@pytest.mark.parametrize("n", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (28, 60, 90)), 400])
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("how", REFUTED)
 def test_refuted_tables_are_walked_or_refused(how: str, table: str, n: int, order: str) -> None:
