@@ -30,7 +30,7 @@ Tables only grow, and an entry changes once, from unknown to known. Readers ther
 index. Arrays are replaced when they grow: fetch them from the tables for each use.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from typing import NamedTuple, Protocol
 
@@ -85,7 +85,6 @@ __all__ = [
     "RUN",
     "UNLIMITED",
     "WIDTH",
-    "CountedMembers",
     "Pushdown",
     "PushdownTables",
     "Reaction",
@@ -145,33 +144,6 @@ class SharedReactions(NamedTuple):
     reactions: tuple[Reaction | None, ...]
 
 
-class CountedMembers(NamedTuple):
-    """Members that a completion adds one after the other, so many that their tokens are summed and their bytes are not read.
-
-    Attributes
-    ----------
-    kind : hashable
-        Members of one kind and label have the same text in all completions.
-    n_labels : int
-        Number of labels of this kind.
-    labels : ndarray[int64]
-        Label of each member, in order. The last few members of the object, which are not counted, are absent.
-    separator : bytes
-        The byte before each member.
-    begin : callable
-        Maps a label to the bytes up to the member's value, with the separator, and the control there.
-    after : callable
-        Returns the top cell after the first ``n`` of these members.
-    """
-
-    kind: Hashable
-    n_labels: int
-    labels: Int64Array
-    separator: bytes
-    begin: Callable[[int], tuple[bytes, int]]
-    after: Callable[[int], int]
-
-
 class Pushdown(Protocol):
     """A pushdown automaton with tables filled on demand, as an index executes it."""
 
@@ -227,13 +199,6 @@ class Pushdown(Protocol):
         None if the text is complete or has no completion. ``needed``: the register.
         Invariant: the policy depends only on the configuration: from a configuration along a completion it returns the rest.
         """
-
-    def counted_members(self, control: int, cell: int) -> CountedMembers | None:  # noqa: ARG002 - the protocol's signature
-        """Return the members that the completion adds next, if they are counted; None: `completion_step` returns the next bytes.
-
-        Invariant: the members' texts are those that `completion_step` would spell. By default none are counted.
-        """
-        return None
 
     def no_completion_error(self) -> GuidedError:
         """Return the error for a text without completion."""

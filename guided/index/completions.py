@@ -5,10 +5,8 @@ match, is an upper bound of the least number of tokens that completes the text.
 Invariant: the policy is a function of the configuration, so after the first token of a completion the rest is the completion there, and
 the bound decreases by one.
 
-A *counted* step is not spelled: its number of tokens is known, and no token crosses its beginning or end. There are two kinds. A string
-that needs many more characters is completed by a *run*: one byte repeated, in the longest token that consists of it. An object that lacks
-many required members is completed by a sum over them (`Pushdown.counted_members`): the text of each is split into tokens once, by itself.
-The last few members are spelled. The separator before them is a token of its own, so that no token crosses the end of the sum.
+A *counted* step is not spelled: its number of tokens is known, and no token crosses its beginning or end. A string that needs many more
+characters is completed by such a step, a *run*: one byte repeated, in the longest token that consists of it.
 
 A completion of more than `_LONGEST` bytes, besides its counted steps, is not split into tokens. Its bound is its *weight*: its bytes plus
 the tokens of its counted steps. The weight is computed once per stack cell and summed, so the completion itself is not materialized. The
@@ -26,10 +24,7 @@ Complexity: O(tokens x longest token), up to the first step boundary that is als
 from collections.abc import Hashable, Iterator
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-
-from guided.arrays import Int32Array
-from guided.automata.pushdown import COUNTS, RUN, UNLIMITED, CountedMembers
+from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
 from guided.automata.stacks import Configuration, Record, Stacks, TextConfiguration, Texts
 from guided.errors import SchemaError
 from guided.index.pushdown_masks import VocabularyData
@@ -47,8 +42,8 @@ _MANY_STEPS = 256
 _SHORT_STEP = 32
 # Steps of a call charged for each step of a completion, and for each of its texts that is read again for what it records.
 _STEPS, _PER_READ = 10, 5
-# Measured bytes of memory of a cached step and of a cached bound; of a label of counted members, by its arrays.
-_PER_STEP, _PER_BOUND, _PER_LABEL = 550, 80, 8
+# Measured bytes of memory of a cached step and of a cached bound.
+_PER_STEP, _PER_BOUND = 550, 80
 # Maximum number of values of a completion that are tried as the current value.
 _VALUES_TRIED = 16
 
@@ -90,13 +85,6 @@ class _Exit(NamedTuple):
     cell: int
     needed: int
     byte: bytes
-
-
-class _MemberTokens(NamedTuple):
-    """Counted members of one kind, by label: tokens (0: too long to be counted, -1: not known yet), and the control after the value."""
-
-    tokens: Int32Array
-    ends: Int32Array
 
 
 class _CompletionText:
@@ -148,19 +136,11 @@ class Completions:
         self._unrecorded: dict[Configuration, tuple[bytes, Configuration]] = {}
         self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[TextConfiguration, int] = {}
-        self._members: dict[Hashable, _MemberTokens] = {}
-        # Text of the short completions of values, and the control after them, by the control before them; None for others.
-        self._values: dict[int, tuple[bytes, int] | None] = {}
 
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory in use."""
-        n_labels = sum(len(known.tokens) for known in self._members.values())
-        return (
-            _PER_STEP * (len(self._steps) + len(self._unrecorded))
-            + _PER_BOUND * len(self._bounds)
-            + _PER_LABEL * n_labels
-        )
+        return _PER_STEP * (len(self._steps) + len(self._unrecorded)) + _PER_BOUND * len(self._bounds)
 
     def bound(self, text_configuration: TextConfiguration) -> int:
         """Return the completion's number of tokens by longest match: 0 exactly where a text may end; or TOO_LONG or NO_COMPLETION."""
@@ -344,9 +324,6 @@ class Completions:
         """
         self._spend(_STEPS)
         (control, node, needed, _), texts = text_configuration
-        members = self._counted_members(text_configuration)
-        if members is not None:
-            return self._over_members(text_configuration, members)
         is_recorded = _is_recorded(texts)
         known = self._unrecorded.get(text_configuration[0]) if is_recorded else None
         if known is not None:
@@ -380,67 +357,6 @@ class Completions:
         spelled, lengths = self._shared.beginning(byte + byte)
         longest = max((length for length in lengths if length <= RUN and byte * length in spelled), default=1)
         return byte * longest
-
-    def _counted_members(self, text_configuration: TextConfiguration) -> CountedMembers | None:
-        """Return the members that the completion adds next, if they are counted; None where the text read matters."""
-        (control, node, needed, _), texts = text_configuration
-        if needed or _is_recorded(texts):
-            return None
-        return self._automaton.counted_members(control, self._stacks.cells[node])
-
-    def _over_members(self, text_configuration: TextConfiguration, members: CountedMembers) -> Step:
-        """Return the step over the members up to one with a long value, or over the separator if there are none."""
-        (_, node, *_), texts = text_configuration
-        known = self._members.get(members.kind)
-        if known is None:
-            known = self._members[members.kind] = _MemberTokens(*np.full((2, members.n_labels), -1, np.int32))
-        for label in members.labels[known.tokens[members.labels] < 0].tolist():
-            self._spend(_STEPS)
-            text, control = members.begin(label)
-            value = self._value(control, text_configuration)
-            if value is not None:
-                known.ends[label] = value[1]
-            known.tokens[label] = 0 if value is None else self._n_tokens(text + value[0])
-        tokens = known.tokens[members.labels]
-        n = len(tokens) if tokens.all() else int(np.argmin(tokens))
-        if not n:
-            return Step(members.separator, self.read(text_configuration, members.separator), 0, 1)
-        text, control = members.begin(int(members.labels[0]))
-        value = self._values[control]
-        assert value is not None
-        ahead = _CompletionText(iter(()), text=text + value[0])
-        after = self._stacks.push(members.after(n), self._stacks.top(node)[1])
-        return Step(
-            ahead.text(0, self._match(ahead, 0)),
-            ((known.ends.item(members.labels.item(n - 1)), after, 0, UNLIMITED), texts),
-            0,
-            int(tokens[:n].sum()),
-        )
-
-    def _value(self, control: int, text_configuration: TextConfiguration) -> tuple[bytes, int] | None:
-        """Return the text of a counted member's value that begins at a control, and the control after it; None if it is long."""
-        if control not in self._values:
-            (_, node, *_), texts = text_configuration
-            text, here, found = b"", ((control, node, 0, UNLIMITED), texts), None
-            for _ in range(_MANY_STEPS):
-                if self._counted_members(here) is not None:
-                    found = (text, here[0][0]) if here[0][1] == node else None
-                    break
-                step = self._step(here)
-                if step is None or step.tokens:
-                    break
-                text, here = text + step.text, step.after
-            self._values[control] = found
-        return self._values[control]
-
-    def _n_tokens(self, text: bytes) -> int:
-        """Return the number of tokens of a text by itself."""
-        ahead = _CompletionText(iter(()), text=text)
-        at = count = 0
-        while at < len(text):
-            at += self._match(ahead, at)
-            count += 1
-        return count
 
     def _far_weight(self, text_configuration: TextConfiguration, steps: dict[TextConfiguration, Step]) -> int:
         """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.

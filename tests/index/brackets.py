@@ -207,9 +207,6 @@ class Parser:
     def completion_target(self, cell: int, own: Hashable) -> Hashable:
         return None
 
-    def counted_members(self, control: int, cell: int) -> None:
-        """All completions are spelled."""
-
     def completion_step(self, control: int, cell: int, own: Hashable, needed: int) -> bytes:
         """The next terminal of the shortest rest of a rule that has begun; of one that fits, within a terminal."""
         rests = [

@@ -13,13 +13,13 @@ Complexity: O(known states) around the values; a machine costs as much as its sc
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array
 from guided.automata.growth import grown
-from guided.automata.pushdown import CountedMembers, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import PushdownTables, Reaction, action_entry
 from guided.errors import SchemaError, VocabularyError, too_few_values
 from guided.limits import Limits
 from guided.schema.containers.opening import Containers
@@ -34,7 +34,6 @@ from guided.schema.values.context import SchemaContext
 __all__ = ["Embedding", "Maker", "around_of", "value_machine"]
 
 Maker: TypeAlias = Callable[[BoolArray, Callable[[Value], bool]], HostAutomaton]
-_Result = TypeVar("_Result")
 
 
 def around_of(frame: Frame) -> Maker:
@@ -311,24 +310,6 @@ class Embedding:
         if found:
             return found
         return self._next_bytes(self._state_of[machine.after(cell)])
-
-    def counted_members(self, control: int, cell: int) -> CountedMembers | None:
-        """Return the members that the completion adds next, if they are counted."""
-        if self._cell_owners[cell] is None:
-            return None
-        machine = self._owner(cell)
-        found = machine.counted_members(control, cell)
-        if found is None:
-            return None
-        begin, after = found.begin, found.after
-        return found._replace(
-            begin=lambda label: self._noted(machine, begin(label)), after=lambda n: self._noted(machine, after(n))
-        )
-
-    def _noted(self, machine: SchemaMachine, found: _Result) -> _Result:
-        """Return what a machine has computed, after assigning the controls and cells that it made."""
-        self._note(machine)
-        return found
 
     def no_completion_error(self) -> SchemaError:
         """Return the error of a text that has no completion."""

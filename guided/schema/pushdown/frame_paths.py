@@ -34,7 +34,6 @@ class FramePaths:
 
     def __init__(self, starts: ValueStarts, keys: KeyFrames) -> None:
         self._starts, self._keys = starts, keys
-        self._after_name = starts.structure.after_name
         self._frames: list[LeafFrame] = []
         self._firsts: list[int] = []
         self._near: dict[tuple[int, int], bytes | None] = {}
@@ -165,15 +164,6 @@ class FramePaths:
         path, _ = paths.path(control - first)
         self.spend(len(path) // _BYTES)
         return path + bytes([keys.end_at(control)])
-
-    def key(self, state: ConjunctiveState, label: int) -> bytes:
-        """Return the shortest key of a declared name: `key_rest` from the beginning of a key."""
-        table = state.keys
-        if table.automaton is None:
-            return table.spellings[label - 1][0] + bytes([self._after_name])
-        found = self.key_rest(self._keys.start(table), state, label)
-        assert found is not None, "members can be spelled"
-        return found
 
     def _rests(self, start: int, label: int, spellings: tuple[bytes, ...]) -> dict[int, bytes]:
         """Return the rest of a name with some spellings for each control on its path from the start of a key."""

@@ -25,7 +25,6 @@ from guided.automata.pushdown import (
     KEPT,
     PENDING,
     WIDTH,
-    CountedMembers,
     PushdownTables,
     Reaction,
     SharedReactions,
@@ -252,10 +251,6 @@ class SchemaMachine:
             control, cell, self._witness.no_target if own is None else cast("TargetValuations", own), needed
         )
 
-    def counted_members(self, control: int, cell: int) -> CountedMembers | None:
-        """Return the members that the completion adds next, if they are counted."""
-        return self._witness.counted_members(control, cell)
-
     def no_completion_error(self) -> SchemaError:
         """Return the error of a text that has no completion."""
         return too_few_values()
@@ -263,7 +258,7 @@ class SchemaMachine:
     @cached_property
     def _witness(self) -> Witness:
         outermost = self.start, self._outermost
-        return Witness(self.value_starts, self.keys, self._cells, self._open_cell, self.arguments, outermost)
+        return Witness(self.value_starts, self.keys, self._cells, self.arguments, outermost)
 
     # Cells
 

@@ -16,15 +16,15 @@ completion is the shortest path to a live end state that satisfies a target.
 Complexity: O(1) for repeated queries; otherwise a few cost look-ups and O(bytes) of the completion.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 import numpy as np
 
 from guided.arrays import DEAD
-from guided.automata.pushdown import ACTION, GUARD, CountedMembers, action_entry
+from guided.automata.pushdown import ACTION, GUARD, action_entry
 from guided.errors import too_few_values
-from guided.schema.containers.conjunctive import ConjunctiveState, positions
+from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.open_container import OpenContainer
 from guided.schema.containers.opening import Container, GeneralState
@@ -46,8 +46,6 @@ __all__ = ["Witness"]
 _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
 _KEYS_TRIED = 16
-# Number of missing required members from which on they are counted, except the last ones.
-_COUNTED_FROM = 64
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
 _MARKS = np.frombuffer(b',:"]}', np.uint8)
@@ -62,8 +60,6 @@ class Witness:
     keys : KeyFrames
     contents : mapping of int to (OpenContainer or None)
         Content of each cell.
-    cell_of : callable
-        The cell of an open object or array.
     arguments : ArgumentFrames or None
         The texts around arguments, if members of the outermost object are written so.
     outermost : (int, int)
@@ -75,11 +71,10 @@ class Witness:
         starts: ValueStarts,
         keys: KeyFrames,
         contents: Mapping[int, OpenContainer | None],
-        cell_of: Callable[[OpenContainer], int],
         arguments: ArgumentFrames | None,
         outermost: tuple[int, int],
     ) -> None:
-        self._starts, self._keys, self._contents, self._cell_of = starts, keys, contents, cell_of
+        self._starts, self._keys, self._contents = starts, keys, contents
         self._arguments, self._outermost = arguments, outermost
         self._elements = None if arguments is None else arguments.elements
         self._context = starts.containers.context
@@ -90,7 +85,7 @@ class Witness:
         # A byte that begins a name without quotes.
         begins = np.flatnonzero(starts.tables.rows[structure.object_next] <= ACTION)
         self._names_at = -1 if structure.has_quoted_names or not len(begins) else int(begins[0])
-        self._before_name, self._after_name = (b'"', b":") if structure.has_quoted_names else (b"", b"")
+        self._after_name = b":" if structure.has_quoted_names else b""
         # Whether no whitespace is needed between two tokens.
         gaps = structure.spaces, structure.after_comma, structure.after_colon
         self._is_tight = structure.lines is None and all(0 in spaces.accepting for spaces in gaps)
@@ -270,31 +265,6 @@ class Witness:
         if self._starts.structure.lines is not None:
             return bytes([NEWLINE])
         return bytes([CLOSING["array" if isinstance(state, ArrayState) else "object"]])
-
-    def counted_members(self, control: int, cell: int) -> CountedMembers | None:
-        """Return the required members that come next, after a value of an object, if many are missing and no whitespace is needed."""
-        content = self._contents[cell]
-        if content is None or content.is_apart or self._starts.tables.rows.item(control, COMMA) > ACTION:
-            return None
-        state = content.state
-        # Why not while the object counts undeclared names: then its stack cell records the current key.
-        if not isinstance(state, ConjunctiveState) or not self._is_tight or state.others or state.remembers():
-            return None
-        rules, needed = state.rules, state.rules.keys.labels_of(state.needed)
-        n = needed.bit_count() - _COUNTED_FROM
-        if n < 0:
-            return None
-        labels = positions(needed)[:n]
-
-        def begin(label: int) -> tuple[bytes, int]:
-            key = self._before_name + self._frame_paths.key(state, label) + self._after_name
-            return b"," + key, self._starts.value((rules.value(label),), is_member=True)
-
-        def after(count: int) -> int:
-            past = needed & (2 << labels.item(count - 1)) - 1
-            return self._cell_of(content._replace(state=state.after_all(past)))
-
-        return CountedMembers(rules, len(rules.values), labels, b",", begin, after)
 
     def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
         index_of = {formula: i for i, formula in enumerate(observed)}

@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 _STRING = frozenset({str})
+# Steps of a short completion for each required member, measured.
+_PER_REQUIRED = 150
 
 
 def _are_names(values: Collection[object]) -> bool:
@@ -115,8 +117,14 @@ def _required(site: Site, name: str) -> int:
 
 
 def required(site: Site, value: Any) -> None:
-    """``required``."""
-    site.objects += [_required(site, name) for name in names_of(site, "required", value)]
+    """``required``. Refused where a short completion of all its members takes more steps than a call may take."""
+    names, limit = names_of(site, "required", value), site.lowering.limits.call_steps
+    if _PER_REQUIRED * len(names) > limit:
+        place = pointer_of((site.location, "required"))
+        raise LimitError(
+            "call_steps", _PER_REQUIRED * len(names), limit, f"an object requires too many members, at {place}"
+        )
+    site.objects += [_required(site, name) for name in names]
 
 
 def least_properties(site: Site, value: Any) -> None:
