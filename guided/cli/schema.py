@@ -1,4 +1,4 @@
-"""``guided schema``: show how a JSON Schema is read: its rules, the treatment of each keyword, or a Lark grammar."""
+"""``guided schema``: show how a JSON Schema is read: the treatment of each keyword, or a Lark grammar."""
 
 import sys
 from collections import Counter
@@ -23,9 +23,6 @@ def show_schema(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="A file of JSON (schema.json), or a type (models.py:Person).")
     ],
-    report: Annotated[
-        bool, typer.Option("--report", help="List each keyword as enforced, annotation, recorded or refused.")
-    ] = False,
     lark: Annotated[
         bool, typer.Option("--lark", help="Write a Lark grammar that accepts the same texts as the schema.")
     ] = False,
@@ -45,17 +42,16 @@ def show_schema(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Show how a JSON Schema is read: as rules, keyword by keyword (--report), or as an equivalent Lark grammar (--lark).
+    """Show how a JSON Schema is read: keyword by keyword, or as an equivalent Lark grammar (--lark).
 
-    There is one rule for the whole value and one for each of its parts, named by its place in the schema.
+    Each keyword is listed as enforced, annotation, recorded or refused.
 
-    The exit code is 0 if every keyword is enforced, 1 if one cannot be or if no value satisfies the schema (--report), 2 after an
-    error.
+    The exit code is 0 if every keyword is enforced, 1 if one cannot be or if no value satisfies the schema, 2 after an error.
 
     For example:
 
       guided schema schema.json
-      guided schema models.py:Person --report --json
+      guided schema models.py:Person --json
       guided schema schema.json --lark -o schema.lark
     """
     for name, value, allowed in (
@@ -73,8 +69,6 @@ def show_schema(
         "escapes": escapes,
     }
     chosen = {name: value for name, value in spelling.items() if value is not None}
-    if lark and report:
-        raise UsageError("--lark and --report exclude each other: pass only one of them")
     if not lark:
         grammars_own = {**chosen, "output": output, "max-rules": max_rules}
         unused = next((name for name, value in grammars_own.items() if value is not None), None)
@@ -86,9 +80,7 @@ def show_schema(
     options = {"unsupported": unsupported, "format": formats, "property_order": property_order, **chosen}
     spec = build_spec("json_schema", source, options, Path())
     assert isinstance(spec, JsonSchema)
-    if lark:
-        return _lark(spec, output, max_rules, as_json=as_json)
-    return _report(spec, as_json=as_json) if report else _rules(spec, as_json=as_json)
+    return _lark(spec, output, max_rules, as_json=as_json) if lark else _report(spec, as_json=as_json)
 
 
 def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *, as_json: bool) -> int:
@@ -106,22 +98,6 @@ def _lark(spec: "JsonSchema[Any]", output: Path | None, max_rules: int | None, *
         sys.stdout.buffer.write(found.text.encode())
     else:
         console().print(f"{shown(str(output))}: {found.n_rules:,} rules, {found.n_terminals:,} terminals")
-    return ACCEPTED
-
-
-def _rules(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
-    from guided.limits import Limits
-    from guided.schema.formula.formulas import Formulas
-    from guided.schema.frontend.lowering import Lowering
-    from guided.schema.report.rules import rules
-
-    formulas = Formulas()
-    found = rules(Lowering(spec.schema, spec.options, formulas, Limits(), spec.registry), formulas)
-    if as_json:
-        print_json({"rules": [{"place": place, "rule": text} for place, text in found]})
-        return ACCEPTED
-    for place, text in found:
-        console().print(f"{shown(place)} = {shown(text)}")
     return ACCEPTED
 
 

@@ -4,8 +4,8 @@ The grammar is designed for Lark's unmodified lexer: leftmost-first, over the te
 are expected together have no text in common, and none matches a prefix of another's text (`guided.export.rules`), so neither order nor
 priorities matter. Nothing is ignored: whitespace, which is bounded, belongs to the punctuation.
 
-Rules of values are named after their location in the schema, as in `guided.schema.report.rules`. Rules that begin with an underscore are
-parts of objects and arrays; Lark omits them, and the punctuation, from its trees.
+Rules of values are named after their location in the schema. Rules that begin with an underscore are parts of objects and arrays; Lark
+omits them, and the punctuation, from its trees.
 
 If interegular is installed, Lark compares all terminals that may occur together and have the same priority, which would take minutes. So
 each terminal has its own priority, and a flag (``u``) that has no effect in Python and that interegular skips.

@@ -1,4 +1,4 @@
-"""``guided schema``: rules, and what becomes of each keyword."""
+"""``guided schema``: what becomes of each keyword, and a grammar."""
 
 import json
 from pathlib import Path
@@ -9,10 +9,7 @@ import pytest
 
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
-from guided.schema.formula.formulas import Formulas
-from guided.schema.frontend.lowering import Lowering
 from guided.schema.report.keywords import Finding, report
-from guided.schema.report.rules import rules
 from tests.cli.programs import call, errors_of, reply
 
 SCHEMA = {
@@ -37,10 +34,7 @@ def found(schema: Any, **options: Any) -> dict[str, str]:
 
 
 def test_each_keyword_has_its_status(tmp_path: Path) -> None:
-    code, data = (
-        call("schema", written(tmp_path, SCHEMA), "--report", "--json"),
-        reply("schema", written(tmp_path, SCHEMA), "--report"),
-    )
+    code, data = call("schema", written(tmp_path, SCHEMA), "--json"), reply("schema", written(tmp_path, SCHEMA))
     assert code.exit_code == 0
     status = {f"{one['pointer']}/{one['keyword']}": one["status"] for one in data["keywords"]}
     assert status == {
@@ -60,7 +54,7 @@ def test_unenforceable_keywords_are_refused_or_recorded(tmp_path: Path) -> None:
     wrong = [name for name, status in found(schema).items() if status == "refused"]
     recorded = [name for name, status in found(schema, unsupported="record").items() if status == "recorded"]
     assert wrong == recorded
-    run = call("schema", written(tmp_path, schema), "--report")
+    run = call("schema", written(tmp_path, schema))
     assert run.exit_code == (1 if wrong else 0)
     assert set(found(schema, format="annotate").values()) == {"enforced", "annotation"}
 
@@ -88,39 +82,6 @@ def test_keywords_of_a_later_draft() -> None:
     assert report({"x-y": 1}, JsonOptions(), Limits()) == (Finding("", "x-y", "annotation"),)
 
 
-def test_rules_name_places(tmp_path: Path) -> None:
-    data = reply("schema", written(tmp_path, SCHEMA))
-    text = {rule["place"]: rule["rule"] for rule in data["rules"]}
-    assert "'name' is required" in text["value"]
-    assert "others: nothing" in text["value"]
-    assert text["/$defs/t"] == "array: [others: </$defs/t>]"
-    assert text["value/name"] == "string: format 'date'"
-    assert text["value/n"] == "number: an integer"
-    lines = call("schema", written(tmp_path, SCHEMA)).stdout.splitlines()
-    assert lines[0].startswith("value = ")
-    assert len(lines) == len(data["rules"])
-
-
-@pytest.mark.parametrize(
-    ("schema", "rule"),
-    [
-        (True, "anything"), (False, "nothing"), ({"const": "é"}, "string: 'é'"), ({"type": ["null", "boolean"]}, "any (null, true, false)"),
-        ({"minimum": 1, "exclusiveMaximum": 2.5}, "if number: all (>= 1, < 2.5)"), ({"maxLength": 3}, "if string: 0 to 3 characters"),
-        ({"not": {"pattern": "a"}}, "not if string: like 'a'"),
-        ({"contains": {"const": None}, "maxContains": 2}, "if array: 1 to 2 items: null"),
-        ({"type": "integer", "minimum": -0.05, "multipleOf": 0.25}, "number: all (an integer, >= -0.05, a multiple of 0.25)"),
-        ({"type": "array", "minItems": 1, "maxItems": 2, "uniqueItems": True},
-         "array: all (1 item or more, at most 2 items, items are distinct)"),
-        ({"minProperties": 1, "maxProperties": 1}, "if object: all (1 member or more, at most 1 member)"),
-        ({"const": -20}, "number: -20"), ({"type": "string", "minLength": 1}, "string: 1 character or more"),
-        ({"propertyNames": {"minLength": 2}}, "if object: every name: <value/names>"),
-    ],
-)  # fmt: skip
-def test_rules_describe_the_schema(schema: Any, rule: str) -> None:
-    formulas = Formulas()
-    assert rules(Lowering(schema, JsonOptions(), formulas, Limits()), formulas)[0] == ("value", rule)
-
-
 def test_a_slip_in_a_keyword_is_pointed_out() -> None:
     (one,) = report({"minimun": 3}, JsonOptions(), Limits())
     assert one == Finding("", "minimun", "annotation", "is 'minimum' meant?")
@@ -138,7 +99,7 @@ def test_a_slip_in_a_keyword_is_pointed_out() -> None:
 
 def test_a_file_of_any_name_is_json_unless_it_is_python(tmp_path: Path) -> None:
     (tmp_path / "schema.txt").write_text('{"type": "null"}', encoding="utf-8")
-    assert call("schema", str(tmp_path / "schema.txt")).stdout == "value = null\n"
+    assert call("schema", str(tmp_path / "schema.txt")).stdout == "enforced  /type\n1 enforced\n"
     (tmp_path / "cut").write_text("{", encoding="utf-8")
     assert f"{tmp_path / 'cut'} is not valid JSON: " in errors_of("schema", str(tmp_path / "cut"))
     assert "is neither a file nor names a type" in errors_of("schema", str(tmp_path / "none"))
@@ -149,20 +110,10 @@ def test_options_are_named_as_they_are_given(tmp_path: Path) -> None:
     assert "--formats must be 'assert', 'annotate' or 'strict', not 'all'" in message
 
 
-def test_deep_schemas_have_many_short_rules() -> None:
-    schema: Any = {"type": "integer"}
-    for i in range(400):
-        schema = {"not": schema} if i % 2 else {"anyOf": [{"items": schema}, {"minimum": i}]}
-    formulas = Formulas()
-    found = rules(Lowering(schema, JsonOptions(), formulas, Limits()), formulas)
-    assert len(found) > 50
-    assert max(len(text) for _, text in found) < 500
-
-
 def test_invalid_schemas(tmp_path: Path) -> None:
     assert call("schema", str(tmp_path / "none.json")).exit_code == 2
     assert "pattern" in errors_of("schema", written(tmp_path, {"pattern": "("}))
-    assert "type" in errors_of("schema", written(tmp_path, {"type": 3}), "--report")
+    assert "type" in errors_of("schema", written(tmp_path, {"type": 3}))
 
 
 def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
@@ -182,7 +133,7 @@ def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lark", "--report"], "exclude each other"), (["-o", "x"], "needs --lark"), (["--numbers", "any"], "needs --lark"),
+        (["-o", "x"], "needs --lark"), (["--numbers", "any"], "needs --lark"),
         (["--lark", "--numbers", "all"], "'plain' or 'any'"), (["--lark", "--whitespace", "x"], "nothing but space, tab"),
         (["--lark", "--whitespace", "pretty(2)"], "whitespace"), (["--lark", "--max-rules", "1"], "rules: "),
         (["--lark", "-o", "/no/such/folder/x"], "/no/such/folder/x: "), (["--lark", "--max-rules", "0"], "max-rules"),

@@ -203,11 +203,11 @@ def test_a_search_that_takes_too_long_names_the_place_so_far() -> None:
 def test_the_command_line_names_the_place(tmp_path: Any) -> None:
     path = tmp_path / "schema.json"
     path.write_text(json.dumps(PERSON))
-    done = call("schema", str(path), "--report")
+    done = call("schema", str(path))
     assert done.exit_code == 1
     assert "no value satisfies the schema (at /properties/address/properties/zip, minLength, maxLength)" in done.stdout
     path.write_text(json.dumps({**PERSON, "required": ["name"]}))
-    found = reply("schema", str(path), "--report")
+    found = reply("schema", str(path))
     assert (len(found["notes"]), found["error"]) == (1, None)
     done = call("check", "--json-schema", str(path), '{"name": "Ada"}')
     assert (done.exit_code, done.stdout.splitlines()) == (0, ["accepted", f"note: {found['notes'][0]}"])

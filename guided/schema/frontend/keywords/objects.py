@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 _STRING = frozenset({str})
-# Steps of a short completion for each required member, measured.
-_PER_REQUIRED = 150
+# Steps of a short completion for each required member, measured; so few members are never refused.
+_PER_REQUIRED, _FEW_REQUIRED = 150, 64
 
 
 def _are_names(values: Collection[object]) -> bool:
@@ -119,7 +119,7 @@ def _required(site: Site, name: str) -> int:
 def required(site: Site, value: Any) -> None:
     """``required``. Refused where a short completion of all its members takes more steps than a call may take."""
     names, limit = names_of(site, "required", value), site.lowering.limits.call_steps
-    if _PER_REQUIRED * len(names) > limit:
+    if len(names) > max(_FEW_REQUIRED, limit // _PER_REQUIRED):
         place = pointer_of((site.location, "required"))
         raise LimitError(
             "call_steps", _PER_REQUIRED * len(names), limit, f"an object requires too many members, at {place}"
