@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import random
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -22,7 +21,6 @@ from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
-from guided.schema.numbers import table
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.strings.labeled import Labeled
 from guided.schema.values.leaves import quick_satisfiable_number
@@ -479,28 +477,6 @@ def test_schemas_share_automata() -> None:
     other.equal(77)
     bounds = other.most(12), other.least(3)
     assert one.leaf(one.all(one.integer, one.least(3), one.most(12))) is other.leaf(other.all(*bounds, other.integer))
-
-
-def test_small_tables_are_minimized_as_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    source = random.Random(7)
-    compared = 0
-    while compared < 400:
-        size = source.randint(1, 9)
-        rows = [
-            [source.choice([-1, -1, source.randrange(size)]) for _ in range(table.N_COLUMNS - 1)] for _ in range(size)
-        ]
-        rows = [[*row, -1] for row in rows]
-        reached = [0]
-        for state in reached:
-            reached += [target for target in dict.fromkeys(rows[state]) if target >= 0 and target not in reached]
-        if len(reached) < size:
-            continue
-        outcomes = [source.choice([table.REJECTED, table.REJECTED, 0, 1]) for _ in range(size)]
-        small = table.automaton_of(rows, outcomes)
-        with monkeypatch.context() as patch:
-            patch.setattr(table, "SMALL", 0)
-            assert small == table.automaton_of(rows, outcomes)
-        compared += 1
 
 
 @BOTH

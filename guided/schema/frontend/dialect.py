@@ -1,10 +1,10 @@
 """The keyword table of one draft of JSON Schema, possibly narrowed by a metaschema."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-__all__ = ["Dialect", "Handler"]
+__all__ = ["Dialect", "Handler", "subschemas"]
 
 # Takes a site (`guided.schema.frontend.site`) and the keyword's value.
 Handler: TypeAlias = Callable[[Any, Any], None]
@@ -45,3 +45,15 @@ class Dialect:
     def integers_by_text(self) -> bool:
         """Whether 1.0 is not an integer."""
         return self.year <= 4
+
+
+def subschemas(schema: Mapping[str, Any], positions: Mapping[str, str]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield what is directly within a schema as a schema, in the order of the text, with the tokens that lead there."""
+    for keyword, value in schema.items():
+        how = positions.get(keyword, "")
+        if isinstance(value, dict) and how.startswith("map"):
+            yield from (((keyword, name), part) for name, part in value.items())
+        elif isinstance(value, list) and "schemas" in how:
+            yield from (((keyword, i), part) for i, part in enumerate(value))
+        elif how.startswith("schema"):
+            yield (keyword,), value

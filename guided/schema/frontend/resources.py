@@ -5,12 +5,12 @@ URI is the base of the references within. A *context* is the position of a schem
 resources entered on the way to it. `index` lists a document's resources and anchors; `guided.schema.frontend.references` looks them up.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from guided.errors import SchemaError, shown
-from guided.schema.frontend.dialect import Dialect
+from guided.schema.frontend.dialect import Dialect, subschemas
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.uris import split_fragment
 
@@ -128,10 +128,11 @@ def index(document: Document, identified: Identified) -> None:
         seen.add((id(schema), id(resource)))
         resource, dialect = identified(schema, resource, dialect, location)
         if dialect.reference_stands_alone and "$ref" in schema:
-            todo.extend(_below(schema, {"definitions": "map"}, resource, dialect, location))
-            continue
-        _name_anchors(schema, resource, dialect, location)
-        todo.extend(_below(schema, dialect.positions, resource, dialect, location))
+            positions: Mapping[str, str] = {"definitions": "map"}
+        else:
+            positions = dialect.positions
+            _name_anchors(schema, resource, dialect, location)
+        todo += [(part, resource, dialect, (location, *tokens)) for tokens, part in subschemas(schema, positions)]
 
 
 def _name_anchors(schema: dict[str, Any], resource: Resource, dialect: Dialect, location: Location) -> None:
@@ -151,21 +152,3 @@ def _name_anchors(schema: dict[str, Any], resource: Resource, dialect: Dialect, 
             raise SchemaError(f"an anchor must be a name, not {shown(name)}", pointer_of(location), keyword)
     if dialect.year == 2019 and schema is resource.schema and schema.get(RECURSIVE) is True:
         resource.dynamic.setdefault(RECURSIVE, place)
-
-
-def _below(
-    schema: dict[str, Any], positions: Mapping[str, str], resource: Resource, dialect: Dialect, location: Location
-) -> Iterator[tuple[Any, Resource, Dialect, Location]]:
-    """Yield the subschemas of a schema."""
-    for keyword, value in schema.items():
-        kind = positions.get(keyword)
-        if kind is None:
-            continue
-        if isinstance(value, dict) and kind.startswith("map"):
-            for name, member in value.items():
-                yield member, resource, dialect, (location, keyword, name)
-        elif isinstance(value, list) and "schemas" in kind:
-            for i, member in enumerate(value):
-                yield member, resource, dialect, (location, keyword, i)
-        elif kind.startswith("schema"):
-            yield value, resource, dialect, (location, keyword)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array
+from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.caching import cached_property
 from guided.schema.formula.atoms import BEGINS, QuoteMark
@@ -113,7 +114,7 @@ class LeafFrames:
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
         self._excluding: dict[Leaf, int | None] = {}
-        self._commons: dict[tuple[int, bytes], int] = {}
+        self._commons: dict[tuple[Automaton, bytes], int] = {}
 
     @cached_property
     def without_numbers(self) -> Exclusions:
@@ -238,7 +239,7 @@ class LeafFrames:
             return number_frame(self._tables, automaton, entries, self._structure.after_number)
         # Plans depend on actions, too: only those of all schemas make them the same for all.
         is_same = np.isin(entries, (0, self._ends.done(0))).all()
-        name = _Same(automaton) if is_same else None
+        name = automaton if is_same else None
         first = self._strings_of(leaf)[0].frame(automaton, entries, name, counts, leaf.end[0])
         if leaf.is_text and counts is not None:
             info = self._tables.info[first : first + automaton.n_states]
@@ -248,25 +249,10 @@ class LeafFrames:
     def _common_texts(self, leaf: Strings, counts: CountedStrings) -> int:
         """Return the first control of the frame of the same texts for all machines, whose plans serve frames with other ends."""
         automaton = leaf.automaton
-        key = id(automaton), counts.allowed.tobytes()
+        key = automaton, counts.allowed.tobytes()
         found = self._commons.get(key)
         if found is None:
             ends = np.where(automaton.accepting, self._ends.done(0), 0).astype(np.int32)
             frames = self._strings_of(leaf)[0]
-            found = self._commons[key] = frames.frame(automaton, ends, _Same(automaton), counts, leaf.end[0])
+            found = self._commons[key] = frames.frame(automaton, ends, automaton, counts, leaf.end[0])
         return found
-
-
-class _Same:
-    """A hash key that equals only the same object."""
-
-    __slots__ = ("content",)
-
-    def __init__(self, content: object) -> None:
-        self.content = content
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.content is other.content
-
-    def __hash__(self) -> int:
-        return id(self.content)

@@ -9,7 +9,7 @@ Complexity: O(k log n) tests of a place with n elements of which k are kept, eac
 of a call; where it ends, the place found so far is the answer.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
@@ -24,7 +24,7 @@ from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import NO_CAPS, Caps, JsonOptions
 from guided.schema.formula.exact import is_number
 from guided.schema.formula.formulas import Formulas
-from guided.schema.frontend.dialect import Dialect
+from guided.schema.frontend.dialect import Dialect, subschemas
 from guided.schema.frontend.dialects import DEFAULT
 from guided.schema.frontend.keywords.enumerations import ITEM, constant
 from guided.schema.frontend.location import Location, pointer_of
@@ -604,21 +604,12 @@ def _over_cap(value: Any, names: list[Any], caps: Caps) -> str:
     return ""
 
 
-def _parts(schema: dict[str, Any] | bool, context: Context, location: Location) -> Iterator[tuple[str, Target]]:
+def _parts(schema: dict[str, Any], context: Context, location: Location) -> Iterator[tuple[str, Target]]:
     """Yield the schemas directly below a schema that do not only test or define, each with its keyword."""
-    for keyword, value in () if isinstance(schema, bool) else schema.items():
-        how = context.dialect.positions.get(keyword, "")
-        parts: Iterable[tuple[Path, Any]] = ()
-        if isinstance(value, dict) and how.startswith("map"):
-            parts = (((name,), part) for name, part in value.items())
-        elif isinstance(value, list) and "schemas" in how:
-            parts = (((i,), part) for i, part in enumerate(value))
-        elif how.startswith("schema"):
-            parts = (((), value),)
-        if keyword not in _TESTS and keyword not in _DEFINING:
-            for path, part in parts:
-                if isinstance(part, dict) and part.keys() != {"not"}:
-                    yield keyword, Target(part, context, (location, keyword, *path))
+    for tokens, part in subschemas(schema, context.dialect.positions):
+        keyword = str(tokens[0])
+        if keyword not in _TESTS and keyword not in _DEFINING and isinstance(part, dict) and part.keys() != {"not"}:
+            yield keyword, Target(part, context, (location, *tokens))
 
 
 def _needed(is_empty: Callable[[list[Path]], bool], elements: list[Path]) -> list[Path]:

@@ -16,7 +16,7 @@ from guided.limits import Limits
 from guided.schema.formats import FORMATS, REFUSED, draft3
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import Formulas
-from guided.schema.frontend.dialect import Dialect
+from guided.schema.frontend.dialect import Dialect, subschemas
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.misspellings import meant
@@ -82,7 +82,8 @@ def report(
                 found.append(Finding(pointer, keyword, status, _why(keyword, value)))
             else:
                 found.append(Finding(pointer, keyword, *_known(context.dialect, part, keyword, value, options)))
-        todo += reversed([(below, context, (location, *tokens)) for below, tokens in _parts(context.dialect, part)])
+        below = subschemas(part, context.dialect.positions)
+        todo += reversed([(inner, context, (location, *tokens)) for tokens, inner in below])
     return tuple(found)
 
 
@@ -110,17 +111,3 @@ def _is_format(dialect: Dialect, name: Any, options: JsonOptions) -> bool:
         or name in dict(options.formats)
         or (dialect.year == 3 and (name in draft3.NAMES or name in draft3.PATTERNS))
     )
-
-
-def _parts(dialect: Dialect, schema: dict[str, Any]) -> list[tuple[Any, tuple[str, ...]]]:
-    """Return the schemas directly within a schema."""
-    found: list[tuple[Any, tuple[str, ...]]] = []
-    for keyword, how in dialect.positions.items():
-        value = schema.get(keyword)
-        if isinstance(value, dict) and how.startswith("map"):
-            found += [(part, (keyword, name)) for name, part in value.items()]
-        elif isinstance(value, list) and "schemas" in how:
-            found += [(part, (keyword, str(i))) for i, part in enumerate(value)]
-        elif isinstance(value, dict) and how.startswith("schema") and how != "schemas":
-            found.append((value, (keyword,)))
-    return found
