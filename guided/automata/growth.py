@@ -1,5 +1,7 @@
 """Growing arrays and tables of keys (`guided.kernels.hashing`): storage of tables filled on demand. O(1) amortized."""
 
+import math
+import mmap
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,12 @@ import numpy as np
 from guided.arrays import Int32Array, Int64Array, UInt64Array
 from guided.kernels.hashing import rehash
 
-__all__ = ["appended", "grown", "rehashed"]
+__all__ = ["appended", "grown", "rehashed", "room"]
+
+# From this size on numpy asks for pages of 2 MiB.
+_LARGE = 1 << 22
+# Windows has no flags: its memory is never shared.
+_PRIVATE = {"flags": mmap.MAP_PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}
 
 
 def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Array]:
@@ -31,3 +38,14 @@ def appended(array: UInt64Array, count: int, words: tuple[int, ...] | UInt64Arra
         array = grown(array, 2 * len(array), 0)
     array[count : count + len(words)] = words
     return array
+
+
+def room(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return an array of any content for which memory is found only where it is touched, 4 KiB at a time.
+
+    PERF: where memory is scattered, the first touch of a page of 2 MiB takes 4 to 9 ms (`python -m benchmarks.maskbench`).
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < _LARGE:
+        return np.empty(shape, dtype)
+    return np.frombuffer(mmap.mmap(-1, size, **_PRIVATE), dtype).reshape(shape)

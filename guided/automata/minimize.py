@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, BoolArray, Int32Array
+from guided.automata.growth import room
 from guided.kernels import minimize as kernel
 
 __all__ = ["canonical", "distinct", "inverse_edges", "merge_columns", "minimal"]
@@ -158,6 +159,6 @@ def _select(
     """Return the rows of some states, and some columns, with targets renumbered (``number`` is ``DEAD`` for dropped states)."""
     if columns is None:
         columns = np.arange(table.shape[1], dtype=np.int32)
-    rows = np.empty((len(states), len(columns)), np.int32)
+    rows = room((len(states), len(columns)), np.int32)
     kernel.renumber(table, states, columns, number, rows)
     return rows, accepting[states], labels[states]

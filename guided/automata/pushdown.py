@@ -30,15 +30,17 @@ Tables only grow, and an entry changes once, from unknown to known. Readers ther
 index. Arrays are replaced when they grow: fetch them from the tables for each use.
 """
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
-from guided.automata.growth import appended, grown, rehashed
+from guided.automata.growth import appended, grown, rehashed, room
 from guided.automata.steps import Steps
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
@@ -93,9 +95,8 @@ __all__ = [
 ]
 
 _BY_CONTROL = ("rows", "info", "live")
-_COPIED = frozenset((np.ndarray, dict, set))
-# Initial room for rows, and its growth factor: untouched memory costs nothing, copied memory does. The initial room is below
-# 4 MiB, the size from which numpy asks for pages of 2 MiB.
+_COPIED = frozenset((np.ndarray, dict, list, set))
+# Initial room for rows, and its growth factor: untouched memory costs nothing, copied memory does.
 _ROOM, _GROWTH = 3968, 4
 # Measured bytes of memory of a control, a reaction and a cell.
 PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
@@ -229,8 +230,8 @@ class PushdownTables:
         Offset of each cell's labels in ``allows``; -1: all; PENDING: `Pushdown.compute_allowed` computes them.
     direct : dict of int to Reaction
         Reactions of the direct actions, for readers in Python.
-    plan_keys : dict of int to hashable
-        Keys of controls whose plan is the same in all tables of a family.
+    same_plans : list of (int, int, hashable)
+        Controls from one to another, ascending, whose plans are the same in all tables of a family, and a key of them.
     records : set of int
         Recording cells.
     differing : set of int
@@ -270,11 +271,11 @@ class PushdownTables:
         "n_reactions",
         "n_results",
         "place",
-        "plan_keys",
         "reactions",
         "records",
         "results",
         "rows",
+        "same_plans",
         "steps",
         "values",
     )  # fmt: skip
@@ -297,7 +298,7 @@ class PushdownTables:
         self.defers = False
         self.place = ""
         self.direct: dict[int, Reaction] = {}
-        self.plan_keys: dict[int, Hashable] = {}
+        self.same_plans: list[tuple[int, int, Hashable]] = []
         self.records: set[int] = set()
         self.differing: set[int] = set()
         self.byte_dependent: set[int] = set()
@@ -386,14 +387,22 @@ class PushdownTables:
             for name in _BY_CONTROL:
                 array = getattr(self, name)
                 # PERF: unused memory is not touched; filling it took a tenth of all first masks.
-                room = np.empty((capacity, *array.shape[1:]), array.dtype)
-                room[:first] = array[:first]
-                setattr(self, name, room)
+                longer = room((capacity, *array.shape[1:]), array.dtype)
+                longer[:first] = array[:first]
+                setattr(self, name, longer)
         return first
 
     def note_live(self, first: int, n: int = 1) -> None:
         """Note the live bytes of some controls whose rows the caller has written."""
         kernel.note_live(first, n, self.rows, self.info, self.live)
+
+    def plan_key(self, control: int) -> Hashable:
+        """Return the key of a control's plan if it is the same in all tables of a family; None if it is not."""
+        at = bisect_right(self.same_plans, control, key=itemgetter(0)) - 1
+        if at < 0:
+            return None
+        first, end, name = self.same_plans[at]
+        return (name, control - first) if control < end else None
 
     def set_row(self, control: int, row: npt.NDArray[np.int32]) -> None:
         """Set a control's entries; no dead entry becomes live."""
@@ -421,9 +430,9 @@ class PushdownTables:
         for name in _BY_CONTROL:
             array = getattr(self, name)
             # PERF: unused rows are not touched, so they take no memory yet.
-            room = np.empty((self.n_controls + _ROOM, *array.shape[1:]), array.dtype)
-            room[: self.n_controls] = array[: self.n_controls]
-            setattr(twin, name, room)
+            longer = room((self.n_controls + _ROOM, *array.shape[1:]), array.dtype)
+            longer[: self.n_controls] = array[: self.n_controls]
+            setattr(twin, name, longer)
         return twin
 
     def action(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
+from guided.automata.growth import room
 from guided.automata.partition import Partition
 from guided.errors import LimitError
 from guided.kernels import utf8 as kernel
@@ -98,7 +99,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
     _check(n, width, limits)
     capacity = n + max(256, 2 * n_nodes)
     # Why not filled: memory that is never touched is never allocated.
-    out = np.empty((capacity, width), np.int32)
+    out: Int32Array = room((capacity, width), np.int32)
     out[:n] = DEAD
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
     hashes, mapped = np.zeros(capacity, np.uint64), np.empty(n_nodes, np.int32)
@@ -113,7 +114,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         _check(count, width, limits)
         # Why no more: beyond it the states are refused.
         capacity = n_nodes + min(2 * capacity, limits.states, limits.transitions // width)
-        grown = np.empty((capacity, width), np.int32)
+        grown: Int32Array = room((capacity, width), np.int32)
         grown[:count] = out[:count]
         out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])

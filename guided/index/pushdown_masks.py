@@ -316,7 +316,7 @@ class Masks(MaskMaker):
 
     def _plan_key(self, control: int) -> Hashable:
         """Return the key of a control's plan if it is the same for all automata of the family; None if it is not."""
-        return control if control < self.n_shared else self.stacks.automaton.tables.plan_keys.get(control)
+        return control if control < self.n_shared else self.stacks.automaton.tables.plan_key(control)
 
     def _make_plan(self, control: int, allow: int, *, is_counted: bool) -> Plan:
         shared = self.shared

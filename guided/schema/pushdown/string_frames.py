@@ -82,9 +82,7 @@ class StringFrames:
         if is_quoted:
             info[:, COMMON] = self._quoted.first
         if name is not None:
-            own = np.flatnonzero(info[:, PLAN] == np.arange(first, first + n)).tolist()
-            counts = None if counted is None else counted.allowed.tobytes()
-            tables.plan_keys.update((first + i, (name, i, counts)) for i in own)
+            tables.same_plans.append((first, first + n, (name, None if counted is None else counted.allowed.tobytes())))
         if counted is not None:
             info[:, COUNTS] = counted.measure.phases
             info[:, NEEDS] = counted.allowed

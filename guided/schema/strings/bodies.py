@@ -17,6 +17,7 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.automaton import Automaton
+from guided.automata.growth import room
 from guided.automata.minimize import canonical
 from guided.automata.partition import Partition
 from guided.automata.utf8 import decision_tree, expanded
@@ -91,9 +92,11 @@ def spelled(
     paths = _paths(parts, spelling)
     n = len(table)
     wide = expanded(table, paths.root, paths.inner, limits)
-    out = np.empty((len(wide), len(paths.columns)), np.int32)
-    out[:n] = wide[:n, paths.columns[:, 0]]
-    out[n:] = wide[n:, paths.columns[:, 1]]
+    out = room((len(wide), len(paths.columns)), np.int32)
+    # Why clipped: else numpy would make a copy first.
+    for i, part in enumerate((slice(n), slice(n, None))):
+        np.take(wide[part], paths.columns[:, i], axis=1, out=out[part], mode="clip")
+    del wide
     final = np.zeros(len(out), np.bool_)
     final[:n] = accepting
     marks = np.zeros(len(out), np.int32)
