@@ -100,7 +100,7 @@ def tables_of_text(
         "g_regex_flags": flags,
         "_plugins": {"LALR_Parser": _parser(steps), **lexer_plugins(limits, steps)},
     }
-    with _refusing(text):
+    with _refusing(text, source):
         steps.spend(check_size(text, limits, start), _TOO_LARGE)
         lark = Lark(text, **options)
         tables = read_tables(lark, lark.parser.parser.analysis)
@@ -169,7 +169,7 @@ def import_sources(import_paths: Sequence[str], *, allow_files: bool) -> list[An
 
 
 @contextmanager
-def _refusing(text: str) -> Iterator[None]:
+def _refusing(text: str, source: str | None = None) -> Iterator[None]:
     """Convert exceptions of Lark to errors of this package."""
     try:
         yield
@@ -178,8 +178,8 @@ def _refusing(text: str) -> Iterator[None]:
     except MemoryError:
         raise GrammarError("Lark ran out of memory while reading it", WHOLE) from None
     except GrammarError as error:
-        raise (refusal(error, text) if text else error) from None
+        raise (refusal(error, text, source) if text else error) from None
     except GuidedError:
         raise
     except Exception as error:  # Why: Lark raises its own errors, and arbitrary exceptions on unexpected inputs
-        raise refusal(error, text) from None
+        raise refusal(error, text, source) from None

@@ -180,7 +180,7 @@ class _Text:
                 yield token, token.text[1:-1], behind.text if is_flags else ""
 
 
-def refusal(error: Exception, text: str) -> GrammarError:
+def refusal(error: Exception, text: str, source: str | None = None) -> GrammarError:
     """Convert an exception raised while a text was read.
 
     Parameters
@@ -189,6 +189,8 @@ def refusal(error: Exception, text: str) -> GrammarError:
         Raised by Lark, by `re`, or by this package.
     text : str
         The grammar; empty for a Lark object.
+    source : str, optional
+        Its file.
     """
     original = getattr(error, "orig_exc", None) or error
     found = _Text(text)
@@ -205,7 +207,7 @@ def refusal(error: Exception, text: str) -> GrammarError:
         if original.reason.startswith("%import"):
             return _at(found, original.reason, original.rule, found.statement("%import", original.rule))
         return _at(found, original.reason, original.rule, found.definition(original.rule))
-    return _of_lark(original, found)
+    return _of_lark(original, found, source or "<string>")
 
 
 def _at(found: _Text, reason: str, rule: str, offset: int | None) -> GrammarError:
@@ -252,7 +254,7 @@ def _bad_pattern(found: _Text) -> GrammarError | None:
     return None
 
 
-def _of_lark(error: Exception, found: _Text) -> GrammarError:
+def _of_lark(error: Exception, found: _Text, source: str) -> GrammarError:
     """Convert an exception of Lark."""
     if len(error.args) == 2 and isinstance(error.args[1], SyntaxError):
         return _bad_escape(str(error.args[0]), found)
@@ -264,7 +266,7 @@ def _of_lark(error: Exception, found: _Text) -> GrammarError:
             if explained is not None:
                 return explained
     line = _LINE.search(message)
-    if line is not None and _is_here(message, line, found):
+    if line is not None and _is_here(message, line, found, source):
         reason = message[: line.start()].rstrip(" ,\n").removesuffix(" at").rstrip(" ,")
         return _unexpected(found, reason, min(found.place(int(line[1]), int(line[2])), len(found.text)))
     quoted = _QUOTED.search(message)
@@ -303,10 +305,10 @@ def _bad_escape(body: str, found: _Text) -> GrammarError:
     return _at(found, f"an escape is malformed: {advice}", found.around(token.offset), place)
 
 
-def _is_here(message: str, line: "re.Match[str]", found: _Text) -> bool:
+def _is_here(message: str, line: "re.Match[str]", found: _Text, source: str) -> bool:
     """Return whether a position in Lark's message refers to this text and not to an imported file."""
     lines = found.text.split("\n")
-    if " in " in message[line.end() : line.end() + 4] and " in <string>" not in message[line.end() : line.end() + 13]:
+    if message.startswith(" in ", line.end()) and not message.startswith(f" in {source}", line.end()):
         return False
     return int(line[1]) <= len(lines) + 1 and int(line[2]) <= len((*lines, "")[int(line[1]) - 1]) + 1
 

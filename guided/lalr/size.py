@@ -215,6 +215,8 @@ def _tokens(text: str) -> list[str]:
             kind = "string" if token[0] == '"' else "regular expression"
             source = text[begin:].partition("\n")[0].rstrip("\r")
             reason = f"the {kind} that begins here is never closed: add {token[0]}"
+            if text.startswith("'\"", max(token.start() - 1, 0)):
+                reason = 'strings are written in double quotes, and a double quote in one as \\"'
             raise GrammarError(reason, rule, line, token.start() - begin + 1, source)
         if token["skipped"] is None:
             found.append("\n" if token["newline"] else token[0])

@@ -67,6 +67,7 @@ MISTAKES = {
     "common terminal": ("start: INT", "INT", 1, 8, "add `%import common.INT`"),
     "semicolon": ('start: "a";', "start", 1, 11, "ends at the end of its line"),
     "single quotes": ("start: 'a'", "start", 1, 8, "double quotes"),
+    "quote in single quotes": ("start: '\"'", "start", 1, 9, "double quotes"),
     "alias in upper case": ('start: "a" -> Foo', "start", 1, 15, "lowercase"),
     "GBNF": (
         '# json\nroot   ::= object\nvalue  ::= [^"\\\\] "x"\n',
@@ -101,7 +102,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_are_explained_where_they_are(name: str) -> None:
+def test_mistakes_are_explained_where_they_are(name: str, tmp_path: Path) -> None:
     text, rule, line, column, advice = MISTAKES[name]
     with pytest.raises(GrammarError, match=advice) as caught:
         guided.Grammar(text)
@@ -111,6 +112,11 @@ def test_mistakes_are_explained_where_they_are(name: str) -> None:
     *_, shown, caret = str(error).splitlines()
     assert shown == f"    {source}"
     assert caret == " " * (4 + column - 1) + "^"
+    if "%import" not in text:  # files may import what texts may not
+        (tmp_path / "own.lark").write_text(text, encoding="utf-8")
+        with pytest.raises(GrammarError) as in_file:
+            guided.Grammar(tmp_path / "own.lark")
+        assert str(in_file.value) == str(error)
 
 
 LOOKALIKES = [
