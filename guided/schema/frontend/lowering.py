@@ -23,7 +23,7 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import CAPS, NO_CAPS, JsonOptions
-from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.json_values import check_levels
 from guided.schema.frontend.keywords.caps import cap
@@ -31,7 +31,7 @@ from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
 from guided.schema.frontend.meetings import Meetings
-from guided.schema.frontend.misspellings import Misspellings, drafts_with, is_private, known_keywords
+from guided.schema.frontend.misspellings import drafts_with, is_private, known_keywords, meant
 from guided.schema.frontend.names import Names
 from guided.schema.frontend.references import References
 from guided.schema.frontend.resources import Context, Target
@@ -54,13 +54,14 @@ _LIMITS = Limits()
 _NAMED_IN_NOTES = 10
 _SHORT_LIST = 32
 _STRING = frozenset({str})
+_BOUNDS = ("minimum", "maximum", "equals")
 # See `guided.schema.numbers.automaton`.
 _NARROWED = (
     "numbers='any': a number with an exponent has one digit before the point, not 0 (3e1, not 30e0 or 0.3e2), and of integers and "
-    "multiples at most 17 digits with no 0 at the end, where numbers are compared or divided: at"
+    "multiples at most 17 digits with no 0 at the end, where numbers are compared or divided"
 )
-_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_OF_NUMBERS = frozenset({*_BOUNDS, "multipleOf", "divisibleBy", "const", "enum"})
+# Most unknown keywords that are compared with the known ones.
+_COMPARED = 1000
 
 
 class Lowering:
@@ -103,8 +104,6 @@ class Lowering:
         Unknown formats in order of discovery, where formats are asserted.
     misspelled : dict of (str, str) to str
         JSON Pointer and name of each unknown keyword that looks misspelled -> the likely intended keyword.
-    narrowed : dict of int to Location
-        Locations of schemas that compare or divide numbers under ``numbers="any"``, by identity of the schema.
 
     Raises
     ------
@@ -118,11 +117,12 @@ class Lowering:
         "_active",
         "_capped",
         "_caps",
+        "_excludes_exponents",
         "_expanded",
         "_flat",
         "_inside",
+        "_intended",
         "_keys",
-        "_misspellings",
         "_parts",
         "_places",
         "_referred",
@@ -133,7 +133,6 @@ class Lowering:
         "limits",
         "long_lists",
         "misspelled",
-        "narrowed",
         "nested",
         "options",
         "origins",
@@ -171,8 +170,9 @@ class Lowering:
         self._unenforced: dict[tuple[str, str], None] = {}
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
-        self._misspellings = Misspellings()
-        self.narrowed: dict[int, Location] = {}
+        self._excludes_exponents = False
+        # By unknown keyword: the likely intended one.
+        self._intended: dict[tuple[str, Dialect], str | None] = {}
         # Schema, context, location, depth, and whether it applies to a part of a value whose objects are closed.
         self._places: list[tuple[Any, Context | None, Location, int, bool]] = []
         self._keys: dict[tuple[Any, ...], int] = {}
@@ -235,8 +235,8 @@ class Lowering:
             if name in self._capped:
                 most = getattr(self.options.caps, name)
                 found.append(f"{name}={most:,} bounds the values at {_places(self._capped[name])}")
-        if self.narrowed:
-            found.append(f"{_NARROWED} {_places(self.narrowed.values())}")
+        if self._excludes_exponents:
+            found.append(_NARROWED)
         return tuple(found)
 
     def pointer(self, key: int) -> str:
@@ -284,6 +284,8 @@ class Lowering:
         while key < len(self._places):
             self.expand(key)
             key += 1
+        # Why now: later formulas are of the machine.
+        self._excludes_exponents = self.options.numbers == "any" and any(map(_excludes_exponents, self.formulas.nodes))
         Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root)
 
     @property
@@ -328,20 +330,16 @@ class Lowering:
         """
         dialect = context.dialect
         known = known_keywords(dialect)
-        is_known = known.issuperset(schema)
         # PERF: first, since it is so for nearly all schemas.
-        if is_known and self.options.numbers != "any":
-            return
-        if "$ref" in schema and dialect.reference_stands_alone:
-            return
-        if self.options.numbers == "any" and _compares_numbers(schema, dialect):
-            self.narrowed[id(schema)] = location
-        if is_known:
+        if known.issuperset(schema) or ("$ref" in schema and dialect.reference_stands_alone):
             return
         for keyword in schema:
             if keyword in known or not isinstance(keyword, str) or is_private(keyword):
                 continue
-            intended = self._misspellings.meant(keyword, dialect)
+            name = keyword, dialect
+            if name not in self._intended:
+                self._intended[name] = meant(keyword, dialect) if len(self._intended) < _COMPARED else None
+            intended = self._intended[name]
             if self.options.strict_keywords:
                 drafts = drafts_with(keyword)
                 reason = (
@@ -542,32 +540,10 @@ def _places(locations: Collection[Location]) -> str:
     return _listed([pointer_of(location) or "/" for location in islice(locations, _NAMED_IN_NOTES)]) + more
 
 
-def _compares_numbers(schema: dict[str, Any], dialect: Dialect) -> bool:
-    """Return whether a schema constrains numbers beyond their type and sign."""
-    handlers = dialect.handlers
-    kinds = schema.get("type")
-    if type(kinds) is str and kinds != "integer" and _OF_NUMBERS.isdisjoint(schema):
-        return False
-    for keyword in ("multipleOf", "divisibleBy"):
-        if keyword in schema and keyword in handlers:
-            return True
-    for keyword in _BOUNDS:
-        bound = schema.get(keyword)
-        if bound and not isinstance(bound, bool) and keyword in handlers:
-            return True
-    is_integer = kinds == "integer" or (isinstance(kinds, list) and "integer" in kinds and "number" not in kinds)
-    if is_integer and "type" in handlers and not dialect.integers_by_text:
-        return True
-    values = [schema[keyword] for keyword in ("const", "enum") if keyword in schema and keyword in handlers]
-    while values:
-        value = values.pop()
-        if isinstance(value, dict):
-            values.extend(value.values())
-        elif isinstance(value, list):
-            values.extend(value)
-        elif value and not isinstance(value, str | bool):
-            return True
-    return False
+def _excludes_exponents(node: Atom) -> bool:
+    """Return whether an atom constrains numbers beyond their type and sign."""
+    kind = node[0]
+    return kind == "multipleOf" or node == ("integer", False) or (kind in _BOUNDS and node[1] != 0)
 
 
 def _no_schema(value: object, location: Location) -> SchemaError:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.dialects import DRAFTS
 
-__all__ = ["ANNOTATIONS", "Misspellings", "distance", "drafts_with", "is_private", "known_keywords", "meant"]
+__all__ = ["ANNOTATIONS", "distance", "drafts_with", "is_private", "known_keywords", "meant"]
 
 # Keywords of all drafts that enforce nothing by themselves.
 _CORE = frozenset({
@@ -57,29 +57,6 @@ _LONGEST = 40
 def known_keywords(dialect: Dialect) -> frozenset[str]:
     """Return the keywords that a dialect defines, and the annotations."""
     return frozenset({*dialect.handlers, *dialect.positions, *dialect.companions, *_CORE, *ANNOTATIONS})
-
-
-class Misspellings:
-    """A cache of `meant` for one schema.
-
-    At most `_COMPARED` distinct unknown keywords are compared; further ones are never misspellings.
-    """
-
-    __slots__ = ("_meant",)
-
-    _COMPARED = 1000
-
-    def __init__(self) -> None:
-        self._meant: dict[tuple[str, Dialect], str | None] = {}
-
-    def meant(self, keyword: str, dialect: Dialect) -> str | None:
-        """Return the intended keyword of an unknown one; None after too many comparisons."""
-        key = keyword, dialect
-        if key not in self._meant:
-            if len(self._meant) == self._COMPARED:
-                return None
-            self._meant[key] = meant(keyword, dialect)
-        return self._meant[key]
 
 
 def is_private(keyword: str) -> bool:

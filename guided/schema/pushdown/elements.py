@@ -28,7 +28,7 @@ from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.layout import dead_row, direct
+from guided.schema.pushdown.layout import chain, dead_row, direct
 from guided.schema.pushdown.value_starts import ValueStarts, bits_of
 
 __all__ = ["Element", "ElementFrames"]
@@ -112,12 +112,7 @@ class ElementFrames:
         """Return the control behind the closing text of a value; after its name, the text continues at a control."""
         found = self._repeated.get((name, control))
         if found is None:
-            data, found = (name + self._end).encode(), control
-            for at in reversed(range(len(data))):
-                row = dead_row()
-                row[data[at]] = found
-                found = self._tables.control(row)
-                self._value_starts.closings[found] = data[at:]
+            found = chain(self._tables, (name + self._end).encode(), control, self._value_starts.closings)
             self._repeated[name, control] = found
         return found
 

@@ -38,6 +38,7 @@ __all__ = [
     "NEWLINE",
     "Lines",
     "Spaces",
+    "chain",
     "dead_row",
     "direct",
     "gaps_of",
@@ -58,6 +59,20 @@ def dead_row() -> Int32Array:
 def direct(tables: PushdownTables, reaction: Reaction) -> int:
     """Return the entry of a new action that has this reaction on every cell."""
     return action_entry(tables.action(reaction=reaction))
+
+
+def chain(tables: PushdownTables, data: bytes, entry: int, rests: dict[int, bytes] | None = None) -> int:
+    """Add the controls of fixed bytes, after the last of which the text continues at ``entry``; return the first.
+
+    ``rests``: receives the bytes from each control on.
+    """
+    for at in reversed(range(len(data))):
+        row = dead_row()
+        row[data[at]] = entry
+        entry = tables.control(row)
+        if rests is not None:
+            rests[entry] = data[at:]
+    return entry
 
 
 @dataclass(frozen=True, slots=True, eq=False)

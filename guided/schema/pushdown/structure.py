@@ -31,7 +31,7 @@ from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, N
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.automaton import number_automaton
-from guided.schema.pushdown.layout import NEWLINE, Lines, Spaces, dead_row, gaps_of, spaces_of
+from guided.schema.pushdown.layout import NEWLINE, Lines, Spaces, chain, dead_row, gaps_of, spaces_of
 from guided.schema.strings.automaton import string_automaton
 
 __all__ = [
@@ -322,8 +322,4 @@ def literal_chain(tables: PushdownTables, word: bytes, alphabet: BoolArray, entr
     """Return the entry for a literal's first byte, where the last byte has ``entry``; DEAD if the alphabet lacks a byte."""
     if not all(alphabet[byte] for byte in word):
         return DEAD
-    for byte in reversed(word[1:]):
-        row = dead_row()
-        row[byte] = entry
-        entry = tables.control(row)
-    return entry
+    return chain(tables, word[1:], entry)

@@ -22,7 +22,7 @@ from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.pushdown.layout import NEWLINE, Spaces, dead_row, direct, indented
+from guided.schema.pushdown.layout import NEWLINE, Spaces, chain, dead_row, direct, indented
 from guided.schema.pushdown.leaf_frames import LeafFrames, ValueEnds
 from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain
 from guided.schema.strings.counted import CountedStrings
@@ -315,15 +315,11 @@ class ValueStarts:
         if found is None:
             assert self.text_context is not None
             assert self.text_context.notation is not None
-            data, found = self.text_context.notation.closing.encode(), self.done(valuation)
-            for at in reversed(range(len(data))):
+            data, is_padded = self.text_context.notation.closing.encode(), self._is_padded
+            found = chain(self.tables, data[is_padded:], self.done(valuation), self.closings)
+            if is_padded:
                 row = dead_row()
-                row[data[at]] = found
-                if at or not self._is_padded:
-                    found = self.tables.control(row)
-                    self.closings[found] = data[at:]
-                    continue
-                row[data[at]] = self._as_action(found) if self._has_registers else found
+                row[data[0]] = self._as_action(found) if self._has_registers else found
                 found = self.structure.spaces.before(self.tables, row)
                 self.closings.update(dict.fromkeys(range(found, found + self.structure.spaces.n_states), data))
             self._closing_of[valuation] = found
@@ -378,14 +374,7 @@ class ValueStarts:
             return entry
         found = self._opened.get(entry)
         if found is None:
-            found = entry
-            for at in reversed(range(1, len(data))):
-                row = dead_row()
-                if self.structure.alphabet[data[at]]:
-                    row[data[at]] = found
-                found = self.tables.control(row)
-                self.openings[found] = data[at:]
-            self._opened[entry] = found
+            found = self._opened[entry] = chain(self.tables, data[1:], entry, self.openings)
         return found
 
     def _as_actions(self, entries: int | Int32Array) -> int | Int32Array:
