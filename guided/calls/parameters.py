@@ -8,7 +8,7 @@ import inspect
 import keyword
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ from guided.calls.schema import (
 )
 from guided.calls.values import ValueType
 from guided.engine.specs import Choice, Regex
-from guided.errors import SchemaError, placed, without_addresses
+from guided.errors import SchemaError, annotation_text, placed, without_addresses
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.callables import parameters_of, unwrapped
@@ -59,6 +59,7 @@ SEPARABLE = frozenset({
     "$comment", "$defs", "$schema", "additionalProperties", "definitions", "description", "examples", "properties", "required",
     "title", "type",
 })  # fmt: skip
+_OTHER_TYPE = "Tool(..., types={name: annotation}) gives another type"
 # If one of these declares properties, closing the object around it would exclude them.
 _COMBINING = frozenset(
     {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "unevaluatedProperties", "propertyNames"}
@@ -176,7 +177,7 @@ def of_signature(
     except (ValueError, TypeError) as error:
         raise SchemaError(f"its signature cannot be read: {error}", f"/{tool}", "signature") from error
     _known(overrides, signature, tool)
-    hints = _hints(function, tool)
+    hints = _hints(function, tool, signature.keys() - overrides.keys())
     lowered = Lowered()
     for name, parameter in signature.items():
         pointer = f"/{tool}/{name}"
@@ -365,8 +366,7 @@ def _type_of(given: Any, place: str, caps: Caps) -> ValueType | SchemaType:
     except Unsatisfiable:
         raise
     except SchemaError as error:
-        reason = f"{error.reason}. Tool(..., types={{name: annotation}}) gives another type"
-        raise SchemaError(reason, error.pointer, error.keyword) from error
+        raise SchemaError(f"{error.reason}. {_OTHER_TYPE}", error.pointer, error.keyword) from error
 
 
 def _without_alias(annotation: Any) -> Any:
@@ -399,8 +399,8 @@ def _is_model(kind: Any) -> bool:
     return isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_validate")
 
 
-def _hints(function: Any, tool: str) -> dict[str, Any]:
-    """The resolved annotations of the parameters; empty if the callable has none."""
+def _hints(function: Any, tool: str, parameters: Container[str]) -> dict[str, Any]:
+    """The resolved annotations of some parameters; empty if the callable has none."""
     while isinstance(function, partial):
         function = function.func
     if inspect.isclass(function):
@@ -412,25 +412,28 @@ def _hints(function: Any, tool: str) -> dict[str, Any]:
         return {}
     if inspect.isclass(function):
         return _resolved(function, f"/{tool}")
-    # Why not the function itself: an unresolvable return annotation must not reject the tool.
+    # Why each by itself: an unresolvable annotation of the result, or of a bound or retyped parameter, must not reject the tool.
     inner = inspect.unwrap(function)
-    names = getattr(inner, "__annotations__", annotations)
-    kept = SimpleNamespace(
-        __annotations__={name: hint for name, hint in names.items() if name != "return"},
-        __globals__=getattr(inner, "__globals__", {}),
-        __type_params__=getattr(inner, "__type_params__", ()),
-        __name__=getattr(inner, "__name__", tool),
-    )
-    return _resolved(kept, f"/{tool}")
+    found: dict[str, Any] = {}
+    for name, hint in getattr(inner, "__annotations__", annotations).items():
+        if name not in parameters:
+            continue
+        alone = SimpleNamespace(
+            __annotations__={name: hint},
+            __globals__=getattr(inner, "__globals__", {}),
+            __type_params__=getattr(inner, "__type_params__", ()),
+            __name__=annotation_text(hint),
+        )
+        found |= _resolved(alone, f"/{tool}/{name}")
+    return found
 
 
 def _resolved(item: Any, pointer: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(item, include_extras=True)
     except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
-        name = getattr(item, "__name__", type(item).__name__)
-        reason = without_addresses(str(error))
-        raise SchemaError(f"annotations cannot be resolved: {reason}", pointer, name) from error
+        reason = f"annotations cannot be resolved: {without_addresses(str(error))}. {_OTHER_TYPE}"
+        raise SchemaError(reason, pointer, getattr(item, "__name__", type(item).__name__)) from error
 
 
 def _without_underscore(name: str) -> str:

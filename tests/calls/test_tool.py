@@ -250,6 +250,13 @@ def test_names_may_be_those_of_registries(name: str) -> None:
     assert Tool(get_weather, name=name).name == name
 
 
+def test_only_what_the_model_writes_needs_an_annotation_that_can_be_resolved() -> None:
+    def pay(amount: int, account: "Nowhere") -> "Nowhere": ...  # noqa: F821
+
+    assert Tool(pay, types={"account": str}).signature == "pay(amount: int, account: str)"
+    assert Tool(functools.partial(pay, account=None)).signature == "pay(amount: int)"
+
+
 def keywords(**kwargs: int) -> None: ...
 def field_as_default(x: int = pydantic.Field(ge=0)) -> None: ...
 def unresolved(x: "Nowhere") -> None: ...  # noqa: F821
@@ -264,7 +271,7 @@ def of(**parameters: Any) -> dict[str, Any]:
 REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool(keywords), "**kwargs is not supported", "/keywords/kwargs", "**kwargs"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
-    (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved", "unresolved"),
+    (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved/x", "Nowhere"),
     (lambda: Tool(bad), "this type has no JSON Schema", "/bad/y", "type"),
     (lambda: Tool(bad), "Tool(..., types={name: annotation}) gives another type", "/bad/y", "type"),
     (lambda: Tool(aliased), "duplicate parameter 'y'", "/aliased", "alias"),

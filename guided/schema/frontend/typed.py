@@ -149,7 +149,7 @@ def _refused(error: Exception, annotation: Any) -> SchemaError:
     name = annotation.__name__ if isinstance(annotation, type) else annotation_text(annotation)
     if isinstance(error, RecursionError):
         return SchemaError("the schema of the type exceeds Python's recursion limit (sys.setrecursionlimit)", "", name)
-    reason = without_addresses(str(error)).partition("\n\n")[0].strip()
+    reason = without_addresses(str(error)).partition("\n\n")[0].strip().removesuffix(".")
     return SchemaError(f"this type has no JSON Schema: {reason or type(error).__name__}", "", name)
 
 
