@@ -183,7 +183,7 @@ class WritableTypes:
     def __init__(self, form: Format, caps: Caps, strict: bool) -> None:
         self._form, self._caps, self._strict = form, caps, strict
         self._known: set[tuple[ValueType | SchemaType, str]] = set()
-        self._is_json, self._by_label = form.is_json, "{name}" in form.after_value
+        self._is_json = form.is_json
 
     def check(self, tool: Tool) -> None:
         """Raise SchemaError or LimitError if the format cannot write calls of a tool."""
@@ -196,7 +196,7 @@ class WritableTypes:
             argument_list_of(tool.name, parameters, form)
             return
         for parameter in parameters:
-            key = parameter.type, parameter.label if self._by_label else parameter.kind
+            key = parameter.type, parameter.kind
             if key not in self._known or not (form.is_quoted or LABEL.fullmatch(parameter.label)):
                 argument_list_of(tool.name, (parameter,), form)
                 self._known.add(key)

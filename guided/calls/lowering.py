@@ -17,7 +17,7 @@ from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
-from guided.calls.raw import raw, raw_apart
+from guided.calls.raw import no_value, raw, raw_apart, refused
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
 from guided.calls.values import ValueType, any_text, automaton_of, spell_text
 from guided.errors import SchemaError, placed
@@ -77,7 +77,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
         if parameter.kind == "variadic" and not form.is_positional:
             kind = list_of(string_of(kind) if isinstance(kind, ValueType) else kind)
         with placed(pointer):
-            kind, text = _written_types(kind, parameter.label, form, pointer)
+            kind, text = _written_types(kind, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
             variadic = Slot(parameter.name, parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
@@ -105,8 +105,6 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
     """Return the type of all arguments as a format writes them."""
     if form.is_json:
         return _in_any_order(kind) if form.argument_order == "any" else kind
-    if form.is_quoted or ("{name}" in form.after_value and not form.element) or form.after_key[:1] in f"{BLANKS}{{":
-        raise _inseparable(kind, form, pointer)
     found = _as_arguments(kind, form)
     declared = kind.document.get("properties", {}) if isinstance(kind.document, dict) else {}
     for label in declared:
@@ -116,7 +114,11 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
             )
     # PERF: most tools have required parameters of few types, and a scanner of all takes milliseconds (`python -m benchmarks.call_formats`).
     if not _has_arguments(kind, form) and found.scanner().is_empty:
-        raise SchemaError(f"format {form.name!r} cannot write any value of this type", pointer, "types")
+        names = arguments_of(form).names
+        by_name = replace(found, arguments=replace(arguments_of(form), names=""))
+        if by_name.scanner().is_empty:
+            raise no_value(form, pointer)
+        raise refused(f"cannot write the name of an argument that all values need: names there match {names}", form, pointer)
     return found
 
 
@@ -212,19 +214,6 @@ def skipped(form: Format) -> str:
     return form.before_key[:1] if any(not least(text) for text in form.texts("after_name")) else ""
 
 
-def _inseparable(whole: SchemaType, form: Format, pointer: str) -> SchemaError:
-    """Return the error of arguments that cannot be written one by one: the first keyword that is about several of them, if there is one."""
-    reason = f"format {form.name!r} writes arguments one by one"
-    if form.argument_order == "any":
-        return SchemaError(f"{reason}, and these only in the order of their declaration", pointer, "argument_order")
-    document = whole.document if isinstance(whole.document, dict) else {}
-    for keyword in document:
-        if keyword not in SEPARABLE:
-            return SchemaError(f"{reason} and cannot enforce this keyword, which is about several", pointer, keyword)
-    keyword = "additionalProperties" if "additionalProperties" in document else "parameters"
-    return SchemaError(f"{reason}: declare all, in properties, and no others", pointer, keyword)
-
-
 def options_of(form: Format, caps: Caps) -> JsonOptions:
     """The options of values by schema in a format."""
     return replace(PYTHON, caps=caps) if form.values == "python" else options_in(form.quotes, caps)
@@ -283,7 +272,7 @@ def least_length(argument_list: ArgumentList, form: Format) -> int:
     lengths = []
     for number, slot in enumerate(argument_list.slots):
         if slot.required:
-            text = least(form.after_value.replace("{name}", slot.label))
+            text = least(form.after_value)
             if number >= argument_list.first_key:
                 text += (
                     least(form.before_key) + slot.label + least(form.after_text_key if slot.is_text else form.after_key)
@@ -348,8 +337,8 @@ def _value(slot: Slot, form: Format, embedded: EmbeddedValues, is_beside_keys: b
 
 def after_value(slot: Slot, form: Format) -> str:
     """The text after a value, without what belongs to a value in a notation."""
-    text = form.after_value.replace("{name}", slot.label)
-    return ending(text)[1] if isinstance(slot.type, SchemaType) and slot.type.closing else text
+    has_closing = isinstance(slot.type, SchemaType) and slot.type.closing
+    return ending(form.after_value)[1] if has_closing else form.after_value
 
 
 def _spelled(slot: Slot, has_plus: bool, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
@@ -397,25 +386,25 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
 
 
 def _written_types(
-    kind: ValueType | SchemaType, label: str, form: Format, pointer: str
+    kind: ValueType | SchemaType, form: Format, pointer: str
 ) -> tuple[ValueType | SchemaType, ValueType | SchemaType | None]:
     """The type as a format writes it, and the type of its strings if the format gives them a key of their own."""
     if not form.text_key:
-        return _written(kind, label, form, pointer), None
-    others, text = raw_apart(string_of(kind) if isinstance(kind, ValueType) else kind, label, form, pointer)
+        return _written(kind, form, pointer), None
+    others, text = raw_apart(string_of(kind) if isinstance(kind, ValueType) else kind, form, pointer)
     found = others if others is not None else text
     assert found is not None, "a type has values"
     return found, text
 
 
-def _written(kind: ValueType | SchemaType, label: str, form: Format, pointer: str) -> ValueType | SchemaType:
+def _written(kind: ValueType | SchemaType, form: Format, pointer: str) -> ValueType | SchemaType:
     """The type as a format writes it: a bare type becomes a string if the format has no bare text."""
     if isinstance(kind, ValueType) and not form.has_bare:
         kind = string_of(kind)
     if isinstance(kind, SchemaType):
         if form.values == "python":
             return in_notation(kind, is_python=True)
-        return raw(kind, label, form, pointer) if form.values == "raw" else kind
+        return raw(kind, form, pointer) if form.values == "raw" else kind
     automaton = automaton_of(kind.node)
     ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
     bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)

@@ -16,19 +16,17 @@ from guided.schema.formula.atoms import Notation
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.notation import is_name
 
-__all__ = ["raw", "raw_apart"]
+__all__ = ["no_value", "raw", "raw_apart", "refused"]
 
 # Documents with a name that would need quotes, or None.
 _documents: Memo[tuple[Any, str | None]] = Memo(256)
 
 
-def raw(kind: SchemaType, label: str, form: Format, pointer: str) -> SchemaType:
+def raw(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
     """Return a type as a format with raw strings writes it.
 
     Parameters
     ----------
-    label : str
-        Name of the argument in calls.
     pointer : str
         Place of the argument, for errors.
 
@@ -39,10 +37,10 @@ def raw(kind: SchemaType, label: str, form: Format, pointer: str) -> SchemaType:
     """
     if not form.quote and ord('"') not in kind.begins:
         return kind
-    return _written(kind, _notation(label, form), form, pointer)
+    return _written(kind, _notation(form), form, pointer)
 
 
-def raw_apart(kind: SchemaType, label: str, form: Format, pointer: str) -> tuple[SchemaType | None, SchemaType | None]:
+def raw_apart(kind: SchemaType, form: Format, pointer: str) -> tuple[SchemaType | None, SchemaType | None]:
     """Split a type into its other values and its strings, for formats that give strings a key of their own; None for an empty part.
 
     Raises
@@ -52,22 +50,22 @@ def raw_apart(kind: SchemaType, label: str, form: Format, pointer: str) -> tuple
     """
     if ord('"') not in kind.begins:
         return kind, None
-    notation = _notation(label, form)
+    notation = _notation(form)
     text = _written(kind, replace(notation, part="strings"), form, pointer)
     return None if kind.begins == b'"' else _written(kind, replace(notation, part="others"), form, pointer), text
 
 
-def _notation(label: str, form: Format) -> Notation:
-    return form.quotes or Notation("", ending(form.after_value.replace("{name}", label))[0], form.reserved)
+def _notation(form: Format) -> Notation:
+    return form.quotes or Notation("", ending(form.after_value)[0], form.reserved)
 
 
 def _written(kind: SchemaType, notation: Notation, form: Format, pointer: str) -> SchemaType:
     found = in_notation(kind, notation=notation)
     unwritten = _unwritten(kind.document) if form.quote else None
     if unwritten is not None:
-        raise _refused(f"cannot write the name {shown(unwritten)} of a member", form, pointer)
+        raise refused(f"cannot write the name {shown(unwritten)} of a member", form, pointer)
     if found.scanner().is_empty:
-        raise _refused("cannot write any value of this type", form, pointer)
+        raise no_value(form, pointer)
     return found
 
 
@@ -92,5 +90,12 @@ def _names(document: Any) -> Iterator[str]:
             work.extend(item)
 
 
-def _refused(reason: str, form: Format, pointer: str) -> SchemaError:
+def no_value(form: Format, pointer: str) -> SchemaError:
+    """Return the error of a type all of whose values have a string that a format cannot write."""
+    texts = " or ".join(map(repr, (form.quote or ending(form.after_value.partition("{name}")[0])[0], *form.reserved)))
+    return refused(f"cannot write any value of this type: no string there contains {texts}", form, pointer)
+
+
+def refused(reason: str, form: Format, pointer: str) -> SchemaError:
+    """Return the error of a type that a format cannot write."""
     return SchemaError(f"format {form.name!r} {reason}", pointer, "types")

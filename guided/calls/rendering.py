@@ -127,7 +127,7 @@ def render_call(
     for slot in argument_list.positional:
         if slot.label not in arguments:
             break
-        values.append(_spelled(name, slot, arguments[slot.label], form) + written(form.after_value, slot.label))
+        values.append(_spelled(name, slot, arguments[slot.label], form) + written(form.after_value))
     if argument_list.variadic is not None:
         further = arguments.get(argument_list.variadic.label, ())
         values.extend(
@@ -137,7 +137,7 @@ def render_call(
         if slot.label in arguments:
             label = json.dumps(slot.label, ensure_ascii=False)[1:-1] if form.is_quoted else slot.label
             kind = _kind(slot, arguments[slot.label])
-            value = _spelled(name, kind, arguments[slot.label], form) + written(form.after_value, slot.label)
+            value = _spelled(name, kind, arguments[slot.label], form) + written(form.after_value)
             values.append(written(form.text_key if kind.is_text else form.key, label) + value)
     return begun + written(form.separator).join(values) + after
 

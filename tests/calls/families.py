@@ -452,12 +452,6 @@ _INVOKE = r'<invoke name="([^"]+)">(.*?)</invoke>', r'<parameter name="([^"]+)">
 
 READERS: dict[str, Callable[[str], Found]] = {
     "anthropic": _tagged("<function_calls>", "</function_calls>", *_INVOKE),
-    "anthropic-legacy": _tagged(
-        "<function_calls>",
-        "</function_calls>",
-        r"<invoke>\n?<tool_name>([^<]+)</tool_name>\n?<parameters>(.*?)</parameters>\n?</invoke>",
-        r"<([^>]+)>(.*?)</\1>",
-    ),
     "apertus": apertus,
     "apriel": _listed("<tool_calls>", end="</tool_calls>"),
     "command": command,

@@ -39,7 +39,7 @@ from tests.executed import executed_calls
 from tests.profiles import examples
 from tests.schema import official
 
-FORMATS = [name for name in format_names() if not format_named(name).is_json and name != "anthropic-legacy"]
+FORMATS = [name for name in format_names() if not format_named(name).is_json]
 NAMES = ["a", "b", "c", "z", "zz"]
 VALUES: list[Any] = ["x", "5", 5, 1.5, None, True, [], ["q"], [1], {"k": "v"}, "", "[1]", "é\n"]
 LEAVES: st.SearchStrategy[Any] = st.sampled_from([
@@ -190,21 +190,7 @@ def test_specs_are_restored(name: str) -> None:
     assert again.fingerprint == found.fingerprint
 
 
-def test_formats_that_cannot_write_all_arguments_together_name_the_keyword() -> None:
-    """One writes a name before and after its value, so that no pattern of names will do; another has quotes around names."""
-    quoted = Format(
-        "quoted", trigger="!", before_name="", after_name="[", key='"{name}"=', separator=",", close="]", terminator="",
-        result="{result}", several=None,
-    )  # fmt: skip
-    for form in ("anthropic-legacy", quoted):
-        for more, keyword in (
-            ({"dependentRequired": {"a": ["b"]}}, "dependentRequired"),
-            ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "anyOf"),
-            ({"additionalProperties": {}}, "additionalProperties"),
-        ):
-            with pytest.raises(SchemaError, match="writes arguments one by one") as caught:
-                tools({"type": "object", "properties": {"a": {}, "b": {}}, **more}, form)
-            assert (caught.value.pointer, caught.value.keyword) == ("/f", keyword)
+def test_a_declared_name_that_a_format_cannot_write_is_named() -> None:
     with pytest.raises(SchemaError, match="cannot write this name") as caught:
         tools({"type": "object", "properties": {"a b": {}}, "minProperties": 1}, "pythonic")
     assert (caught.value.pointer, caught.value.keyword) == ("/f/a b", "name")
@@ -221,7 +207,7 @@ ORDERED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in format_names() if name != "anthropic-legacy"])
+@pytest.mark.parametrize("name", format_names())
 def test_arguments_may_come_in_any_order(name: str) -> None:
     """Those that are missing or repeated are still refused, and members of values have the schema's order."""
     values = {"a": "x", "b": 5, "c": {"x": 1, "y": 2}}
@@ -326,7 +312,7 @@ def travel(
     """Travel."""
 
 
-@pytest.mark.parametrize("name", [name for name in format_names() if name != "anthropic-legacy"])
+@pytest.mark.parametrize("name", format_names())
 def test_arguments_of_functions_may_come_in_any_order(name: str) -> None:
     """Each is read by the type of its parameter, and the function gets it as in a call in order."""
     spec = Tools([travel], name, tool_choice="required", argument_order="any")
@@ -375,12 +361,6 @@ def test_an_order_of_arguments_that_cannot_be_is_refused() -> None:
 
     with pytest.raises(SchemaError, match="leave out types=") as caught:
         Tools([Tool({"name": "f", "parameters": ORDERED}, types={"a": int})], argument_order="any")
-    assert (caught.value.pointer, caught.value.keyword) == ("/f", "argument_order")
-    with pytest.raises(SchemaError, match="only in the order of their declaration") as caught:
-        Tools([function], "anthropic-legacy", argument_order="any")
-    assert (caught.value.pointer, caught.value.keyword) == ("/function", "argument_order")
-    with pytest.raises(SchemaError) as caught:
-        Tools([{"name": "f", "parameters": ORDERED}], "anthropic-legacy", argument_order="any")
     assert (caught.value.pointer, caught.value.keyword) == ("/f", "argument_order")
     order: Any = "some"
     with pytest.raises(ValueError, match="argument_order must be"):

@@ -41,7 +41,6 @@ XML tags:\\n<tool_call>\\n{\\"name\\": <function-name>, \\"arguments\\": <args-j
     "lfm2": "{{- '<|tool_call_start|>[' }}<|tool_response_start|>",
     "minimax": "<minimax:tool_call>\\n<invoke name='tool-name'>\\n<parameter name='param'>value</parameter>",
     "anthropic": '<function_calls>\\n<invoke name="$FUNCTION_NAME">\\n<parameter name="$PARAMETER_NAME">',
-    "anthropic-legacy": "<function_calls>\\n<invoke>\\n<tool_name>$TOOL_NAME</tool_name>",
     "apertus": "{{ '<|tools_prefix|>' + '[' }}{{- '{' + function.name + ': ' + arguments|tojson + '}' }}{{ ']' + '<|tools_suffix|>' }}",
     "hunyuan-3": """{%- set HYTK = ':opensource' %}{%- set toolcalls_begin_token = '<tool_calls{}>'.format(HYTK) %}
 {%- set toolsep_token = '<tool_sep{}>'.format(HYTK) %}""",

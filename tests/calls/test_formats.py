@@ -52,16 +52,6 @@ WRITTEN = {
 <parameter name="exact">true</parameter>
 </invoke>
 </function_calls>""",
-    "anthropic-legacy": """<function_calls>
-<invoke>
-<tool_name>get_weather</tool_name>
-<parameters>
-<city>Oslo</city>
-<days>2</days>
-<exact>true</exact>
-</parameters>
-</invoke>
-</function_calls>""",
     "functiongemma": "<start_function_call>call:get_weather{city:<escape>Oslo<escape>,days:2,exact:true}<end_function_call>",
     "gemma": '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:2,exact:true}<tool_call|>',
     "gemma3": '[get_weather(city="Oslo", days=2, exact=True)]',
@@ -629,6 +619,10 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
     ({"key": "{name}"}, "the end of the parameter's name", "key"),
     ({"key": "{name} "}, "the end of the parameter's name", "key"),
     ({"key": "{name}is"}, "the end of the parameter's name", "key"),
+    ({"key": "{name} ="}, "the end of the parameter's name", "key"),
+    ({"key": "{name}{ }="}, "the end of the parameter's name", "key"),
+    ({"key": '"{name}"='}, "quotes around names", "key"),
+    ({"after_value": "</{name}>"}, "needs element", "after_value"),
     ({"key": " {name}="}, "begin with a blank", "key"),
     ({"result": "x"}, "must contain {result}", "result"),
     ({"separator": ""}, "must not be empty or begin with a blank", "separator"),
@@ -675,7 +669,7 @@ REFUSED: list[tuple[Mapping[str, Any], str, str]] = [
     ({"separator": "", "after_value": "x"}, "could continue a value", "after_value"),
     ({"before_name": "{id}:"}, "must be the pattern of {id}", "id"),
     ({"id": "[0-9]+"}, "must be the pattern of {id}", "id"),
-    ({"key": '"{name}": {type}'}, "applies only to raw values", "key"),
+    ({"key": "{name}: {type}"}, "applies only to raw values", "key"),
     ({"id": "[0-9]+", "before_name": "{id}:", "id_example": "a"}, "does not match the pattern id", "id_example"),
 ]
 

@@ -216,7 +216,7 @@ def test_texts_of_random_schemas_end_within_their_budget_or_pass_a_limit(
 
 
 # A format for each notation, and tokens across the texts around their values.
-FORMATS = ("json", "qwen-coder", "deepseek-v3.2", "anthropic-legacy", "gemma", "pythonic", "kimi-k3")
+FORMATS = ("json", "qwen-coder", "deepseek-v3.2", "anthropic", "gemma", "pythonic", "kimi-k3")
 _AROUND = (
     "</",
     '">',

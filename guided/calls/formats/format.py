@@ -77,7 +77,7 @@ class Format:
     results : tuple of str
         Texts before, between and after results.
     after_value : str
-        Text after each value; may contain ``{name}``.
+        Text after each value; contains ``{name}`` if there is an ``element``.
     values : {"json", "python", "raw"}
         How values are written: as JSON; as Python literals; or as JSON except for strings, which are unquoted up to ``quote``, or to
         ``after_value`` if ``quote`` is empty.
@@ -326,9 +326,11 @@ class Format:
             raise self._refuse(f"is one of {', '.join(VALUES)}, not {shown(self.values)}", "values")
         if self.key.count("{name}") != 1:
             raise self._refuse("must contain {name} exactly once", "key")
-        after_key = least(self.after_key)
-        if not self.is_quoted and (not after_key or LABEL.match(after_key)):
-            raise self._refuse("does not mark the end of the parameter's name", "key")
+        if self.is_quoted and not self.is_json:
+            raise self._refuse("has quotes around names, which only a JSON object from '{' to '}' has", "key")
+        # Why no brace: it begins a placeholder, such as a required blank.
+        if not self.is_quoted and (self.after_key[:1] in f"{BLANKS}{{" or LABEL.match(self.after_key)):
+            raise self._refuse("does not mark the end of the parameter's name by a character that is no blank", "key")
         if self.text_key:
             self._check_text_key()
         if "{type}" in self.key and (not self.has_types or self.values != "raw" or self.quote or self.text_key):
@@ -337,8 +339,10 @@ class Format:
             raise self._refuse(
                 "applies only to raw values that the same text is around, with a '/' after them", "element"
             )
+        if "{name}" in self.after_value and not self.element:
+            raise self._refuse("contains {name}, which needs element", "after_value")
         if self.values == "raw":
-            self._check_raw(self.quote or least(self.after_value.replace("{name}", "name")))
+            self._check_raw(self.quote or least(self.after_value))
         elif self.quote:
             raise self._refuse("applies only to raw values", "quote")
         closes = [("close", text) for text in self.texts("close")]
