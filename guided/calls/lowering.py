@@ -118,7 +118,9 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
         by_name = replace(found, arguments=replace(arguments_of(form), names=""))
         if by_name.scanner().is_empty:
             raise no_value(form, pointer)
-        raise refused(f"cannot write the name of an argument that all values need: names there match {names}", form, pointer)
+        raise refused(
+            f"cannot write the name of an argument that all values need: names there match {names}", form, pointer
+        )
     return found
 
 

@@ -25,7 +25,7 @@ from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
 from guided.engine.specs import Regex
 from guided.engine.templates import Template
-from guided.errors import CallError, SchemaError, VocabularyError
+from guided.errors import CallError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.pushdown.frames import Value
