@@ -330,7 +330,7 @@ class Format:
             raise self._refuse("has quotes around names, which only a JSON object from '{' to '}' has", "key")
         # Why no brace: it begins a placeholder, such as a required blank.
         if not self.is_quoted and (self.after_key[:1] in f"{BLANKS}{{" or LABEL.match(self.after_key)):
-            raise self._refuse("does not mark the end of the parameter's name by a character that is no blank", "key")
+            raise self._refuse("does not mark the end of the parameter's name, which takes more than a blank", "key")
         if self.text_key:
             self._check_text_key()
         if "{type}" in self.key and (not self.has_types or self.values != "raw" or self.quote or self.text_key):

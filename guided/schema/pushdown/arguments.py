@@ -31,7 +31,7 @@ from guided.errors import VocabularyError
 from guided.patterns.parse import parse
 from guided.schema.containers.general import ArrayState
 from guided.schema.containers.open_container import OpenContainer
-from guided.schema.formula.atoms import Arguments
+from guided.schema.formula.atoms import TYPES, Arguments
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
@@ -307,9 +307,13 @@ class ArgumentFrames:
         if kinds:
             kind = "string" if "string" in kinds else "json"
             types = tuple(one for name in kinds for one in (("true", "false") if name == "boolean" else (name,)))
-            is_one = formulas.disjunction(formulas.atom(("type", name)) for name in types)
-            query = formulas.conjunction((query[0], is_one)), *query[1:]
-            if query[0] == FALSE or not starts.containers.satisfiability.is_satisfiable(query[0]):
+            possible = [name for name in TYPES if starts.containers.context.typed(query[0], name) != FALSE]
+            if not any(name in types for name in possible):
+                return None
+            if not all(name in types for name in possible):
+                is_one = formulas.disjunction(formulas.atom(("type", name)) for name in types)
+                query = formulas.conjunction((query[0], is_one)), *query[1:]
+            if not starts.containers.satisfiability.is_satisfiable(query[0]):
                 return None
             if self._arguments.item and types[0] in ("array", "object"):
                 return self._enter(query, "array" if types[0] == "array" else "object"), query

@@ -76,6 +76,9 @@ class _Choice(NamedTuple):
     times: tuple[int, ...] = ()
 
 
+_CLOSED = _Choice(1, (), CLOSE)
+
+
 class _Required(NamedTuple):
     """The required members of an object: their distinct values, and by label the number of the value and the bytes besides the value."""
 
@@ -176,7 +179,9 @@ class Shortest:
             )
             for choice in choices[node]:
                 for needed in dict.fromkeys(choice.needs):
-                    if needed not in self._best:
+                    if not isinstance(needed, int) and needed.at_close() is not None:
+                        self._best[needed] = 1, _CLOSED
+                    elif needed not in self._best:
                         parents.setdefault(needed, []).append(node)
                         todo.append(needed)
         best: dict[Node, tuple[int, _Choice | None]] = {}
@@ -214,7 +219,7 @@ class Shortest:
         if isinstance(node, int):
             return self._of_value(node)
         if node.at_close() is not None:
-            return [_Choice(1, (), CLOSE)]
+            return [_CLOSED]
         if isinstance(node, ConjunctiveState):
             return self._of_conjunctive(node, most)
         if not node.is_live():

@@ -187,6 +187,8 @@ class Witness:
         """Return the text from a control behind a name to the best value."""
         assert self._arguments is not None
         between = self._arguments.before_value(control)
+        if len(between) == 1:
+            return between[0][0]
         return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
