@@ -503,3 +503,14 @@ def test_undeclared_names_in_tags_have_blanks_within(name: str) -> None:
             (call,) = parse_text(text, spec)
             assert isinstance(call, Call)
             assert call.arguments == {label: 5}
+
+
+@pytest.mark.parametrize(("name", "most"), [("json", 170), ("qwen-coder", 190), ("kimi-k3", 300), ("minimax-m3", 300)])
+def test_the_budget_of_many_arguments_of_different_types_takes_few_steps(name: str, most: int) -> None:
+    names = [f"n{number}" for number in range(100)]
+    types = {label: {"type": "object", "properties": {f"a{label}": {"type": "string"}}} for label in names}
+    properties = {label: {"$ref": f"#/definitions/{label}"} for label in names}
+    parameters = {"type": "object", "definitions": types, "properties": properties, "required": names}
+    spec = Tools([{"name": "f", "parameters": parameters}], name, tool_choice="required", argument_order="any")
+    guide = compile_spec(spec, VOCABULARY, Limits(call_steps=most * len(names))).guide()
+    assert guide.remaining > 10 * len(names)
