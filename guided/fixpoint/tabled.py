@@ -132,8 +132,9 @@ class TabledFixpoint:
             self._nested -= 1
         del self._open[goal]
         depends_on.discard(goal)
-        # Why: with many open goals, the dependency sets cost more than the searches.
-        self.spend(len(depends_on) * len(self._dependents.get(goal, ())) // 256)
+        if depends_on:
+            # Why: with many open goals, the dependency sets cost more than the searches.
+            self.spend(len(depends_on) * len(self._dependents.get(goal, ())) // 256)
         self._close(goal, answer, depends_on)
         return answer
 

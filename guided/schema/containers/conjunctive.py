@@ -228,7 +228,7 @@ class ConjunctiveObject:
             if label not in self.keys.spellable or (name >= 0 and self.banned >> name & 1):
                 found = FALSE
             else:
-                required = (self.keys.required_of_values(part)[label] for part in self.parts)
+                required = [self.keys.required_of_values(part)[label] for part in self.parts]
                 found = self.keys.tables.formulas.conjunction(required)
             self.values[label] = found
         return found

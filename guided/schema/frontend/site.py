@@ -77,6 +77,8 @@ class Site:
     Attributes
     ----------
     lowering : Lowering
+    formulas : Formulas
+        The table that formula ids refer to.
     schema : dict
     context : Context
         Its resource and dialect.
@@ -93,6 +95,7 @@ class Site:
         "arrays",
         "context",
         "depth",
+        "formulas",
         "location",
         "lowering",
         "numbers",
@@ -106,7 +109,7 @@ class Site:
     def __init__(
         self, lowering: Lowering, schema: dict[str, Any], context: Context, location: Location, depth: int
     ) -> None:
-        self.lowering = lowering
+        self.lowering, self.formulas = lowering, lowering.formulas
         self.schema = schema
         self.context = context
         self.location = location
@@ -118,18 +121,13 @@ class Site:
         self.objects: list[int] = []
         self.types: frozenset[str] | None = None
 
-    @property
-    def formulas(self) -> Formulas:
-        """The table that formula ids refer to."""
-        return self.lowering.formulas
-
     def atom(self, *node: Any) -> int:
         """Return the formula of an atom."""
-        return self.lowering.formulas.atom(node)
+        return self.formulas.atom(node)
 
     def noted(self, *node: Any) -> int:
         """Return the formula of an atom, and record its location for an error that can only be found later."""
-        formula = self.lowering.formulas.atom(node)
+        formula = self.formulas.atom(node)
         self.lowering.origins.setdefault(formula, self.location)
         return formula
 

@@ -30,7 +30,7 @@ from guided.caching import cached_property
 from guided.errors import VocabularyError
 from guided.patterns.parse import parse
 from guided.schema.containers.general import ArrayState
-from guided.schema.containers.open_container import OpenContainer
+from guided.schema.containers.opening import OpenContainer
 from guided.schema.formula.atoms import TYPES, Arguments
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo

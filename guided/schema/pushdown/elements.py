@@ -23,7 +23,7 @@ from guided.automata.nearest import path_down
 from guided.automata.pushdown import COUNTS, KEPT, NEEDS, UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.caching import cached_property
 from guided.schema.containers.general import ITEM, ArrayState
-from guided.schema.containers.open_container import OpenContainer
+from guided.schema.containers.opening import OpenContainer
 from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json

@@ -5,7 +5,7 @@ Controls are positions within values; stack cells are open objects and arrays. `
 
 - value starts, and frames of constrained strings and numbers (`guided.schema.pushdown.value_starts`);
 - frames of keys, one for each table of names (`guided.schema.pushdown.key_frames`);
-- cells: an open object or array with the constraints on its remaining members or items (`guided.schema.containers.open_container`). Keys
+- cells: an open object or array with the constraints on its remaining members or items (`guided.schema.containers.opening`). Keys
   and commas replace the top cell; a closing bracket pops it, and the cell below gets the valuation.
 
 This module computes the reactions of cells. `guided.schema.containers` decides which state follows a key or a comma.
@@ -37,8 +37,7 @@ from guided.limits import Limits
 from guided.patterns.charset import SURROGATE
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
-from guided.schema.containers.open_container import HAS_BEGUN, OpenContainer
-from guided.schema.containers.opening import Containers
+from guided.schema.containers.opening import HAS_BEGUN, Containers, OpenContainer
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.queries import TargetValuations, ValueQuery
@@ -233,7 +232,7 @@ class SchemaMachine:
     @property
     def n_own_bytes(self) -> int:
         """Approximate memory in bytes without the tables."""
-        return self.formulas.n_bytes + self.context.n_bytes + _PER_CELL * len(self._cells)
+        return self.formulas.n_bytes + self.context.leaves.n_bytes + _PER_CELL * len(self._cells)
 
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""
@@ -301,7 +300,7 @@ class SchemaMachine:
 
     def _repeats_names(self, content: OpenContainer) -> bool:
         """Return whether the next member of an object may have an undeclared name that the text after its value repeats."""
-        if not content.is_apart or not self._repeats or isinstance(content.state, ArrayState):
+        if not self._repeats or not content.is_apart or isinstance(content.state, ArrayState):
             return False
         if content.name or content.observed or not content.is_named:
             return False
@@ -331,9 +330,8 @@ class SchemaMachine:
 
     def _actions_of(self, content: OpenContainer) -> tuple[int, ...]:
         structure = self.structure
-        if not content.is_apart:
+        if self.arguments is None or not content.is_apart:
             return structure.of_objects
-        assert self.arguments is not None
         return structure.value_done, structure.close_object, self.arguments.key_start, *self.arguments.choices
 
     def compute_allowed(self, cell: int) -> None:
@@ -405,7 +403,7 @@ class SchemaMachine:
         if lines is not None and action == lines.end:
             end = lines.array_end if isinstance(state, ArrayState) else lines.object_end
             return None if state.at_close() is None else lines.last_line(end)
-        arguments = self.arguments if content.is_apart else None
+        arguments = self.arguments if self.arguments is not None and content.is_apart else None
         if arguments is not None:
             is_member, control = arguments.choices.get(action, (False, -1))
             if is_member and not (content.is_named and content.is_known):
@@ -439,7 +437,7 @@ class SchemaMachine:
         if after is None:
             return None
         query, state = after
-        keys, is_repeated = before.keys, content.is_apart and self._repeats
+        keys, is_repeated = before.keys, self._repeats and content.is_apart
         index = keys.labels[label][0]
         opened = OpenContainer(
             state,
@@ -450,8 +448,7 @@ class SchemaMachine:
             is_inner=content.is_inner,
             name=keys.names[index] if is_repeated and index != OTHER else "",
         )
-        if content.is_apart:
-            assert self.arguments is not None
+        if self.arguments is not None and content.is_apart:
             return Reaction(1, self._cell(opened), self.arguments.after_name(query))
         return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
 
@@ -487,8 +484,7 @@ class SchemaMachine:
         is_array = isinstance(content.state, ArrayState)
         goes_to = self.structure.array_done if is_array else self.structure.object_done
         entered = self.structure.entered
-        if content.is_apart:
-            assert self.arguments is not None
+        if self.arguments is not None and content.is_apart:
             goes_to, entered = self.arguments.after_value(content), _entered
         if not content.is_known or (self._repeats and not content.is_named):
             return DEFERRED

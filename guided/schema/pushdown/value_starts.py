@@ -17,8 +17,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.pushdown import KEPT, PushdownTables, Reaction, action_entry
 from guided.schema.containers.general import ITEM
-from guided.schema.containers.open_container import CANNOT_BE_EMPTY, OpenContainer
-from guided.schema.containers.opening import Containers
+from guided.schema.containers.opening import CANNOT_BE_EMPTY, Containers, OpenContainer
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
@@ -65,7 +64,7 @@ class ValueStart:
     views : list of (int, ndarray)
         Control groups that share these entries: the first control of each group, and its controls with no whitespace pending.
     is_known : bool
-        As in `guided.schema.containers.open_container.OpenContainer`.
+        As in `guided.schema.containers.opening.OpenContainer`.
     firsts : dict of Spaces to int
         First control of the value start, by the whitespace before it; filled on first use.
     indented : int

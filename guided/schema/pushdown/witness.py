@@ -26,8 +26,7 @@ from guided.automata.pushdown import ACTION, GUARD, action_entry
 from guided.errors import too_few_values
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
-from guided.schema.containers.open_container import OpenContainer
-from guided.schema.containers.opening import Container, GeneralState
+from guided.schema.containers.opening import Container, GeneralState, OpenContainer
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations, ValueQuery

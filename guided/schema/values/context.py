@@ -92,11 +92,6 @@ class SchemaContext:
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
         self._separated: dict[int, int] = {}
 
-    @property
-    def n_bytes(self) -> int:
-        """Approximate bytes of memory of the automata. Those of shared caches count too: the context keeps them alive."""
-        return self.leaves.n_bytes
-
     def typed(self, formula: int, kind: str) -> int:
         """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
         if formula <= TRUE:
