@@ -17,9 +17,9 @@ from urllib.parse import unquote
 from guided.errors import SchemaError, shown
 from guided.schema.frontend.dialects import DRAFTS
 
-__all__ = ["DRAFT_4", "bundled", "follow"]
+__all__ = ["bundled", "follow"]
 
-DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+_DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 _POSITIONS = {
     **DRAFTS[2020].positions, "definitions": "map", "items": "schema|schemas", "additionalItems": "schema", "dependencies": "map|names",
 }  # fmt: skip
@@ -118,7 +118,7 @@ def bundled(schema: Any, document: Any, place: str, is_older: bool) -> dict[str,
     root.update(holder[""])
     if definitions:
         root["definitions"] = definitions
-    return {"$schema": DRAFT_4, **root} if is_older else root
+    return {"$schema": _DRAFT_4, **root} if is_older else root
 
 
 def _below(keyword: str, value: Any, copy: dict[str, Any], work: list[tuple[Any, Any, Any]]) -> None:

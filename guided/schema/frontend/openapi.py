@@ -1,8 +1,7 @@
 """OpenAPI 3 operations: the object of an operation's parameters, with its request body as ``body``.
 
-Properties have the names of the parameters, whether these are in path, query, headers or cookies. References point into the document,
-which is kept beside the schema as ``components``. Documents of version 3.0 have their own dialect, which is translated to JSON Schema:
-``nullable``, boolean ``exclusiveMinimum``, and no keywords beside ``$ref``. Schemas of 3.1 are JSON Schemas.
+Properties have the names of the parameters, whether these are in path, query, headers or cookies. What they refer to in the document is
+bundled with them (`guided.schema.frontend.bundling`), which translates schemas of version 3.0. Schemas of 3.1 are JSON Schemas.
 
 Complexity: linear in the document; iterative. Nothing is fetched.
 """
@@ -12,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from guided.errors import SchemaError, shown
-from guided.schema.frontend.bundling import DRAFT_4, follow
+from guided.schema.frontend.bundling import bundled, follow
 
 __all__ = ["FORMS", "METHODS", "Content", "content_of", "operation_schema", "parameters_of", "resolved"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-# Keywords of 3.0 that contain schemas: one, or a list of them.
-_ONE = ("items", "not", "additionalProperties")
-_LISTS = ("allOf", "anyOf", "oneOf")
 _LONGEST_CHAIN = 100
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
@@ -48,23 +44,18 @@ def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[st
             raise SchemaError("a parameter needs a name", place, "name")
         if name in properties:
             raise SchemaError(f"duplicate parameter {name!r}", place, "name")
-        properties[name] = _described(_schema_of(parameter, place), parameter)
+        properties[name] = _schema_of(parameter, place)
         if parameter.get("required") or parameter.get("in") == "path":
             required.append(name)
     if chosen.get("requestBody") is not None:
         body = resolved(given, chosen["requestBody"], f"{pointer}/requestBody")
         if "body" in properties:
             raise SchemaError("the parameter name 'body' is reserved for the request body", pointer, "requestBody")
-        properties["body"] = _described(_schema_of(body, f"{pointer}/requestBody"), body)
+        properties["body"] = _schema_of(body, f"{pointer}/requestBody")
         if body.get("required"):
             required.append("body")
-    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
-    schema["additionalProperties"] = False
-    if "components" in given:
-        schema["components"] = given["components"]
-    if not str(given.get("openapi", "3.1")).startswith("3.0"):
-        return schema
-    return {"$schema": DRAFT_4, **_of_version_3_0(schema)}
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return bundled(schema, given, pointer, is_older=str(given.get("openapi", "3.1")).startswith("3.0"))
 
 
 def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[Any], Mapping[str, Any]]:
@@ -169,45 +160,3 @@ def content_of(holder: Mapping[str, Any]) -> Content | None:
         if isinstance(media, Mapping) and (best is None or rank < best[0]):
             best = rank, Content(kind, media.get("schema", True), rank <= len(FORMS))
     return None if best is None else best[1]
-
-
-def _described(schema: Any, holder: Mapping[str, Any]) -> Any:
-    text = holder.get("description")
-    if isinstance(schema, Mapping) and isinstance(text, str) and not {"description", "$ref"} & schema.keys():
-        return {**schema, "description": text}
-    return schema
-
-
-def _of_version_3_0(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema, and those in its components, as draft 4."""
-    root = dict(schema)
-    work: list[dict[str, Any]] = [root]
-    components = root.get("components")
-    if isinstance(components, Mapping):
-        root["components"] = components = dict(components)
-        if isinstance(components.get("schemas"), Mapping):
-            components["schemas"] = _copies(components["schemas"], work)
-    while work:
-        item = work.pop()
-        for keyword in _ONE:
-            if isinstance(item.get(keyword), Mapping):
-                item[keyword] = _copies({keyword: item[keyword]}, work)[keyword]
-        for keyword in _LISTS:
-            if isinstance(item.get(keyword), list):
-                item[keyword] = list(_copies(dict(enumerate(item[keyword])), work).values())
-        if isinstance(item.get("properties"), Mapping):
-            item["properties"] = _copies(item["properties"], work)
-    return root
-
-
-def _copies(schemas: Mapping[Any, Any], work: list[dict[str, Any]]) -> dict[Any, Any]:
-    """Return shallow copies of schemas, nullable ones as a union with null, and queue the copies for translation."""
-    copies: dict[Any, Any] = {}
-    for key, schema in schemas.items():
-        copies[key] = schema
-        if isinstance(schema, Mapping):
-            copy = {name: value for name, value in schema.items() if name != "nullable"}
-            work.append(copy)
-            nullable = schema.get("nullable") is True and "$ref" not in schema and "type" in schema
-            copies[key] = {"anyOf": [copy, {"type": "null"}]} if nullable else copy
-    return copies
