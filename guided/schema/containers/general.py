@@ -78,24 +78,36 @@ class ObjectState(NamedTuple):
         shared, relevant = self.shared, self._projected()
         found = shared.labels.get(relevant)
         if found is None:
-            found = 0
-            options = relevant._options()
-            if options is not None:
-                for option in options:
-                    found |= option.labels()
-            else:
-                for labels in relevant._groups():
-                    if relevant._may_follow(lowest(labels)):
-                        found |= labels
+            found = relevant._among((1 << len(self.keys.labels)) - 1)
             if not shared.satisfiability.goals.is_open:
                 shared.labels[relevant] = found
         return found if self.seen == relevant.seen else found & ~self.keys.labels_of(self.seen)
 
+    def _among(self, labels: int) -> int:
+        """Return which of some labels may come next, for a projected state."""
+        found = 0
+        options = self._options()
+        if options is None:
+            for group in self._groups():
+                if (some := group & labels) and self._may_follow(lowest(some)):
+                    found |= some
+            return found
+        for option in options:
+            # PERF: most alternatives have the same names, which are asked for once (`python -m benchmarks.maskbench`).
+            if not (missing := labels & ~found):
+                break
+            relevant = option._projected()
+            more = relevant._among(missing)
+            found |= more if option.seen == relevant.seen else more & ~self.keys.labels_of(option.seen)
+        return found
+
     def may_come(self, labels: int) -> bool:
         """Return whether a key of one of these labels may come; stops at the first such label."""
         relevant = self._projected()
-        if relevant in self.shared.labels or relevant._options() is not None:
+        if relevant in self.shared.labels:
             return bool(labels & self.labels())
+        if (options := relevant._options()) is not None:
+            return any(option.may_come(labels) for option in options)
         if self.seen != relevant.seen:
             labels &= ~self.keys.labels_of(self.seen)
         return any(self._may_follow(lowest(some)) for group in relevant._groups() if (some := group & labels))

@@ -101,15 +101,22 @@ class PendingValues:
     def _alternatives(self, progress: Progress, rest: int, must: int) -> list[int]:
         """Return alternatives for a pending value after which the container can end; none is stronger than an earlier one."""
         formulas = self.formulas
-        alternatives: dict[Literals, int] = {}
+        alternatives: list[int] = []
         other_alternatives: dict[int, None] = {}
-        dead: list[Literals] = []
+        # PERF: hundreds of alternatives are mostly single literals (`python -m benchmarks.maskbench`).
+        single, several = set[int](), list[Literals]()
+
+        def exclude(literals: Literals) -> None:
+            if len(literals) == 1:
+                single.update(literals)
+            else:
+                several.append(literals)
 
         def is_excluded(literals: Literals) -> bool:
-            return any(alternative <= literals for alternative in alternatives) or any(one <= literals for one in dead)
+            return not single.isdisjoint(literals) or any(one <= literals for one in several)
 
         for term in implicants(formulas, rest, self._spend, is_excluded):
-            self._spend(1 + (len(alternatives) + len(dead)) // _SETS)
+            self._spend(1 + len(several) // _SETS)
             value, others = self._split_literals(term)
             if self._is_live(progress, formulas.conjunction(others)):
                 alternative = frozenset(term).difference(others)
@@ -119,14 +126,15 @@ class PendingValues:
                     continue
                 if not alternative:
                     return [TRUE]
-                alternatives[alternative] = value
+                alternatives.append(value)
+                exclude(alternative)
                 continue
             once_more = self._repeated(others, formulas.conjunction((must, value)))
             if once_more is None:
-                dead.append(self.satisfiability.contradiction(progress, tuple(others)))
+                exclude(self.satisfiability.contradiction(progress, tuple(others)))
             else:
                 other_alternatives.update(dict.fromkeys(once_more))
-        return [*alternatives.values(), *other_alternatives]
+        return [*alternatives, *other_alternatives]
 
     def _needed(self, term: list[int]) -> list[int]:
         """Return the values that the remaining items need, for an array whose items must differ; empty for other containers."""
