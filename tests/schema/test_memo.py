@@ -33,7 +33,7 @@ from tests.schema.engine import compiled
 SMALL = {
     "_nearest",  # of words of at most 40 characters
     "_spell_character",
-    "_spellings",
+    "spellings_of",
     "spelling_of",  # of at most 512 lists of escapes
     "_types_of",  # of at most 256 types of the program
     "unwritable",

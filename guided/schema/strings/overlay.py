@@ -27,7 +27,7 @@ from guided.kernels.trie import build_trie
 from guided.limits import Limits
 from guided.schema.strings.spelling import Spelling, spelling_of, unwritable
 
-__all__ = ["EXCHANGED", "Overlay", "canonical_body", "has_one_body", "overlay", "shortest_body"]
+__all__ = ["EXCHANGED", "Overlay", "canonical_body", "has_one_body", "overlay", "shortest_body", "spellings_of"]
 
 _SEVERAL = re.compile("[\x0b\x0e\x0f\x1a-\x1f]")
 EXCHANGED = {ord("'"): '"', ord('"'): "'"}
@@ -81,7 +81,7 @@ def shortest_body(text: str, escapes: str | tuple[str, ...], quote: str = '"') -
     if isinstance(escapes, str):
         return canonical_body(text, quote)
     spelling = spelling_of(escapes)
-    return b"".join(bytes(byte for byte, _ in _spellings(character, spelling)[0]) for character in text)
+    return b"".join(bytes(byte for byte, _ in spellings_of(character, spelling)[0]) for character in text)
 
 
 def has_one_body(texts: Sequence[str], escapes: str | tuple[str, ...]) -> bool:
@@ -165,7 +165,7 @@ def _graph(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Li
                 raise LimitError("states", len(shadow), limits.states, "use fewer or shorter texts")
             target = onward.get((node, character), DEAD)
             if target < 0:
-                for path in _spellings(character, spelling):
+                for path in spellings_of(character, spelling):
                     here = node
                     for byte, other in path[:-1]:
                         found = inside.get((here, byte))
@@ -190,7 +190,7 @@ def _graph(base: Automaton, texts: Sequence[str], spelling: Spelling, limits: Li
 
 
 @lru_cache(maxsize=4096)
-def _spellings(character: str, spelling: Spelling) -> tuple[tuple[tuple[int, int], ...], ...]:
+def spellings_of(character: str, spelling: Spelling) -> tuple[tuple[tuple[int, int], ...], ...]:
     """Return the spellings of a character as pairs of bytes, the second in the other case if either case is allowed."""
     short = [escape for known, escape in spelling.short if known == character]
     is_raw = character >= " " and character not in (spelling.quote, "\\")

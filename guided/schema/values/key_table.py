@@ -21,7 +21,8 @@ from guided.schema.formula.atoms import NAMES, Arguments, QuoteMark
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.strings.counting import enumerate_by_truths
 from guided.schema.strings.notation import is_name
-from guided.schema.strings.overlay import EXCHANGED, has_one_body, shortest_body
+from guided.schema.strings.overlay import EXCHANGED, has_one_body, shortest_body, spellings_of
+from guided.schema.strings.spelling import CANONICAL
 from guided.schema.values.keys import OTHER, KeyLeaf, key_automaton, unquoted
 from guided.schema.values.leaves import Leaves
 
@@ -458,8 +459,10 @@ def _spellings(name: str) -> list[bytes]:
     found = [b""]
     try:
         for character in name:
-            ways = _SHORT.get(character) or ([character.encode()] if character >= " " else _hexadecimal(character))
-            found = [before + way for before in found for way in ways]
+            ways = {
+                bytes(pair[case] for pair in path) for path in spellings_of(character, CANONICAL) for case in (0, 1)
+            }
+            found = [before + way for before in found for way in sorted(ways, reverse=True)]
     except UnicodeEncodeError:
         return []
     return found
@@ -467,10 +470,3 @@ def _spellings(name: str) -> list[bytes]:
 
 # Characters with one spelling, themselves.
 _ONE_SPELLING = re.compile(r"[ !#-\[\]-~]*")
-_SHORT = {character: [b"\\" + letter.encode()] for character, letter in zip('"\\\b\f\n\r\t', '"\\bfnrt', strict=True)}
-
-
-def _hexadecimal(character: str) -> list[bytes]:
-    lower = b"\\u%04x" % ord(character)
-    upper = b"\\u%04X" % ord(character)
-    return [lower] if lower == upper else [lower, upper]

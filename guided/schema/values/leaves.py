@@ -676,12 +676,7 @@ def _listed(formulas: Formulas, formula: int, name: str) -> tuple[str | Fraction
 
 def _decimal(number: Fraction) -> int | Decimal:
     """Convert a number with a finite decimal expansion exactly."""
-    if number.denominator == 1:
-        return int(number)
-    places, scaled = 0, number
-    while scaled.denominator != 1:
-        places, scaled = places + 1, scaled * 10
-    return Decimal((int(scaled < 0), tuple(map(int, str(abs(int(scaled))))), -places))
+    return int(number) if number.denominator == 1 else Decimal(number_bodies(number)[0].decode())
 
 
 def _behind_feeds(
