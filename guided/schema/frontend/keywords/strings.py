@@ -41,6 +41,8 @@ _COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
 # Patterns of up to so many characters, with repeats written out (one in so many of the states allowed), surely have small enough automata;
 # and a number too large to matter.
 _SURELY_FEWER, _HUGE = 8, 1 << 40
+# A large count of all characters, as of ^(?=.{1,253}$)[a-z.]+$, which a register counts, too.
+_LENGTH = re.compile(r"\^\(\?=\.\{(\d+),(\d{3,})\}\$\)")
 # States that count the characters of a repeated set.
 _LARGE = 10_000
 
@@ -115,8 +117,8 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
         raise LimitError(error.what, given, getattr(limits, error.what), advice) from error
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
-    if keyword == "pattern" and counted is None and n_states * PER_CONTROL > limits.growth_bytes // _SPELLED:
-        _check_size(site, site.atom("pattern", source), advice)
+    if keyword == "pattern" and n_states * PER_CONTROL > limits.growth_bytes // _SPELLED:
+        _check_size(site, site.atom("pattern", source if counted is None else counted[0]), advice)
     return counted
 
 
@@ -137,21 +139,29 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
     if found is None:
         try:
             tree = parse_ecma(source, limits)
-            counted, more = _counted(source, tree, limits) or (None, 0)
-            steps = n_states = 0
-            is_long = (
-                counted is None
-                and _COUNTED.search(source)
-                and fold(tree, _n_characters) > limits.nfa_states // _SURELY_FEWER
-            )
-            if is_long or may_be_large(source, _COUNTED):
-                built = known(("pattern", source), limits, most)
-                steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
-            found = _Judgement("", steps + more, n_states, counted)
+            length = _LENGTH.match(source)
+            # Unless the length is only of the first of several alternatives.
+            if length is not None and isinstance(tree, Concat) and tree.items[0] is FIRST:
+                rest = f"^(?=.*$){source[length.end() :]}"
+                found = _judged(rest, limits, most)._replace(counted=(rest, int(length[1]), int(length[2])))
+            else:
+                found = _judged_as_written(source, tree, limits, most)
         except PatternError as error:
             found = _Judgement(str(error), 0, 0, None)
         _judgements.put((source, limits), found)
     return found
+
+
+def _judged_as_written(source: str, tree: Node, limits: Limits, most: int) -> _Judgement:
+    counted, more = _counted(source, tree, limits) or (None, 0)
+    steps = n_states = 0
+    is_long = (
+        counted is None and _COUNTED.search(source) and fold(tree, _n_characters) > limits.nfa_states // _SURELY_FEWER
+    )
+    if is_long or may_be_large(source, _COUNTED):
+        built = known(("pattern", source), limits, most)
+        steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
+    return _Judgement("", steps + more, n_states, counted)
 
 
 def _n_characters(node: Node, parts: Sequence[int]) -> int:
