@@ -173,8 +173,6 @@ class KeyFrames:
         for label in dict.fromkeys(labels):
             ends[label] = self.done(label)
         data, most = b"".join(texts), 1 + sum(map(len, texts))
-        if tables.n_controls + most > tables.limit:
-            most = _n_prefixes(texts)
         first = tables.make_room(most)
         words = np.zeros((most, -(-len(ends) // 64)), np.uint64)
         count = kernel.fill_names(
@@ -247,16 +245,6 @@ def edges(table: Int32Array) -> tuple[Int64Array, Int32Array]:
     sources, places = np.nonzero(is_edge[::-1])
     sources = len(table) - 1 - sources
     return sources, targets[sources, places]
-
-
-def _n_prefixes(texts: list[bytes]) -> int:
-    """Return the number of nodes of a trie."""
-    edges: dict[tuple[int, int], int] = {}
-    for text in texts:
-        node = 0
-        for byte in text:
-            node = edges.setdefault((node, byte), len(edges) + 1)
-    return 1 + len(edges)
 
 
 def _words(sets: list[int], n_labels: int) -> UInt64Array:
