@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from guided.automata.pushdown import BEYOND, UNLIMITED
 from guided.engine.index import Index
-from guided.errors import SchemaError
+from guided.errors import LimitError, SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.schema.pushdown.machine import SchemaMachine
 from guided.schema.strings import counted
@@ -362,6 +362,23 @@ def test_a_length_that_a_lookahead_states_is_counted_by_a_register(rest: str) ->
             for end in ("", "aa", ".b"):
                 text = (unit * length)[: max(length - len(end), 0)] + end
                 assert index.accepts(f'"{text}"') == (python.search(text) is not None), text
+
+
+@pytest.mark.parametrize("first", ["^5[1-5][0-9]{2}|", "^(5|6)|^7|", ""])
+def test_a_count_of_an_alternative_that_begins_anywhere_is_refused_at_compile_or_read(first: str) -> None:
+    refused = []
+    for count in range(2, 16):
+        try:
+            index = compiled(
+                {"type": "string", "pattern": rf"{first}(222[1-9]|2[3-6][0-9]{{2}}|2720)[0-9]{{{count}}}$"}
+            )
+        except LimitError:
+            refused.append(count)
+        else:
+            assert index.mask(index.initial).any()
+            assert index.accepts('"x2720' + "1" * count + '"')
+    assert refused == [*range(16 - len(refused), 16)]
+    assert refused
 
 
 @pytest.mark.parametrize("length", [300, 1_000_000])

@@ -17,7 +17,7 @@ from guided.automata.minimize import minimal
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
-from guided.errors import LimitError, PatternError
+from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
@@ -152,6 +152,25 @@ def test_every_text_has_a_body(escapes: str, text: str) -> None:
     leaf = build(formulas, [TRUE], escapes)
     check(formulas, [TRUE], leaf, spellings(text), escapes)
     assert judged(leaf, spellings(text)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\ud800",
+        r"[\uD800-\uDBFF]",
+        r"^[\ud800-\udbff][\udc00-\udfff]$",
+        r"\u{d800}",
+        r"\p{Cs}",
+        r"\P{Any}",
+        "\ud800",
+        "x[\udc00]",
+    ],
+)
+def test_patterns_of_lone_surrogates_match_no_string(pattern: str) -> None:
+    with pytest.raises(SchemaError, match="no value satisfies"):
+        compiled({"type": "string", "pattern": pattern})
+    assert compiled({"type": "string", "pattern": f"{pattern}|a"}).accepts('"a"')
 
 
 @pytest.mark.parametrize(

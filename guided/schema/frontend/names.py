@@ -28,6 +28,8 @@ from guided.schema.strings.languages import known
 __all__ = ["Names", "may_be_large"]
 
 _ANY_COUNT, _REPEATED = re.compile(r"\{\d"), re.compile(r"[*+]|\{\d+,\}")
+# What groups and divides alternatives; an alternative that begins with ^ is left out.
+_GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\|\^|[()|]", re.DOTALL)
 # Edges of an automaton of names, about: of a letter of a pattern, and of any character; and how much larger than such a guess one may be.
 _PER_LETTER, _PER_CHARACTER, _SMALLER, _HUGE = 2, 20, 8, 1 << 40
 # Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
@@ -131,7 +133,16 @@ def may_be_large(source: str, count: re.Pattern[str] = _ANY_COUNT) -> bool:
 
     The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
     """
-    return bool(count.search(source)) and (not source.startswith("^") or bool(_REPEATED.search(source)))
+    return bool(count.search(source)) and (not _is_anchored(source) or bool(_REPEATED.search(source)))
+
+
+def _is_anchored(source: str) -> bool:
+    """Return whether each alternative of a pattern begins with ``^``."""
+    depth, is_anchored = 0, source.startswith("^")
+    for found in _GROUPS.finditer(source):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        is_anchored &= depth > 0 or found[0] != "|"
+    return is_anchored
 
 
 def _names(nodes: Sequence[tuple[Any, ...]], tables: Iterable[int]) -> Iterator[str]:

@@ -58,8 +58,10 @@ _EXCLUDED_BYTES = 2_000
 # Up to this size of bounds and divisors, the automaton of multiples between bounds is small.
 _SMALL = 1000
 
-# Patterns that surely match some string: no lookaround, anchors only at the ends, no empty class.
-_PLAIN_PATTERN = re.compile(r"\^?(?:[^\\^$(\[]|\((?!\?[=!<])|\\[^bB]|\[(?!\]))*\$?", re.DOTALL)
+# Patterns that surely match some string: no lookaround, anchors only at the ends, no empty class, and no surrogate in any spelling.
+_PLAIN_PATTERN = re.compile(
+    r"\^?(?:[^\\^$(\[\ud800-\udfff]|\((?!\?[=!<])|\\(?!u[dD{]|P|p\{[^}]*(?:Cs|Surr))[^bB]|\[(?!\]))*\$?", re.DOTALL
+)
 # The same, restricted to patterns whose characters and classes all have a member that printable ASCII can spell, escapes included: no other
 # characters, no escapes by code point or property, and only negated classes that exclude few characters.
 _ASCII_PATTERN = re.compile(
