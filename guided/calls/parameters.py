@@ -182,7 +182,8 @@ def of_signature(
     for name, parameter in signature.items():
         pointer = f"/{tool}/{name}"
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            raise SchemaError("**kwargs is not supported: every argument of a tool needs a name", pointer, f"**{name}")
+            reason = "**kwargs is not supported: every argument needs a name; Tool(definition, run=function) gives them in JSON"
+            raise SchemaError(reason, pointer, f"**{name}")
         if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
             raise SchemaError("put pydantic's Field into Annotated[...] and give the plain default", pointer, "Field")
         annotation = hints.get(name, parameter.annotation)

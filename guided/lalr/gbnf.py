@@ -110,6 +110,8 @@ class _Reader(Reader):
         if here in ("[", "."):
             return Node("leaf", begin, [], self._class())
         if (name := _NAME.match(self.text, begin)) is not None:
+            if name[0] == "TagDispatch" and self.text.startswith("(", name.end()):
+                raise self.error("TagDispatch(...) is not supported: a structural tag has triggered_tags and dispatch")
             self.place = name.end()
             return Node("leaf", begin, [], name[0])
         if here in ("<", "!"):

@@ -270,6 +270,7 @@ def of(**parameters: Any) -> dict[str, Any]:
 
 REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
     (lambda: Tool(keywords), "**kwargs is not supported", "/keywords/kwargs", "**kwargs"),
+    (lambda: Tool(keywords), "Tool(definition, run=function) gives them in JSON", "/keywords/kwargs", "**kwargs"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
     (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved/x", "Nowhere"),
     (lambda: Tool(bad), "this type has no JSON Schema", "/bad/y", "type"),

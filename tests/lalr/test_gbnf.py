@@ -220,6 +220,7 @@ def test_typical_grammars(grammar: str, valid: list[str], invalid: list[str]) ->
         ('root ::= "\\U00110000"', "the escapes are", "root", 1, 11),
         ("root ::= <think>", "tokens", "root", 1, 10),
         ("root ::= !<[5]>", "tokens", "root", 1, 10),
+        ('root ::= TagDispatch(("t", x))\nx ::= "a"', "a structural tag has triggered_tags", "root", 1, 10),
         ("root: x", "::= is missing", "root", 1, 5),
         ("?root ::= x", "name ::= ...", "grammar", 1, 1),
         ('root ::= x\nx ::= "a" x', "derives no text", "x", 2, 1),
