@@ -170,7 +170,7 @@ def _matcher(limits: Limits, steps: Steps) -> _Whole:
 
     @cache
     def first(pattern: str) -> Charset:
-        return first_characters(terminal_tree(Terminal("", pattern, 0), limits, intervals))
+        return first_characters(terminal_tree(Terminal("", pattern, 0), limits, intervals))[0]
 
     @cache
     def scanner(pattern: str) -> OwnScanner:

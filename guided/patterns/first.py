@@ -8,12 +8,12 @@ from guided.patterns.tree import Chars, Complement, Concat, Intersect, Literal, 
 __all__ = ["first_characters"]
 
 
-def first_characters(root: Node) -> Charset:
-    """Return all characters that a text matched by a node can begin with.
+def first_characters(root: Node) -> tuple[Charset, bool]:
+    """Return all characters that a text matched by a node can begin with, and whether it can be empty.
 
     An upper bound if assertions, intersections or complements exclude some.
     """
-    return fold(root, _first, _spanned)[0]
+    return fold(root, _first, _spanned)
 
 
 def _spanned(node: Node) -> tuple[Node, ...]:

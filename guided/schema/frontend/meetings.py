@@ -6,7 +6,7 @@ Meetings are found by following members and items from the root. What is built f
 meeting, so what would exceed a limit there is refused when all of a schema is lowered (`guided.schema.frontend.names`,
 `SchemaContext.check_sizes`).
 
-Complexity: O(atoms) for each meeting, counted as steps.
+Complexity: O(atoms) for each meeting, counted as steps; O(length) for each pattern.
 """
 
 from collections import deque
@@ -15,12 +15,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from guided.errors import LimitError
 from guided.limits import Limits
+from guided.patterns.first import first_characters
 from guided.schema.formula.formulas import TRUE, Formulas
-from guided.schema.strings.languages import known
+from guided.schema.strings.ecma import ecma_tree
 
 __all__ = ["Meeting", "Meetings"]
 
@@ -128,9 +126,13 @@ class Meetings:
         objects = [atom for atom in atoms if atom[0] == "properties"]
         matched = {(self._beginnings(source), value) for _, _, patterns, _ in objects for source, value in patterns}
         names = dict.fromkeys(name for _, names, _, _ in objects for name, _ in names)
-        begun = [(None, 0), *((name, _bit(name)) for name in names), *((None, bits) for bits, _ in matched)]
-        tables = [(_by_key(names), others) for _, names, _, others in objects]
+        begun = [
+            (None, 0),
+            *((name, _bit(name) if matched else 0) for name in names),
+            *((None, bits) for bits, _ in matched),
+        ]
         also = {bits: [value for own, value in matched if own & bits] for bits in {bits for _, bits in begun}}
+        tables = [(_by_key(names), others) for _, names, _, others in objects]
         yield from self._of_parts(tables, [(name, also[bits]) for name, bits in begun])
         arrays = [atom for atom in atoms if atom[0] == "items"]
         contained = [atom[1] for atom in atoms if atom[0] == "contains"]
@@ -152,14 +154,11 @@ class Meetings:
         """Return the characters with which a name that matches a pattern may begin, as the bits of `_bit`."""
         found = self._begins.get(source)
         if found is None:
-            try:
-                dfa = known(("pattern", source), self.limits, self.formulas.steps.left).dfa
-            except LimitError:
-                found = (1 << _EMPTY + 1) - 1
-            else:
-                found = int(dfa.accepting[0]) << _EMPTY
-                for first, last in dfa.partition.charset(np.flatnonzero(dfa.table[0] >= 0)).ranges:
-                    found |= (1 << min(last, _BEYOND) + 1) - (1 << min(first, _BEYOND))
+            # PERF: an automaton knows them exactly, but most are not needed before a text is read.
+            characters, may_be_empty = first_characters(ecma_tree(source, self.limits))
+            found = may_be_empty << _EMPTY
+            for first, last in characters.ranges:
+                found |= (1 << min(last, _BEYOND) + 1) - (1 << min(first, _BEYOND))
             self._begins[source] = found
         return found
 

@@ -186,6 +186,8 @@ class SchemaContext:
         for value in dict.fromkeys((self.lowering.root, *contained, *self._members_and_items())):
             # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
             for typed in (find(value, "object") for find in (self._as_written, self.typed)):
+                if typed <= TRUE:
+                    break
                 below = formulas.below((typed,))
                 nodes = [formulas.nodes[one] for one in below]
                 given = self._compared(nodes, formulas.members(typed), is_contained=value in contained)
