@@ -143,7 +143,8 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
         Keyword(owner, word, tuple(numbers[charset] for charset in spelling)) for owner, word, spelling in words
     ]
     contexts = [Context(context.terminals, context.keywords) for context in lexer.contexts]
-    names = [terminal.name for terminal in lexer.terminals]
+    # The terminals of GBNF are parts of rules, and numbered (`guided.lalr.gbnf`).
+    names = [each.name.rpartition("_")[0].lower() if lexer.is_scannerless else each.name for each in lexer.terminals]
     parts = partition(program.charsets, limits)
     cuts = not (lexer.is_scannerless or lexer.takes_longest)
     ordered = determinize_in_order(program, parts, contexts, keywords, lexer.ignored, names, limits, steps, cuts=cuts)

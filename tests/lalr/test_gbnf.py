@@ -287,3 +287,18 @@ def test_the_notation_is_told(text: str) -> None:
 @pytest.mark.parametrize("text", ['start: "::="', "", "# root ::= x", "<a> ::= x"])
 def test_other_notations_are_told_apart(text: str) -> None:
     assert dialect_of(text) == "lark"
+
+
+def test_a_conflict_between_parts_of_rules_names_the_rules() -> None:
+    grammar = Grammar(
+        r"""
+root ::= arr
+value ::= array | "1"
+arr ::= "[\n" ws value (",\n" ws value)* "]"
+array ::= "[" ws value ("," ws value)* "]" ws
+ws ::= | " " | "\n" [ \t]{0,20}
+"""
+    )
+    with pytest.raises(GrammarError, match="a text that arr matches too") as caught:
+        guided.compile(grammar, BYTES)
+    assert caught.value.rule == "array"
