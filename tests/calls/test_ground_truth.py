@@ -191,9 +191,9 @@ def test_every_format_takes_the_tools_of_public_lists(source: str) -> None:
             len(tools) - len(found.argument_lists),
         )
         assert bool(left_out) == bool(count)
-        # Names with brackets or semicolons without quotes, colons before a colon; keywords about several arguments where tags repeat names.
+        # Names with brackets or semicolons without quotes, colons before a colon.
         # Behind twenty notes there is one with the number of the others.
-        reasons = "cannot write this name", "writes a colon after names", "writes arguments one by one", " more tools"
+        reasons = "cannot write this name", "writes a colon after names", " more tools"
         assert all(any(reason in note for reason in reasons) for note in left_out), (name, left_out)
         assert count <= len(tools) // 15, (name, left_out)
 
