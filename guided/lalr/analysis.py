@@ -217,13 +217,17 @@ class Analysis(LALR_Analyzer):
             return
         _propagated(read, self._includes.__getitem__)
         ahead: dict[tuple[Any, Any], int] = {}
+        single: dict[Rule, frozenset[Rule]] = {}
         for number, follow in enumerate(read):
             for reduced in self._lookback[number]:
                 ahead[reduced] = ahead.get(reduced, 0) | follow
         for (state, rule), follow in ahead.items():
             self._spend(_ENTRY * follow.bit_count())
+            alone = single.setdefault(rule, frozenset([rule]))
             for symbol in _members(follow, symbols):
-                state.lookaheads[symbol].add(rule)
+                # PERF: few lookaheads have several rules; a set for each is searched for garbage (`python -m benchmarks.grammars`).
+                others = state.lookaheads.get(symbol)
+                state.lookaheads[symbol] = alone if others is None else alone | others
 
     def compute_lalr1_states(self) -> None:
         """Choose the actions of each state; the error of a grammar that has none to choose names all rules that collide."""

@@ -33,21 +33,21 @@ def canonical(tables: LalrTables, limits: Limits, *, has_initial_skip: bool) -> 
     (start,) = tables.starts
     cells, steps = StackSymbols(tables, start, limits.states), Steps(limits.steps)
     end = cells.push(0, start.end)
-    actions, gotos, contexts = [], [], list[LexerContext]()
+    entries, contexts = list[int](), list[LexerContext]()
     # The list grows while its cells are visited.
     for number, cell in enumerate(cells.known):
         known = cells.actions[cell.state]
         steps.spend(_STATE + _ACTION * len(known), "the grammar has too many distinct parser stacks")
         row = {terminal: action for terminal, action in known.items() if cell.expected >> terminal & 1}
-        actions.append([(one, cells.push(number, to) if to >= 0 else to) for one, to in row.items()])
-        gotos.append([(symbol, cells.push(number, to)) for symbol, to in cells.gotos[cell.state].items()])
+        for symbol, to in (*row.items(), *cells.gotos[cell.state].items()):
+            entries += number, symbol, cells.push(number, to) if to >= 0 else to
         tried = {terminal for terminal in row if terminal < len(tables.lexer.terminals)}
         words = [i for i, (owner, word) in enumerate(tables.lexer.keywords) if {owner, word} <= tried]
         tried |= tables.lexer.ignored if tried and (number or has_initial_skip) else set()
         contexts.append(LexerContext(tuple(sorted(tried)), tuple(words)))
     numbers = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
-    action_indptr, action_symbol, action_value = csr(actions)
-    goto_indptr, goto_symbol, goto_state = csr(gotos)
+    arrays = csr(entries, len(cells.known), tables.end)
+    action_indptr, action_symbol, action_value, goto_indptr, goto_symbol, goto_state = arrays
     return replace(
         tables,
         action_indptr=action_indptr,

@@ -65,20 +65,14 @@ def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
     ordered = sorted(rules, key=lambda rule: rules[rule])
     rule_of = {rule: number for number, rule in enumerate(ordered)}
     state_of = {state: number for number, state in enumerate(states)}
-    actions: list[list[tuple[int, int]]] = []
-    gotos: list[list[tuple[int, int]]] = []
-    for state in states:
-        entries = sorted(
-            (symbol_of[str(symbol)], -1 - rule_of[target] if action is Reduce else state_of[target])
-            for symbol, (action, target) in table.states[state].items()
-        )
-        actions.append([entry for entry in entries if entry[0] <= end])
-        gotos.append([entry for entry in entries if entry[0] > end])
+    entries: list[int] = []
+    for number, state in enumerate(states):
+        for symbol, (action, target) in table.states[state].items():
+            entries += number, symbol_of[str(symbol)], -1 - rule_of[target] if action is Reduce else state_of[target]
     return LalrTables(
         symbols,
         end,
-        *csr(actions),
-        *csr(gotos),
+        *csr(entries, len(states), end),
         column(symbol_of[rules[rule][0]] for rule in ordered),
         column(len(rule.expansion) for rule in ordered),
         tuple(_text(rules[rule]) for rule in ordered),

@@ -6,9 +6,9 @@ States are numbered breadth first from the starts, so that a grammar gives the s
 Invariant: conflicts are resolved. Each (state, terminal) has one action, the one that Lark runs.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -136,11 +136,22 @@ def _by_state(indptr: Int32Array, symbols: Int32Array, values: Int32Array) -> li
     return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(indptr.tolist())]
 
 
-def csr(rows: Sequence[Sequence[tuple[int, int]]]) -> tuple[Int32Array, Int32Array, Int32Array]:
-    """Return rows of pairs as CSR: row offsets, first members, second members."""
-    flat = np.array([pair for row in rows for pair in row], np.int32).reshape(-1, 2)
-    indptr = np.fromiter(accumulate(map(len, rows), initial=0), np.int32, len(rows) + 1)
-    return freeze(indptr), freeze(flat[:, 0]), freeze(flat[:, 1])
+def csr(
+    entries: list[int], n_states: int, end: int
+) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:
+    """Return the six arrays of actions and gotos from their entries: state, symbol and value, one after the other, in any order.
+
+    PERF: no tuple for each entry, because tens of thousands make Python search for garbage (`python -m benchmarks.grammars`).
+    """
+    rows = np.array(entries, np.int32).reshape(-1, 3)
+    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+    is_action = rows[:, 1] <= end
+    return *_columns(rows[is_action], n_states), *_columns(rows[~is_action], n_states)
+
+
+def _columns(rows: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array, Int32Array]:
+    indptr = np.searchsorted(rows[:, 0], np.arange(n_states + 1)).astype(np.int32)
+    return freeze(indptr), freeze(rows[:, 1]), freeze(rows[:, 2])
 
 
 def column(numbers: Iterable[int]) -> Int32Array:
