@@ -8,7 +8,7 @@ Small automata are not built here: those of other names are made when a text nee
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,12 +30,13 @@ __all__ = ["Names", "may_be_large"]
 _ANY_COUNT, _REPEATED = re.compile(r"\{\d"), re.compile(r"[*+]|\{\d+,\}")
 # What groups and divides alternatives; an alternative that begins with ^ is left out.
 _GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\|\^|[()|]", re.DOTALL)
-# Edges of an automaton of names, about: of a letter of a pattern, and of any character; and how much larger than such a guess one may be.
-_PER_LETTER, _PER_CHARACTER, _SMALLER, _HUGE = 2, 20, 8, 1 << 40
+# Edges of each state of an automaton of names, about, beside those of the characters that it tells apart; and how much larger than such a
+# guess one may be, also for each letter of names (of 349 automata of two to six real patterns none was).
+_PER_CHARACTER, _SMALLER, _PER_LETTER, _HUGE = 60, 2, 8, 1 << 40
 # Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
 _BYTES_OF_STATE = 1_500
 
-_sizes: Memo[int] = Memo(4096, 1 << 21)
+_sizes: Memo[tuple[int, int]] = Memo(4096, 1 << 21)
 
 
 @dataclass(slots=True)
@@ -57,7 +58,6 @@ class Names:
     origins: Mapping[int, Location]
     options: JsonOptions
     limits: Limits
-    _guesses: dict[int, int] = field(default_factory=dict)
 
     def check(self, root: int) -> None:
         """Raise for names of an object whose automaton is so large that no text could contain one.
@@ -84,15 +84,13 @@ class Names:
                 self._check(tables)
 
     def _is_small(self, tables: Iterable[int], n_letters: int) -> bool:
-        guess = _product(map(self._guess, {formula for table in tables for formula in self._distinguished(table)}))
-        return _SMALLER * (guess + n_letters) <= self.limits.call_steps
-
-    def _guess(self, formula: int) -> int:
-        found = self._guesses.get(formula)
-        if found is None:
-            atoms = self.formulas.atoms(formula)
-            found = self._guesses[formula] = _product(_n_edges(atom, self.limits) for atom in atoms)
-        return found
+        of_tables = {formula for table in tables for formula in self._distinguished(table)}
+        atoms = {atom for formula in of_tables for atom in self.formulas.atoms(formula)}
+        # Why added: a listed text stands in one state of each pattern.
+        n_letters += sum(len(text) for atom in atoms if atom[0] == "strings" for text in atom[1])
+        sizes = [_size(atom, self.limits) for atom in atoms]
+        n_edges = _product(states for states, _ in sizes) * (_PER_CHARACTER + sum(kinds for _, kinds in sizes))
+        return _SMALLER * n_edges + _PER_LETTER * n_letters <= self.limits.call_steps
 
     def _distinguished(self, table: int) -> list[int]:
         """Return the formulas of strings that a table compares names with."""
@@ -153,38 +151,38 @@ def _letters(nodes: Sequence[tuple[Any, ...]], tables: Iterable[int]) -> int:
     return sum(map(len, _names(nodes, tables)))
 
 
-def _n_edges(atom: tuple[Any, ...], limits: Limits) -> int:
-    """Return about how many edges the automaton of an atom of strings has, if its texts do not overlap much."""
+def _size(atom: tuple[Any, ...], limits: Limits) -> tuple[int, int]:
+    """Return about how many states the automaton of an atom of strings has, and how many kinds of characters it tells apart."""
     match atom:
         case ("pattern", source):
             found = _sizes.get((source, limits))
             if found is None:
-                found = fold(parse_ecma(source, limits), _edges_of)
+                states, kinds = fold(parse_ecma(source, limits), _size_of)
                 if may_be_large(source):
-                    found = max(found, _PER_LETTER * len(known(("pattern", source), limits, limits.steps).dfa.table))
+                    states = max(states, len(known(("pattern", source), limits, limits.steps).dfa.table))
+                found = 1 + states, kinds
                 _sizes.put((source, limits), found)
             return found
         case ("length", least, most):
-            return int(_PER_CHARACTER * max(1, least, most))
-        case ("strings", texts):
-            return _PER_LETTER * sum(map(len, texts))
+            return 1 + int(max(1, least, most)), 0
         case _:
-            return 1
+            return 1, 0
 
 
-def _edges_of(node: Node, parts: Sequence[int]) -> int:
+def _size_of(node: Node, parts: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    kinds = sum(kinds for _, kinds in parts)
     match node:
         case Literal(text):
-            found = _PER_LETTER * len(text)
+            return len(text), len(text)
         case Chars(charset):
-            found = _PER_LETTER + 2 * len(charset.ranges)
+            return 1, 1 + len(charset.ranges)
         case Repeat(_, least, most):
-            found = parts[0] * max(1, least, most or 0)
+            states = parts[0][0] * max(1, least, most or 0)
         case Intersect() | Complement():
-            found = _product(parts)
+            states = _product(states for states, _ in parts)
         case _:
-            found = sum(parts)
-    return min(found, _HUGE)
+            states = sum(states for states, _ in parts)
+    return min(states, _HUGE), kinds
 
 
 def _product(sizes: Iterable[int]) -> int:
