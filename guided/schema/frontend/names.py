@@ -29,7 +29,7 @@ __all__ = ["Names", "may_be_large"]
 
 _ANY_COUNT, _REPEATED = re.compile(r"\{\d"), re.compile(r"[*+]|\{\d+,\}")
 # What groups and divides alternatives; an alternative that begins with ^ is left out.
-_GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\|\^|[()|]", re.DOTALL)
+_GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|\|\^|[()|]", re.DOTALL)
 # Edges of each state of an automaton of names, about, beside those of the characters that it tells apart; and how much larger than such a
 # guess one may be, also for each letter of names (of 349 automata of two to six real patterns none was).
 _PER_CHARACTER, _SMALLER, _PER_LETTER, _HUGE = 60, 2, 8, 1 << 40
