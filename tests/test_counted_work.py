@@ -293,7 +293,7 @@ def test_steps_of_a_mask_with_many_readings_follow_its_lines(monkeypatch: pytest
     work.check(0)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 8))])
 def test_steps_of_a_random_schema_follow_its_lines(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = a_schema(random.Random(seed))
     compile_and_ask(JsonSchema(schema, unsupported="record"), len(str(schema)), monkeypatch)

@@ -6,7 +6,6 @@ import json
 import re
 import threading
 import weakref
-from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -39,12 +38,13 @@ CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>'
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _frozen_heap() -> Iterator[None]:
-    """As in a server once it has started: the collector reads only what came into being since."""
+def _frozen_heap() -> None:
+    """As in a server once it has started: the collector reads only what came into being since.
+
+    Why it stays frozen: `gc.unfreeze` would also give back all that was frozen when the tests had been collected (`tests/conftest.py`).
+    """
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def tags(kind: str, **more: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_every_entry_is_larks(lexer: str) -> None:
     assert len(set(found.context.tolist())) == (1 if lexer == "basic" else len(found.lexer.contexts))
 
 
-@settings(max_examples=examples(40, by_default=6), deadline=None)
+@settings(max_examples=examples(40, by_default=3), deadline=None)
 @given(lexers())
 def test_a_text_and_its_lark_object_have_the_same_tables(text: str) -> None:
     try:
