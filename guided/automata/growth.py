@@ -48,4 +48,9 @@ def room(shape: tuple[int, ...], dtype: Any) -> Any:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < _LARGE:
         return np.empty(shape, dtype)
-    return np.frombuffer(mmap.mmap(-1, size, **_PRIVATE), dtype).reshape(shape)
+    try:
+        memory = mmap.mmap(-1, size, **_PRIVATE)
+    except OSError as error:
+        # As numpy does: callers know a lack of memory by this type.
+        raise MemoryError(f"a table of {size:,} bytes") from error
+    return np.frombuffer(memory, dtype).reshape(shape)
