@@ -146,19 +146,20 @@ class SharedReactions(NamedTuple):
 
 
 class Pushdown(Protocol):
-    """A pushdown automaton with tables filled on demand, as an index executes it."""
+    """A pushdown automaton with tables filled on demand, as an index executes it.
 
-    @property
-    def tables(self) -> "PushdownTables":
-        """Tables, filled on demand."""
+    Attributes
+    ----------
+    tables : PushdownTables
+    start : int
+        Control of the empty text; its stack is cell 0 alone.
+    end : int
+        Control after a whole text.
+    """
 
-    @property
-    def start(self) -> int:
-        """Control of the empty text; its stack is cell 0 alone."""
-
-    @property
-    def end(self) -> int:
-        """Control after a whole text."""
+    tables: "PushdownTables"
+    start: int
+    end: int
 
     @property
     def n_bytes(self) -> int:

@@ -114,8 +114,7 @@ class Grammar(Composable):
         limits: Limits | None = None,
     ) -> None:
         # Why here: whoever imports the class to recognize grammars does not need Lark.
-        from guided.lalr.dialects import dialect_of
-        from guided.lalr.sources import overridden, source_of
+        from guided.lalr.sources import dialect_of, overridden, source_of
 
         _check_bound(max_ignored)
         limits = Limits.of(limits)

@@ -94,6 +94,8 @@ class RegularIndex:
     _room: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in TABLE_ARRAYS:
+            getattr(self, name).flags.writeable = False
         by_state: list[Int32Array | None] = [None] * self.n_states
         by_state.append(freeze(np.zeros(mask_words(self.size), np.int32)))
         object.__setattr__(self, "_masks", [None] * len(self.mask_state))
@@ -272,9 +274,7 @@ class RegularIndex:
 def _unpickled(
     automaton: Automaton, eos: tuple[int, ...], size: int, mask_bytes: int, tables: dict[str, npt.NDArray[Any]]
 ) -> RegularIndex:
-    return RegularIndex(
-        automaton, eos, size, mask_bytes=mask_bytes, **{name: freeze(array) for name, array in tables.items()}
-    )
+    return RegularIndex(automaton, eos, size, mask_bytes=mask_bytes, **tables)
 
 
 class Lookup:
@@ -382,14 +382,14 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         automaton=automaton,
         eos=vocabulary.eos,
         size=vocabulary.size,
-        token_function=freeze(token_function),
+        token_function=token_function,
         function_size=groups.size,
-        row_indptr=freeze(row_indptr),
-        row_functions=freeze(row_functions),
-        row_targets=freeze(row_targets),
-        distance=freeze(distance),
-        mask_of=freeze(mask_of),
-        mask_state=freeze(mask_state[:n_masks].copy()),
+        row_indptr=row_indptr,
+        row_functions=row_functions,
+        row_targets=row_targets,
+        distance=distance,
+        mask_of=mask_of,
+        mask_state=mask_state[:n_masks].copy(),
         mask_bytes=limits.mask_bytes,
     )
     # Why: they are already computed, and `groups` would compute them again.

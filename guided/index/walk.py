@@ -140,6 +140,10 @@ class FunctionGroups:
     row_of: Int32Array
     rows: Int32Array
 
+    def __post_init__(self) -> None:
+        for array in (self.size, self.indptr, self.tokens, self.row_of, self.rows):
+            array.flags.writeable = False
+
     def allow(self, functions: Int32Array, words: Int32Array) -> None:
         """Set the bits of all tokens of some functions in a mask."""
         row_kernels.fill_mask(functions, self.indptr, self.tokens, self.row_of, self.rows, words)
@@ -217,5 +221,4 @@ def _grouped(
     row_kernels.spread_tokens(node_function, ends, begin, end, token_ids, number, row_of, token_function, rows)
     tokens = np.empty(indptr[-1], np.int32)
     row_kernels.list_tokens(rows, token_function, indptr[:-1].copy(), tokens)
-    groups = FunctionGroups(freeze(size_of), freeze(indptr), freeze(tokens), freeze(row_of[1:]), freeze(rows))
-    return number[1:], token_function, groups
+    return number[1:], token_function, FunctionGroups(size_of, indptr, tokens, row_of[1:], rows)

@@ -121,13 +121,13 @@ class Analysis(LALR_Analyzer):
         self.lr0_itemsets = set(states)
 
     def _state(self, kernel: frozenset[_Item]) -> LR0ItemSet:
-        self._spend(_ITEM * (1 + len(kernel)))
-        closure = set(kernel)
+        closure, count = set(kernel), 1 + len(kernel)
         for symbol in {item.next for item in kernel if not item.is_satisfied}:
             if not symbol.is_term:
                 begun = self._expansion(symbol)
-                self._spend(_ITEM * (1 + len(begun)))
+                count += 1 + len(begun)
                 closure.update(begun)
+        self._spend(_ITEM * count)
         return LR0ItemSet(kernel, closure)  # type: ignore[no-untyped-call]
 
     def _expansion(self, symbol: Any) -> frozenset[_Item]:
@@ -142,7 +142,7 @@ class Analysis(LALR_Analyzer):
                     if rule.expansion and not rule.expansion[0].is_term and rule.expansion[0] not in symbols:
                         symbols.add(rule.expansion[0])
                         work.append(rule.expansion[0])
-                self._spend(_ITEM * len(self.lr0_rules_by_origin[one]))
+            self._spend(_ITEM * len(rules))
             found = self._expanded[symbol] = frozenset(self._begin[rule] for rule in rules)
         return found
 
@@ -169,7 +169,7 @@ class Analysis(LALR_Analyzer):
             terminals, empty = behind[target]
             self._directly_read.append(terminals | (end if transition in ends else 0))
             self._reads.append(empty)
-            self._spend(_EDGE + _WORD * len(self._bits) // 64)
+        self._spend((_EDGE + _WORD * len(self._bits) // 64) * len(self._reads))
 
     def _bit(self, terminal: Any) -> int:
         return 1 << self._bits.setdefault(terminal, len(self._bits))
@@ -179,13 +179,14 @@ class Analysis(LALR_Analyzer):
         self._includes = [[] for _ in self.nonterminal_transitions]
         self._lookback = [[] for _ in self.nonterminal_transitions]
         for state, numbers in self._number.items():
+            count = 0
             for item in state.closure:
                 rule = item.rule
                 number = numbers.get(rule.origin)
                 if number is None:
                     continue
                 first, target = self._last_needed(rule), state
-                self._spend(_EDGE * (1 + len(rule.expansion) - item.index))
+                count += 1 + len(rule.expansion) - item.index
                 for place in range(item.index, len(rule.expansion)):
                     symbol = rule.expansion[place]
                     if place >= first and not symbol.is_term:
@@ -193,6 +194,7 @@ class Analysis(LALR_Analyzer):
                     target = target.transitions[symbol]
                 if item.index == 0:
                     self._lookback[number].append((target, rule))
+            self._spend(_EDGE * count)
 
     def _last_needed(self, rule: Rule) -> int:
         """Return the index of the last symbol that is followed only by nullable symbols."""
@@ -221,8 +223,8 @@ class Analysis(LALR_Analyzer):
         for number, follow in enumerate(read):
             for reduced in self._lookback[number]:
                 ahead[reduced] = ahead.get(reduced, 0) | follow
+        self._spend(_ENTRY * sum(follow.bit_count() for follow in ahead.values()))
         for (state, rule), follow in ahead.items():
-            self._spend(_ENTRY * follow.bit_count())
             alone = single.setdefault(rule, frozenset([rule]))
             for symbol in _members(follow, symbols):
                 # PERF: few lookaheads have several rules; a set for each is searched for garbage (`python -m benchmarks.grammars`).

@@ -22,8 +22,7 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.lalr.balance import imbalance
 from guided.lalr.coaccessible import Coaccessible
-from guided.lalr.columns import Columns
-from guided.lalr.indents import Indenter
+from guided.lalr.indents import Columns, Indenter
 from guided.lalr.items import Items, items_of, productive
 from guided.lalr.lexemes import Control, Lexemes
 from guided.lalr.lexical_follow import LexicalFollow

@@ -73,8 +73,8 @@ def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
         symbols,
         end,
         *csr(entries, len(states), end),
-        column(symbol_of[rules[rule][0]] for rule in ordered),
-        column(len(rule.expansion) for rule in ordered),
+        column([symbol_of[rules[rule][0]] for rule in ordered]),
+        column([len(rule.expansion) for rule in ordered]),
         tuple(_text(rules[rule]) for rule in ordered),
         column(contexts),
         tuple(

@@ -75,19 +75,24 @@ class LalrMachine(Pushdown):
 
     Attributes
     ----------
+    tables : PushdownTables
+    start, end : int
+        Controls of the empty text and after a complete one.
+    is_empty : bool
+        No text can start.
     width : int
         Number of 64-bit words in a set of labels.
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, limits: Limits, alphabet: bytes) -> None:
-        self._tables = PushdownTables(limits.states)
-        self._tables.steps.limit = limits.call_steps
+        self.tables = PushdownTables(limits.states)
+        self.tables.steps.limit = limits.call_steps
         scanner = scanner.within(alphabet)
         # As an index that starts over: one text may take three quarters, and it may reach all states of the scanner.
         needed = PER_CONTROL * len(scanner.table) * 4 // 3
         if needed > limits.growth_bytes:
             raise LimitError("growth_bytes", needed, limits.growth_bytes, _TOO_LARGE)
-        self.dead_ends = DeadEnds(tables, scanner, start, limits, self._tables.steps)
+        self.dead_ends = DeadEnds(tables, scanner, start, limits, self.tables.steps)
         self.cells = StackSymbols(tables, start, limits.states, self.dead_ends.cells)
         self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)
         self._has_indents = tables.indentation is not None
@@ -108,50 +113,30 @@ class LalrMachine(Pushdown):
         self._sets: list[frozenset[Hypothesis]] = []
         self._controls: dict[frozenset[Hypothesis], int] = {}
         self._filled: set[int] = set()
-        self._end = self._tables.control(np.full(256, DEAD, np.int32))
+        self.end = self.tables.control(np.full(256, DEAD, np.int32))
         self._sets.append(frozenset())
         self._number_cells()
         begun = self.reader.begin((0,), scanner.first_left)
-        self._is_empty = not self.reader.is_live(begun)
-        self._start = self._control(frozenset({begun._replace(above=())}))
-
-    @property
-    def tables(self) -> PushdownTables:
-        """The tables, filled on demand."""
-        return self._tables
-
-    @property
-    def start(self) -> int:
-        """Control of the empty text."""
-        return self._start
-
-    @property
-    def end(self) -> int:
-        """Control after a complete text."""
-        return self._end
+        self.is_empty = not self.reader.is_live(begun)
+        self.start = self._control(frozenset({begun._replace(above=())}))
 
     @property
     def n_bytes(self) -> int:
         """Approximate current memory use of the automaton in bytes."""
-        return self._tables.n_bytes + self.kernel_parser.n_bytes
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no text can start."""
-        return self._is_empty
+        return self.tables.n_bytes + self.kernel_parser.n_bytes
 
     def fill(self, control: int, byte: int) -> None:
         """Compute a control's row of transitions, including the entry of this byte."""
         hypotheses = self._sets[control]
         is_new = control not in self._filled
-        row = self._rows.row(hypotheses) if is_new else self._tables.rows[control].copy()
+        row = self._rows.row(hypotheses) if is_new else self.tables.rows[control].copy()
         self._filled.add(control)
         if row[byte] == UNKNOWN:
             # Why: bytes that share an action form one group of tokens with one plan, so all of them are set together.
             unknown = np.flatnonzero(row == UNKNOWN).tolist()
             group = self._rows.together(hypotheses, unknown, byte)
             row[group] = self._split_entry(hypotheses, group[0])
-        self._tables.set_row(control, row)
+        self.tables.set_row(control, row)
 
     def _split_entry(self, hypotheses: frozenset[Hypothesis], byte: int) -> int:
         """Return the entry of a byte on which a hypothesis splits or text is read again."""
@@ -166,11 +151,11 @@ class LalrMachine(Pushdown):
 
     def compute_reaction(self, action: int, cell: int) -> None:
         """Compute a cell's reaction to an action and store it in the tables."""
-        if (action << 32 | cell) in self._tables.reactions:
+        if (action << 32 | cell) in self.tables.reactions:
             return
         reaction = self._reaction(self._tasks[action], cell)
         self._number_cells()
-        self._tables.set_reaction(action, cell, reaction)
+        self.tables.set_reaction(action, cell, reaction)
 
     def _reaction(self, task: Task, cell: int) -> Reaction | None:
         reader = self.reader
@@ -219,7 +204,7 @@ class LalrMachine(Pushdown):
             if not expected >> terminal & 1:
                 return None
             if terminal == cells.end:
-                return Reaction(0, -1, self._end)
+                return Reaction(0, -1, self.end)
             missing = cells.feed(stack, terminal, rule)
             if missing is not None:
                 below, rule = missing
@@ -254,7 +239,7 @@ class LalrMachine(Pushdown):
         on_known = {hypothesis._replace(above=(*known, *hypothesis.above)) for hypothesis in hypotheses}
         try:
             if byte == _END_READ:
-                return Reaction(0, -1, self._end) if self.reader.may_end(on_known) else None
+                return Reaction(0, -1, self.end) if self.reader.may_end(on_known) else None
             if byte == _NOTHING_READ:
                 found = {hypothesis for hypothesis in on_known if self.reader.is_live(hypothesis)}
             else:
@@ -282,16 +267,16 @@ class LalrMachine(Pushdown):
         found = self._controls.get(hypotheses)
         if found is None:
             # Why first: if these exceed a budget, no control without its guard stays behind.
-            self._tables.steps.spend(_CONTROL_COST, _TOO_MANY)
+            self.tables.steps.spend(_CONTROL_COST, _TOO_MANY)
             wanted = self.reader.guard(hypotheses)
-            found = self._controls[hypotheses] = self._tables.reserve(1)
+            found = self._controls[hypotheses] = self.tables.reserve(1)
             self._sets.append(hypotheses)
-            self._tables.rows[found] = UNKNOWN
-            self._tables.info[found, LIVE] = MANY + 1
+            self.tables.rows[found] = UNKNOWN
+            self.tables.info[found, LIVE] = MANY + 1
             if wanted is not None:
-                self._tables.guard(found, np.array([self._words(wanted)], np.uint64))
+                self.tables.guard(found, np.array([self._words(wanted)], np.uint64))
             # After the control is stored: its end action may lead back to it.
-            self._tables.info[found, END_ACTION] = self._at_end(hypotheses)
+            self.tables.info[found, END_ACTION] = self._at_end(hypotheses)
         return found
 
     def _at_end(self, hypotheses: frozenset[Hypothesis]) -> int:
@@ -316,14 +301,14 @@ class LalrMachine(Pushdown):
         found = self._actions.get(key)
         if found is None:
             reaction = self._after(0, task.cells, task.control) if isinstance(task, Pushes) else None
-            found = self._actions[key] = self._tables.action(again=again, reaction=reaction)
+            found = self._actions[key] = self.tables.action(again=again, reaction=reaction)
             self._tasks.append(task)
             self.kernel_parser.action(found, task)
         return found
 
     def _number_cells(self) -> None:
         """Enter new cells into the tables with the labels that they allow."""
-        tables = self._tables
+        tables = self.tables
         self.kernel_parser.enter_pushes()
         while tables.n_cells < len(self.cells.known):
             number = tables.cell()
@@ -337,13 +322,13 @@ class LalrMachine(Pushdown):
 
     def labels(self, cell: int, indents: int) -> int:
         """Store the labels that a plain cell allows with these indents; return their offset in the tables."""
-        offset = self._tables.labels(self._words(self.reader.allowed_with(cell, self.kernel_parser.indents(indents))))
+        offset = self.tables.labels(self._words(self.reader.allowed_with(cell, self.kernel_parser.indents(indents))))
         self.kernel_parser.set_allowed(cell, indents, offset)
         return offset
 
     def restricted(self, control: int, allow: int) -> int:
         """Intersect the labels at an offset with those that a control can produce; return the offset of the result."""
-        tables = self._tables
+        tables = self.tables
         first = tables.info.item(control, GUARD)
         if first < 0:
             return allow

@@ -226,7 +226,6 @@ class _Construction:
         if number == len(self.work):
             self.work.append(state)
             self._check(number)
-            self.steps.spend(_STATE_COST, _TOO_MANY)
         return number
 
     def _check(self, number: int) -> None:
@@ -281,7 +280,7 @@ class _Construction:
             if count < len(word):
                 for c in self.members[word[count]]:
                     spelling.setdefault(c, set()).add((keyword, count + 1))
-        self.steps.spend(_STEP_COST * cost // 4, _TOO_MANY)
+        self.steps.spend(_STATE_COST + _STEP_COST * cost // 4, _TOO_MANY)
         known: dict[Any, int] = {}
         row = []
         for c, found in enumerate(arrived):

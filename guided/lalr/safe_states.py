@@ -27,6 +27,8 @@ __all__ = ["SafeStates", "safe_states"]
 
 # Step cost of a goal, an item of a state or a relation, and of a pair of blocks; sets of more than _WIDE terminals cost more.
 _STEP_COST, _PAIR_COST = 150, 15
+# Steps that are counted at once.
+_PORTION = 1 << 20
 _WIDE = 4096
 _TOO_MANY = "the grammar has too many conflicts"
 # Lookahead terminals -> first terminals, as bits; and the terminals that pass through an empty derivation.
@@ -64,7 +66,7 @@ class _Proof:
         next_of: Sequence[int],
         steps: Steps,
     ) -> None:
-        self.items, self.start, self.steps = items, start, steps
+        self.items, self.start, self.steps, self.uncounted = items, start, steps, 0
         self.start_symbol = tables.symbols.index(start.name, tables.end)
         self.end, self.every = 1 << tables.end, (2 << tables.end) - 1
         numbers = {name: number for number, name in enumerate(tables.symbols)}
@@ -121,6 +123,7 @@ class _Proof:
                 number for number, proved in enumerate(self.proved) if not proved and number not in self.refuted
             ]
             if not open_goals:
+                self.steps.spend(self.uncounted, _TOO_MANY)
                 return {goal for goal, proved in zip(self.goals, self.proved, strict=True) if proved}
             self.refuted.update(open_goals)
 
@@ -137,7 +140,10 @@ class _Proof:
         return number not in self.refuted and self._holds(number, *self.goals[number])
 
     def _spend(self, count: int) -> None:
-        self.steps.spend(count * self.width, _TOO_MANY)
+        self.uncounted += count * self.width
+        if self.uncounted > _PORTION:
+            self.steps.spend(self.uncounted, _TOO_MANY)
+            self.uncounted = 0
 
     def _holds(self, number: int, state: int, avoided: int) -> bool:
         if state == self.start.end and not avoided & self.end:

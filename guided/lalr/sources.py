@@ -1,4 +1,4 @@
-"""Resolves the user's grammar argument (text, a name, a file, or a Lark object) to a text and Lark's options.
+"""Resolves the user's grammar argument (text, a name, a file, or a Lark object) to a text, its notation and Lark's options.
 
 ``"python"`` is the Python grammar bundled with Lark, with its Indenter; other names are those of `guided.resources`.
 """
@@ -26,7 +26,16 @@ from guided.resources import grammar_names, grammar_path
 if TYPE_CHECKING:
     from lark import ParseTree as ParseTree
 
-__all__ = ["GrammarLike", "Source", "lark_pattern", "lark_string", "overridden", "source_of", "text_of_file"]
+__all__ = [
+    "GrammarLike",
+    "Source",
+    "dialect_of",
+    "lark_pattern",
+    "lark_string",
+    "overridden",
+    "source_of",
+    "text_of_file",
+]
 
 GrammarLike: TypeAlias = str | os.PathLike[str] | Lark
 
@@ -48,6 +57,16 @@ _CONTROLS = {
 _PATH = re.compile(r"[^\n\"|]*\.lark|(?=[^\n]*[/\\])[^\n\":|*(\s]+|[A-Za-z]:[/\\][^\n\"|]*")
 # Bundled grammars that use an Indenter.
 _INDENTED = ("python3",)
+# A line that begins with a name and the sign of a definition.
+_GBNF = re.compile(r"[ \t]*[A-Za-z0-9_-]+[ \t]*::=")
+_FIRST_LINE = re.compile(r"(?:[ \t]*(?:#[^\r\n]*)?[\r\n])*+")
+# Why the ends are optional: each character is read once.
+_LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*+"?|/(?!/)(?:\\.|[^/\\\n])*+/?|(?:#|//)[^\n]*')
+_LLGUIDANCE = re.compile(
+    r"^[ \t]*%llguidance\b|%(?:json|regex|lark)\s*\{|<[|\[][^<>\s]*>"
+    r"|^[ \t]*[?!]{0,2}\w[\w-]*\[(?:lazy|suffix|stop|capture|max_tokens|temperature)\b",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +151,17 @@ class Source:
             raise LimitError(
                 "recursion", most + 1, most, "Lark's parser uses Python's stack: sys.setrecursionlimit raises it"
             ) from error
+
+
+def dialect_of(text: str) -> str:
+    """Return ``"gbnf"``, ``"llguidance"``, or ``"lark"`` for a text that has nothing which Lark lacks.
+
+    GBNF defines its first rule with ``::=``, and llguidance's dialect of Lark has statements, attributes and tokens of its own.
+    """
+    begin = _FIRST_LINE.match(text)
+    if _GBNF.match(text, begin.end() if begin else 0):
+        return "gbnf"
+    return "llguidance" if _LLGUIDANCE.search(_LITERALS.sub('""', text)) else "lark"
 
 
 def source_of(

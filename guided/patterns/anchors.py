@@ -15,8 +15,8 @@ from functools import cache
 from guided.patterns.branches import union
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import Charset
-from guided.patterns.flags import ASCII
 from guided.patterns.properties import class_escape
+from guided.patterns.source import ASCII
 from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat
 
 __all__ = [

@@ -1,22 +1,27 @@
-r"""Backslash escapes, outside and inside brackets.
+r"""Backslash escapes, outside and inside brackets, and bracket sets: ``[a-z\d_]``, ``[^...]``.
 
 Outside, ``\b`` is a word boundary and ``\1`` a backreference (refused) or an octal escape; inside, ``\b`` is a backspace and ``\1`` is
 octal. An escape yields a character (``str``), a set (``Charset``, not subject to IGNORECASE), or an assertion (``Look`` or a tree of
 them). As in `re`, letters without a meaning are refused, so that they may get one later.
+
+In brackets, a ``]`` in first position is a character, and so is a ``-`` that is not between two characters. Verbose mode does not apply.
+IGNORECASE folds characters and ranges; named sets are added unchanged; negation comes last. Pairs such as ``[[``, ``--`` and ``&&``, which
+`re` warns may get a meaning, are plain characters.
 """
 
 import string
 import sys
 import unicodedata
+from collections.abc import Collection
 
 from guided.patterns.anchors import FIRST, LAST, boundary, no_boundary
+from guided.patterns.casefold import Folding
 from guided.patterns.charset import Charset
-from guided.patterns.flags import ASCII
 from guided.patterns.properties import class_escape, property_escape
-from guided.patterns.source import Source
+from guided.patterns.source import ASCII, Source
 from guided.patterns.tree import Node
 
-__all__ = ["escape", "escape_in_brackets"]
+__all__ = ["bracket_set", "escape", "set_of"]
 
 _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _CODE_LENGTHS = {"x": 2, "u": 4, "U": 8}
@@ -43,14 +48,8 @@ def escape(source: Source, start: int, flags: int, groups: int) -> str | Charset
     return _escape(source, start, letter, flags)
 
 
-def escape_in_brackets(source: Source, start: int, flags: int) -> str | Charset:
-    """Read the escape after a backslash at ``start``, inside brackets.
-
-    Raises
-    ------
-    PatternError
-        The escape is malformed, or a lone surrogate.
-    """
+def _escape_in_brackets(source: Source, start: int, flags: int) -> str | Charset:
+    """Read the escape after a backslash at ``start``, inside brackets."""
     letter = source.take()
     if letter == "b":
         return "\b"
@@ -128,3 +127,58 @@ def _digits(source: Source, allowed: str, most: int) -> str:
     while len(found) < most and not source.at_end and source.text[source.position] in allowed:
         found += source.take()
     return found
+
+
+def bracket_set(source: Source, start: int, flags: int, folding: Folding | None) -> Charset:
+    """Read the set whose ``[`` at ``start`` has been read; ``folding`` is None if case matters.
+
+    Raises
+    ------
+    PatternError
+        The brackets do not close, or a range or an escape is invalid.
+    """
+    negated = source.accept("^")
+    ranges: list[tuple[int, int]] = []
+    named: dict[int, Charset] = {}
+    closed = False
+    while not closed:
+        here = source.position
+        low = _member(source, start, flags)
+        # Why: a hyphen before the closing bracket is a member; the next iteration reads it.
+        if source.text.startswith("-]", source.position) or not source.accept("-"):
+            if isinstance(low, str):
+                ranges.append((ord(low), ord(low)))
+            else:
+                named[id(low)] = low
+        else:
+            high = _member(source, start, flags)
+            if not isinstance(low, str) or not isinstance(high, str) or high < low:
+                raise source.error(f"bad character range {source.text[here : source.position]}", here)
+            ranges.append((ord(low), ord(high)))
+        closed = source.accept("]")
+    return set_of(source, ranges, named.values(), folding, negated=negated)
+
+
+def _member(source: Source, start: int, flags: int) -> str | Charset:
+    here = source.position
+    character = source.take()
+    if not character:
+        raise source.error("unterminated character set", start)
+    return _escape_in_brackets(source, here, flags) if character == "\\" else character
+
+
+def set_of(
+    source: Source,
+    ranges: list[tuple[int, int]],
+    named: Collection[Charset],
+    folding: Folding | None,
+    *,
+    negated: bool,
+) -> Charset:
+    """Return the union of folded ranges and unchanged named sets; its cost is charged to the source's budget."""
+    if len(named) == 1 and not ranges and not negated:
+        return next(iter(named))
+    pieces = [interval for charset in named for interval in charset.ranges]
+    source.spend(len(ranges) + len(pieces))
+    found = Charset.of([*(folding.ranges(ranges, source.spend) if folding else ranges), *pieces])
+    return ~found if negated else found

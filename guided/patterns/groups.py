@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from guided.patterns.branches import Branches
-from guided.patterns.flags import LETTERS, TYPES, combine
-from guided.patterns.source import Source
+from guided.patterns.source import LETTERS, TYPES, Source, combine
 
 __all__ = ["Assertion", "Comment", "GlobalFlags", "Group", "OpenGroup", "Opening", "opening"]
 

@@ -18,15 +18,23 @@ from dataclasses import dataclass, field
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE, without_outer_anchors
-from guided.patterns.brackets import bracket_set
 from guided.patterns.branches import Branches, Last, Spend, union, union_in_order
 from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import SURROGATE, Charset
-from guided.patterns.escapes import escape
-from guided.patterns.flags import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, join, of_argument
+from guided.patterns.escapes import bracket_set, escape
 from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, OpenGroup, opening
-from guided.patterns.source import Intervals, Source
+from guided.patterns.source import (
+    ASCII,
+    DOTALL,
+    IGNORECASE,
+    MULTILINE,
+    VERBOSE,
+    Intervals,
+    Source,
+    join,
+    of_argument,
+)
 from guided.patterns.tree import Look, Node
 from guided.patterns.width import max_width
 
@@ -109,7 +117,7 @@ def _tree(
         raise source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
     reading = _ParserState(source, [OpenGroup(0, of_argument(flags, pattern))], limits, join)
     tokens, most = 0, limits.nfa_states // _TOKEN
-    while not source.at_end:
+    while source.position < len(pattern):
         tokens += _read_token(reading)
         if tokens > most:
             raise LimitError("nfa_states", _TOKEN * tokens, limits.nfa_states, "the pattern has too many parts")

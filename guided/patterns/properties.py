@@ -10,9 +10,8 @@ from functools import cache
 
 from guided.patterns.characters import ASCII_CLASSES, category, unicode_class
 from guided.patterns.charset import Charset
-from guided.patterns.flags import ASCII
 from guided.patterns.scripts import named_property
-from guided.patterns.source import Source
+from guided.patterns.source import ASCII, Source
 
 __all__ = ["class_escape", "property_escape"]
 

@@ -12,7 +12,7 @@ from functools import cache
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE, boundary, no_boundary
 from guided.patterns.characters import NEWLINE, category, unicode_class
 from guided.patterns.charset import Charset
-from guided.patterns.flags import ASCII
+from guided.patterns.source import ASCII
 from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat
 
 __all__ = ["render", "render_ecma"]

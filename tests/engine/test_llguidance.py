@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import guided
 from guided.errors import GrammarError, GuidedError, LimitError
-from guided.lalr.dialects import dialect_of
+from guided.lalr.sources import dialect_of
 from guided.limits import Limits
 from tests.lalr.test_gbnf import BYTES, completed
 from tests.oracles import LongestMatch

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import guided
 from guided.engine.grammar import Grammar
 from guided.errors import GrammarError, GuidedError, LimitError
-from guided.lalr.dialects import dialect_of
+from guided.lalr.sources import dialect_of
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.oracles import gbnf_ends

@@ -4,9 +4,9 @@ A ``]`` always closes. Annex B: a hyphen beside a set such as ``\d`` is a charac
 sets are added unchanged, and negation comes last. Lone surrogates are dropped, as no text contains them.
 """
 
-from guided.patterns.brackets import set_of
 from guided.patterns.casefold import Folding
 from guided.patterns.charset import Charset
+from guided.patterns.escapes import set_of
 from guided.patterns.source import Source
 from guided.schema.strings.ecma_escapes import class_escape
 
