@@ -8,8 +8,7 @@ from guided.automata.automaton import Automaton
 from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
-from guided.engine.reading import reads_values
-from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack
+from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack, reads_values
 from guided.errors import LimitError, VocabularyError, brief, kind_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
@@ -40,18 +39,19 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
     # Special tokens that begin and end calls in a call format are text to that format.
     markers: Sequence[str] = getattr(spec, "markers", ())
     spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
+    written: Any = spec
     if is_composed:
-        return _reading(_composed(spec, vocabulary, limits, spelling), getattr(spec, "tree", spec))
-    if has_stack:
-        return _reading(_with_stack(cast("StackSpec", spec), vocabulary, limits, spelling), spec)
-    lowered = cast("Spec", spec).lower(limits)
-    if not isinstance(lowered, Automaton):
-        return _reading(_with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110)), spec)
-    notes: tuple[str, ...] = getattr(spec, "notes", ())
-    index = Index(
-        build_regular(lowered, spelling, limits), vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110)
-    )
-    return _reading(index, spec)
+        index, written = _composed(spec, vocabulary, limits, spelling), getattr(spec, "tree", spec)
+    elif has_stack:
+        index = _with_stack(cast("StackSpec", spec), vocabulary, limits, spelling)
+    elif isinstance(lowered := cast("Spec", spec).lower(limits), Automaton):
+        tables, notes = build_regular(lowered, spelling, limits), getattr(spec, "notes", ())
+        index = Index(tables, vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110))
+    else:
+        index = _with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110))
+    if reads_values(written):
+        object.__setattr__(index, "reader", written)
+    return index
 
 
 def _with_stack(
@@ -64,8 +64,8 @@ def _with_stack(
     if origin is None:
         # An index without its spec cannot search them later.
         notes += impossible_parts(spec, limits)
-    summary = summary if origin is not None else brief(spec, 110)
-    return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, origin, summary)
+        return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, summary=brief(spec, 110))
+    return Index(tables, vocabulary, "", lowered.unenforced, notes, origin, summary)
 
 
 def _pushdown_tables(
@@ -96,12 +96,12 @@ def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocab
     composed = compose(
         spec, spelling, limits, alphabet, lambda part: _pushdown_tables(part, spelling, limits, alphabet)
     )
-    fingerprint = composed.spec.fingerprint
     if isinstance(composed.tables, RegularIndex):
+        fingerprint = composed.spec.fingerprint
         return Index(composed.tables, vocabulary, fingerprint, _notes=composed.notes, summary=brief(spec, 110))
     notes = (*composed.notes, *_notes_on(alphabet))
     origin = Origin(remake, composed.spec, limits)
-    return Index(composed.tables, vocabulary, fingerprint, composed.unenforced, notes, origin, summary=brief(spec, 110))
+    return Index(composed.tables, vocabulary, "", composed.unenforced, notes, origin, summary=brief(spec, 110))
 
 
 def _is_lowered(spec: Any) -> bool:
@@ -109,13 +109,6 @@ def _is_lowered(spec: Any) -> bool:
     return callable(getattr(spec, "lower", None)) and (
         hasattr(type(spec), "fingerprint") or hasattr(spec, "fingerprint")
     )
-
-
-def _reading(index: Index, spec: Any) -> Index:
-    """Return the index, which reads its texts as the spec does."""
-    if reads_values(spec):
-        object.__setattr__(index, "reader", spec)
-    return index
 
 
 def _check_eos(vocabulary: Vocabulary) -> None:

@@ -89,8 +89,6 @@ class Index:
         Tables of a finite automaton, of a pushdown automaton, or of several of them.
     vocabulary : Vocabulary
         The vocabulary it was compiled for.
-    spec_fingerprint : str
-        Fingerprint of the compiled spec.
     unenforced : tuple of (str, str)
         Constraints of the spec that the index does not enforce, as JSON Pointer and keyword; empty unless the spec allows such.
     notes : tuple of str
@@ -106,7 +104,7 @@ class Index:
 
     tables: RegularIndex | PushdownIndex | CompositionIndex
     vocabulary: Vocabulary
-    spec_fingerprint: str
+    _fingerprint: str
     unenforced: tuple[tuple[str, str], ...] = field(default=())
     _notes: tuple[str, ...] = field(default=())
     origin: "Origin | None" = field(default=None, repr=False)
@@ -121,7 +119,7 @@ class Index:
         return Index, (
             self.tables,
             self.vocabulary,
-            self.spec_fingerprint,
+            self._fingerprint,
             self.unenforced,
             self._notes,
             None,
@@ -150,8 +148,13 @@ class Index:
     @property
     def _spec_name(self) -> str:
         return self.summary or (
-            f"spec {self.spec_fingerprint[:12]}" if self.origin is None else brief(self.origin.spec, 110)
+            f"spec {self._fingerprint[:12]}" if self.origin is None else brief(self.origin.spec, 110)
         )
+
+    @property
+    def spec_fingerprint(self) -> str:
+        """Fingerprint of the compiled spec."""
+        return self._fingerprint if self.origin is None else self.origin.spec.fingerprint
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -9,15 +9,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from guided.engine.algebra import Composition
 from guided.engine.specs import Choice
 from guided.errors import SchemaError
 from guided.schema.frontend.json_values import parse_json
 
-__all__ = ["JsonTexts", "loaded_reader", "reads_values", "stored_reader"]
+__all__ = ["JsonTexts", "loaded_reader", "stored_reader"]
 
-# Methods of specs of JSON, grammars and tools.
-_READING = ("read", "parse", "first_call")
 # Characters of the values of a choice that a file's header may hold.
 _IN_HEADER = 1 << 14
 
@@ -44,13 +41,6 @@ class JsonTexts:
 
     def __repr__(self) -> str:
         return "<reader of JSON>"
-
-
-def reads_values(spec: Any) -> bool:
-    """Return whether values of a spec are more than its texts."""
-    if isinstance(spec, Choice):
-        return any(type(value) is not str for value in spec.values)
-    return isinstance(spec, Composition) or any(hasattr(type(spec), name) for name in _READING)
 
 
 def stored_reader(reader: Any) -> Any:

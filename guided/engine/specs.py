@@ -29,7 +29,7 @@ from guided.automata.build import from_strings, from_tree
 from guided.automata.pushdown import Pushdown
 from guided.automata.substrings import runs
 from guided.engine import interegular
-from guided.engine.algebra import Composable
+from guided.engine.algebra import Composable, Composition
 from guided.engine.fingerprints import fingerprint_of
 from guided.errors import ArgumentError, LimitError, SchemaError, kind_of, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
@@ -57,6 +57,7 @@ __all__ = [
     "finite_spec",
     "impossible_parts",
     "needs_stack",
+    "reads_values",
 ]
 
 # Reasons of errors about languages without texts.
@@ -64,6 +65,8 @@ NO_VALUE, NO_TEXT = "no value satisfies the schema", "the grammar accepts no tex
 
 T_co = TypeVar("T_co", covariant=True)
 TextOrMember = TypeVar("TextOrMember", bound="str | enum.Enum | float | None")
+# Methods of specs of JSON, grammars and tools.
+_READING = ("read", "parse", "first_call")
 _INLINE = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
 
 
@@ -145,6 +148,13 @@ class StackSpec(StoredSpec, Protocol):
 def needs_stack(spec: Any) -> TypeGuard[StackSpec]:
     """Return whether an object is a `StackSpec`. Reads none of its properties, of which some take as long as a small compile."""
     return callable(getattr(spec, "pushdown", None))
+
+
+def reads_values(spec: Any) -> bool:
+    """Return whether values of a spec are more than its texts."""
+    if isinstance(spec, Choice):
+        return any(type(value) is not str for value in spec.values)
+    return isinstance(spec, Composition) or any(hasattr(type(spec), name) for name in _READING)
 
 
 def impossible_parts(spec: Any, limits: Limits) -> tuple[str, ...]:

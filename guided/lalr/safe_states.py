@@ -318,24 +318,31 @@ def safe_states(
     readable = lexical_follow.readable(items, tables.context.tolist())
     if newline in readable:
         readable |= {indent, dedent}
-    reachable = _reachable(items, start, readable)
+    symbols = productive(items, readable)
+    reachable = _reachable(items, start, symbols)
     next_of = [every] * tables.end
     can_come: dict[int, int] = {}
+    is_free = newline < 0 and not tables.conflicts
     for state in items.states:
         if state not in reachable:
             continue
+        is_free &= symbols.issuperset(items.gotos[state])
         terminal, context = items.reached_by[state], int(tables.context[state])
+        wanted = sum(1 << one for one in items.actions[state])
         if state == start.state:
             found = lexical_follow.begin(context, first_left)
         elif terminal < tables.end:
             found = lexical_follow.follow(context, newline if terminal in (indent, dedent) else terminal)
             asserted = sum(1 << one for one in own.get(terminal, ()) if one >= 0)
-            wanted = sum(1 << one for one in items.actions[state])
             next_of[terminal] &= found | asserted | ~wanted
         else:
             continue
         if terminal not in of_indenter or state == start.state:
-            can_come[state] = found & sum(1 << one for one in items.actions[state])
+            can_come[state] = found & wanted
+            is_free &= not wanted & ~found
+    if is_free:
+        # Whatever the parser expects can come, and without conflicts every stack of an LR parser begins a text.
+        return SafeStates(can_come, True)
     goals = {state: (state, every & ~bits) for state, bits in can_come.items()}
     try:
         proof = _Proof(tables, items, start, reachable, [bits & every for bits in next_of], steps)
@@ -346,9 +353,8 @@ def safe_states(
     return SafeStates(proved, len(proved) == len(goals))
 
 
-def _reachable(items: Items, start: Start, readable: Collection[int]) -> set[int]:
-    """Return the states reachable from the start through terminals that the lexer reads and the nonterminals they derive."""
-    symbols = productive(items, readable)
+def _reachable(items: Items, start: Start, symbols: Collection[int]) -> set[int]:
+    """Return the states reachable from the start through some symbols."""
     found, work = {start.state}, [start.state]
     while work:
         state = work.pop()
