@@ -19,7 +19,7 @@ Complexity: O(terminals that can follow) for a new byte; O(1) for a cached one.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from guided.automata.pushdown import KEPT, Pushdown, action_entry
+from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Configuration, Stacks
 from guided.lalr.costs import INFINITE, Costs
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader
@@ -260,7 +260,7 @@ class Completion:
 
     def _ended(self, node: int, task: Ended) -> Configuration | None:
         """Return the configuration in which the next lexeme starts after one has ended."""
-        return self._stacks.after_action(action_entry(self._action(task, again=True)), node)
+        return self._stacks.after_action(self._action(task, again=True), node)
 
 
 def _order(hypothesis: Hypothesis) -> tuple[object, ...]:

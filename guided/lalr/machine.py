@@ -143,11 +143,11 @@ class LalrMachine(Pushdown):
         try:
             found = self.reader.read(hypotheses, byte)
         except StackUnderflow:
-            return action_entry(self._action(Reads(hypotheses, byte, ())))
+            return self._action(Reads(hypotheses, byte, ()))
         if not found:
             return DEAD
         shared, control = self._shared(found)
-        return action_entry(self._action(Pushes(shared, control))) if shared else control
+        return self._action(Pushes(shared, control)) if shared else control
 
     def compute_reaction(self, action: int, cell: int) -> None:
         """Compute a cell's reaction to an action and store it in the tables."""
@@ -209,7 +209,7 @@ class LalrMachine(Pushdown):
             if missing is not None:
                 below, rule = missing
                 rest = Reduced(rule, tokens[place:], indents, left, watchers)
-                return Reaction(below + 1, -1, action_entry(self._action(rest)))
+                return Reaction(below + 1, -1, self._action(rest))
             rule = -1
         stack[-1] = cells.with_indents(stack[-1], indents)
         kept = 0 if plain != cell else 1
@@ -225,14 +225,14 @@ class LalrMachine(Pushdown):
             if not self.reader.is_live(begun):
                 return None
         except StackUnderflow:
-            ask = action_entry(self._action(Reads(hypotheses, _NOTHING_READ, ())))
+            ask = self._action(Reads(hypotheses, _NOTHING_READ, ()))
             return self._after(pops, pushes, ask)
         return self._after(pops, pushes, self._control(hypotheses))
 
     def _after(self, pops: int, pushes: tuple[int, ...], control: int) -> Reaction:
         if len(pushes) <= 1:
             return Reaction(pops, pushes[0] if pushes else -1, control)
-        return Reaction(pops, pushes[0], action_entry(self._action(Pushes(pushes[1:], control))))
+        return Reaction(pops, pushes[0], self._action(Pushes(pushes[1:], control)))
 
     def _read(self, hypotheses: frozenset[Hypothesis], byte: int, known: tuple[int, ...]) -> Reaction | None:
         """Return the reaction of a set of hypotheses to a byte or the end, given the top cells of the base."""
@@ -245,7 +245,7 @@ class LalrMachine(Pushdown):
             else:
                 found = self.reader.read(on_known, byte)
         except StackUnderflow:
-            return Reaction(1, -1, action_entry(self._action(Reads(hypotheses, byte, known))))
+            return Reaction(1, -1, self._action(Reads(hypotheses, byte, known)))
         if not found:
             return None
         shared, control = self._shared(found)
@@ -288,22 +288,24 @@ class LalrMachine(Pushdown):
                 return 0
             if not hypothesis.above:
                 if hypothesis.is_fresh:
-                    return action_entry(self._action(Finish(-1, NO_NEWLINE)))
+                    return self._action(Finish(-1, NO_NEWLINE))
                 match = reader.lexing.ends[hypothesis.scanned] or reader.lexing.events[hypothesis.scanned]
                 if match is None:
                     return 0
                 if not match[1]:
-                    return action_entry(self._action(Finish(match[0], hypothesis.column)))
-        return action_entry(self._action(Reads(hypotheses, _END_READ, ())))
+                    return self._action(Finish(match[0], hypothesis.column))
+        return self._action(Reads(hypotheses, _END_READ, ()))
 
     def _action(self, task: Task, *, again: bool = False) -> int:
+        """Return the entry of a task's action."""
         key = task, again
         found = self._actions.get(key)
         if found is None:
             reaction = self._after(0, task.cells, task.control) if isinstance(task, Pushes) else None
-            found = self._actions[key] = self.tables.action(again=again, reaction=reaction)
+            action = self.tables.action(again=again, reaction=reaction)
+            found = self._actions[key] = action_entry(action)
             self._tasks.append(task)
-            self.kernel_parser.action(found, task)
+            self.kernel_parser.action(action, task)
         return found
 
     def _number_cells(self) -> None:

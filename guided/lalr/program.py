@@ -77,12 +77,14 @@ def program_of(trees: Sequence[Node], limits: Limits, steps: Steps | None = None
     LimitError
         ``nfa_states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
     """
-    emitter = _Emitter(limits.nfa_states, steps or Steps(limits.steps))
+    steps = steps or Steps(limits.steps)
+    emitter = _Emitter(limits.nfa_states, steps)
     starts = []
     for number, tree in enumerate(trees):
         starts.append(len(emitter.code))
         emitter.emit(tree)
         emitter.add(Instruction(MATCH, number))
+    steps.spend(_VISIT_COST * emitter.visits, _TOO_LONG)
     nfa = build_nfa(concat(emitter.looks), limits) if emitter.looks else None
     names = [] if nfa is None else nfa.looks[:, 1].tolist()
     shift = 0 if nfa is None else len(nfa.charsets)
@@ -149,12 +151,19 @@ class _Emitter:
 
     def __init__(self, limit: int, steps: Steps) -> None:
         self.limit, self.steps = limit, steps
+        self.most = min(limit, steps.left // _VISIT_COST)
         self.code: list[Instruction] = []
         self.looks: list[Look] = []
         self.charsets: list[Charset] = []
         self._numbers: dict[Charset, int] = {}
         self._loops = 0
-        self._visits = 0
+        self.visits = 0
+
+    def visit(self, count: int) -> None:
+        self.visits += count
+        if self.visits > self.most:
+            self.steps.spend(_VISIT_COST * self.visits, _TOO_LONG)
+            raise LimitError("nfa_states", self.visits, self.limit, _TOO_LONG)
 
     def add(self, instruction: Instruction) -> int:
         """Append an instruction and return its address."""
@@ -165,14 +174,10 @@ class _Emitter:
         """Emit a tree; the code after it starts at the next address."""
         tasks: list[_Task] = [tree]
         while tasks:
-            self._visits += 1
-            if self._visits > self.limit:
-                raise LimitError("nfa_states", self._visits, self.limit, _TOO_LONG)
-            self.steps.spend(_VISIT_COST, _TOO_LONG)
+            self.visit(1)
             match tasks.pop():
                 case Literal(text):
-                    self._visits += len(text)
-                    self.steps.spend(_VISIT_COST * len(text), _TOO_LONG)
+                    self.visit(len(text))
                     for character in text:
                         self._read(Charset.char(character))
                 case Chars(charset):
@@ -222,9 +227,7 @@ class _Emitter:
     def _repeat(self, node: Repeat, tasks: list[_Task]) -> None:
         ends: list[tuple[int, str]] = []
         left = None if node.maximum is None else node.maximum - node.minimum
-        self._visits += node.minimum
-        if self._visits > self.limit:
-            raise LimitError("nfa_states", self._visits, self.limit, _TOO_LONG)
+        self.visit(node.minimum)
         tasks.append(_Patch(ends))
         if left is None or left > 0:
             tasks.append(_Copies(node, left, ends, min_width(node.item) == 0))

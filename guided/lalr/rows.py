@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Hashable
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
-from guided.automata.pushdown import action_entry
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexing import Match, last_characters
@@ -182,7 +181,7 @@ class Rows:
                         return DEAD
                     if not event[1]:
                         task = Ended(event[0], hypothesis.column, event[2], hypothesis.watchers)
-                        return action_entry(self._action(task, again=True))
+                        return self._action(task, again=True)
                 else:
                     after, may_continue = reader.lexing.arrived(continued.scanned, byte)
                     behind = b"" if event is None else last_characters(hypothesis.text, event[1]) + bytes([byte])
@@ -193,11 +192,11 @@ class Rows:
                     )
                     if after is not None and not may_continue and not parts:
                         if not after[1]:
-                            return action_entry(self._action(Ended(after[0], continued.column, after[2], watchers)))
+                            return self._action(Ended(after[0], continued.column, after[2], watchers))
                         if after[1] == 1 and (byte < 0x80 or byte >= 0xC0):
                             # The byte follows the lexeme.
                             task = Ended(after[0], hypothesis.column, after[2], hypothesis.watchers)
-                            return action_entry(self._action(task, again=True))
+                            return self._action(task, again=True)
                     if reader.is_definitive(continued) and not parts:
                         return self._control(frozenset({continued}))
         return UNKNOWN
