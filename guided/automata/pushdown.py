@@ -243,6 +243,8 @@ class PushdownTables:
         Keys of the reactions that depend on the bytes read.
     defers : bool
         Whether any reaction is `DEFERRED`.
+    limit, most : int
+        Most controls, and most of them in the memory that a call may use.
     steps : Steps
         Steps of the current call.
     place : str
@@ -264,6 +266,7 @@ class PushdownTables:
         "keys",
         "limit",
         "live",
+        "most",
         "n_actions",
         "n_allows",
         "n_cells",
@@ -282,7 +285,7 @@ class PushdownTables:
     )  # fmt: skip
 
     def __init__(self, limit: int = 1_000_000) -> None:
-        self.limit = limit
+        self.limit, self.most = limit, limit
         self.steps = Steps(Limits().call_steps, "call_steps")
         self.rows: Int32Array = np.full((256, 256), UNKNOWN, np.int32)
         self.info: Int32Array = np.zeros((256, 8), np.int32)
@@ -383,6 +386,9 @@ class PushdownTables:
         first = self.n_controls
         if first + n > self.limit:
             raise LimitError("states", first + n, self.limit, "the automaton has too many states")
+        if first + n > self.most:
+            needed, allowed = PER_CONTROL * (first + n), PER_CONTROL * self.most
+            raise LimitError("growth_bytes", needed, allowed, "a single call needs too much of this budget")
         if first + n > len(self.rows):
             capacity = max(_GROWTH * len(self.rows), first + n)
             for name in _BY_CONTROL:

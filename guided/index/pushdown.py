@@ -30,7 +30,7 @@ from typing import TypeVar
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array, freeze, mask_words
-from guided.automata.pushdown import KEPT, Pushdown
+from guided.automata.pushdown import KEPT, PER_CONTROL, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
 from guided.encoding import as_bytes
 from guided.errors import GuidedError, LimitError, StateEvicted, placed
@@ -53,6 +53,8 @@ _PART = 1024
 _PER_STATE, _PER_STEP = 700, 120
 # Memory is checked once in this many calls, and at each call if fewer would fill the rest; few calls need this many bytes.
 _UNCHECKED_CALLS, _PER_CALL = 16, 1 << 17
+# How many times `Limits.growth_bytes` the controls of one call may take: what they belong to is dropped only between calls.
+_MOST_GROWTH = 2
 _INITIAL, _FINAL = 0, 1
 
 
@@ -195,8 +197,8 @@ class PushdownIndex:
         self.last = 1
         # Number of states that `explore` keeps: the first ones.
         self.explored = 0
-        # Number of calls that may still pass before the memory in use is compared with the budget.
-        self._n_unchecked = 0
+        # Number of calls that may still pass before the memory in use is compared with the budget, and of controls.
+        self._n_unchecked = self._most_unchecked = 0
         # Invariant: read once by a call without the lock, so that it sees one cache.
         self._cache = Cache(automaton, self._masker_of)
 
@@ -273,7 +275,7 @@ class PushdownIndex:
         tables = self._cache.automaton.tables
         tables.steps.spent = 0
         tables.place = ""
-        if self._n_unchecked > 0:
+        if self._n_unchecked > 0 and tables.n_controls <= self._most_unchecked:
             self._n_unchecked -= 1
         elif self._anew is not None:
             left = self._limits.growth_bytes - (self._cache.n_bytes - self._cache.settled)
@@ -281,9 +283,11 @@ class PushdownIndex:
                 # Why: nothing that is dropped stays alive.
                 del tables
                 self._begin_anew(state)
-            else:
-                # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
-                self._n_unchecked = min(left // _PER_CALL, _UNCHECKED_CALLS)
+                tables, left = self._cache.automaton.tables, 0
+            # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
+            self._n_unchecked = min(left // _PER_CALL, _UNCHECKED_CALLS)
+            self._most_unchecked = tables.n_controls + left // PER_CONTROL
+            tables.most = self._most_unchecked + _MOST_GROWTH * self._limits.growth_bytes // PER_CONTROL
 
     def _begin_anew(self, state: int) -> None:
         """Drop the cache, all but the explored states and one state, which keeps its number."""

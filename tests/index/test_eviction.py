@@ -152,6 +152,18 @@ def test_memory_of_an_index_is_bounded_for_all_texts() -> None:
     assert most - start < 1.2 * growth
 
 
+def test_the_memory_of_one_call_is_bounded_too() -> None:
+    schema = {"type": "string", "allOf": [{"pattern": "a.{7}b"}, {"pattern": "b.{7}a"}]}
+    limits = Limits(growth_bytes=4 << 20)
+    index = compile_spec(JsonSchema(schema), VOCABULARY, limits)
+    least = index.n_bytes
+    for _ in range(3):
+        with pytest.raises(LimitError, match="single call") as caught:
+            index.guide().advance(ord('"'))
+        assert caught.value.what == "growth_bytes"
+        assert index.n_bytes < least + 3 * limits.growth_bytes
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_an_automaton_that_an_index_drops_is_freed_at_once(name: str) -> None:
     """Python's collector runs late, and does not see what was frozen (`gc.freeze`)."""
