@@ -337,18 +337,18 @@ def quoted(value: Any) -> str:
             return json.dumps(value)
 
 
-def literal(value: Any, chance: random.Random) -> str:
-    """The value as Python writes it, with either quotes around each string."""
+def literal(value: Any, chance: random.Random, quotes: str = "'\"") -> str:
+    """The value as Python writes it, with one of some quotes around each string."""
     match value:
         case str():
             escaped = json.dumps(value, ensure_ascii=False)[1:-1]
             single = escaped.replace('\\"', '"').replace("'", "\\'")
-            return chance.choice([f'"{escaped}"', f"'{single}'"])
+            return f'"{escaped}"' if chance.choice(quotes) == '"' else f"'{single}'"
         case dict():
-            members = (f"{literal(name, chance)}:{literal(one, chance)}" for name, one in value.items())
+            members = (f"{literal(name, chance, quotes)}:{literal(one, chance, quotes)}" for name, one in value.items())
             return "{" + ",".join(members) + "}"
         case list():
-            return "[" + ",".join(literal(one, chance) for one in value) + "]"
+            return "[" + ",".join(literal(one, chance, quotes) for one in value) + "]"
         case _:
             return repr(value)
 
@@ -366,6 +366,7 @@ INSTANCES: st.SearchStrategy[Any] = st.recursive(
 NESTED: st.SearchStrategy[Any] = st.recursive(
     st.one_of(
         CONDITIONS,
+        CONDITIONS.map(lambda one: {"type": "string", **one}),
         st.sampled_from(["string", "integer", "null", "boolean", "array", "object"]).map(lambda name: {"type": name}),
         st.just({}),
         st.lists(INSTANCES, min_size=1, max_size=3).map(lambda values: {"enum": values}),
@@ -413,7 +414,7 @@ def test_nested_values_are_those_of_the_schema(
         plain = type_of_schema(schema, "/f/a").scanner()
     except (SchemaError, LimitError):
         return
-    language, good = Language(spec), list[bytes]()
+    language, good = Language(spec), list[Any]()
     for value in values:
         spelled = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         text = f"f(a={quoted(value)})" if form is QUOTED else f"[f(a={literal(value, chance)})]"
@@ -421,7 +422,7 @@ def test_nested_values_are_those_of_the_schema(
         assert expected <= judge.is_valid(value)
         assert language.accepts(text.encode()) == expected, text
         if expected:
-            good.append(text.encode())
+            good.append(value)
             (call,) = parse_text(text, spec)
             assert isinstance(call, Call)
             assert json.dumps(call.arguments["a"]) == json.dumps(value)
@@ -431,7 +432,10 @@ def test_nested_values_are_those_of_the_schema(
             else:
                 assert ast.literal_eval(rendered[5:-2]) == ast.literal_eval(text[5:-2]) == value
     if good and not isinstance(spec.lower(Limits()), Automaton):
-        check_walk(spec, chance.choice(good), chance)
+        value = chance.choice(good)
+        # Why both quotes: strings that contain none have the same automaton between either.
+        for text in [quoted(value)] if form is QUOTED else [literal(value, chance, quote) for quote in "'\""]:
+            check_walk(spec, f"f(a={text})".encode() if form is QUOTED else f"[f(a={text})]".encode(), chance)
 
 
 @pytest.mark.parametrize("name", ["pythonic", "gemma3", "lfm2", "olmo3"])
@@ -470,6 +474,13 @@ def test_nested_values_are_those_of_the_schema(
             ["{'k': 'ab'}", "{'k': 'abc', 'n': 1}"],
             ["{'k': 'abc'}"],
         ),
+        # The automaton of these strings is the same between either quotes.
+        ({"type": "string", "pattern": "^[a-z]+$"}, ["'ab'", '"ab"'], ["'ab\"", "\"ab'"]),
+        (
+            {"type": "array", "items": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 3}},
+            ["['ab', \"ab\"]"],
+            ["['ab', \"ab']", "['ab', 'abcd']"],
+        ),
     ],
 )
 def test_python_literals_have_either_quotes_at_any_depth(name: str, schema: Any, yes: list[str], no: list[str]) -> None:
@@ -485,6 +496,8 @@ def test_python_literals_have_either_quotes_at_any_depth(name: str, schema: Any,
             (found,) = parse_text(written, spec)
             assert isinstance(found, Call)
             assert found.arguments == {"a": ast.literal_eval(text)}
+            if len(text) < 30 and not isinstance(spec.lower(Limits()), Automaton):
+                check_walk(spec, written.encode(), random.Random(0))
 
 
 def fetch(url: pydantic.HttpUrl, note: Annotated[str, pydantic.Field(max_length=4096)] = "") -> None:

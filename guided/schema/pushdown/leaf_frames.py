@@ -114,7 +114,7 @@ class LeafFrames:
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
         self._excluding: dict[Leaf, int | None] = {}
-        self._commons: dict[tuple[Automaton, bytes], int] = {}
+        self._commons: dict[tuple[Automaton, bytes, bytes], int] = {}
 
     @cached_property
     def without_numbers(self) -> Exclusions:
@@ -249,7 +249,7 @@ class LeafFrames:
     def _common_texts(self, leaf: Strings, counts: CountedStrings) -> int:
         """Return the first control of the frame of the same texts for all machines, whose plans serve frames with other ends."""
         automaton = leaf.automaton
-        key = automaton, counts.allowed.tobytes()
+        key = automaton, leaf.end, counts.allowed.tobytes()
         found = self._commons.get(key)
         if found is None:
             ends = np.where(automaton.accepting, self._ends.done(0), 0).astype(np.int32)

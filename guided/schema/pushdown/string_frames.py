@@ -53,7 +53,7 @@ class StringFrames:
         ends : ndarray[int32], shape (n_states,)
             Entry of each accepting state for the closing quote, 0 for the others.
         name : hashable, optional
-            Key of its plans, if all schemas share them.
+            Key of its plans beside ``end``, if all schemas share them.
         counted : CountedStrings, optional
             If given, characters are counted.
         end : int
@@ -82,7 +82,8 @@ class StringFrames:
         if is_quoted:
             info[:, COMMON] = self._quoted.first
         if name is not None:
-            tables.same_plans.append((first, first + n, (name, None if counted is None else counted.allowed.tobytes())))
+            allowed = None if counted is None else counted.allowed.tobytes()
+            tables.same_plans.append((first, first + n, (name, end, allowed)))
         if counted is not None:
             info[:, COUNTS] = counted.measure.phases
             info[:, NEEDS] = counted.allowed
