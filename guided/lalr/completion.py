@@ -17,6 +17,9 @@ Complexity: O(terminals that can follow) for a new byte; O(1) for a cached one.
 """
 
 from collections.abc import Callable, Iterator
+from functools import reduce
+from heapq import heapify, heappop, heappush
+from operator import or_
 from typing import NamedTuple
 
 from guided.automata.pushdown import KEPT, Pushdown
@@ -25,6 +28,7 @@ from guided.lalr.costs import INFINITE, Costs
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexeme_paths import LexemePaths, preference
+from guided.lalr.stack_symbols import bits
 from guided.lalr.tasks import Ended
 
 __all__ = ["Completion"]
@@ -38,11 +42,27 @@ _NOT_FOUND = "the bounded search found no text that completes the prefix"
 
 
 class _Option(NamedTuple):
-    """A candidate lexeme, ordered by cost: its first byte, and the configuration before it if the current lexeme must end first."""
+    """A candidate lexeme, in the order in which they are tried.
+
+    Attributes
+    ----------
+    cost : int
+    is_exact : bool
+        Whether `cost` is more than a lower bound.
+    label, byte : int
+        The terminal, and the first byte of the lexeme once the cost is exact.
+    node, scanned : int
+        Stack and scanner state that the lexeme is read on.
+    meant : Configuration or None
+        The configuration before it if the current lexeme must end first.
+    """
 
     cost: int
+    is_exact: bool
     label: int
     byte: int
+    node: int
+    scanned: int
     meant: Configuration | None
 
 
@@ -73,20 +93,22 @@ class Completion:
         self._bytes = sorted((min(group, key=preference) for group in groups), key=preference)
         self._paths = LexemePaths(reader.lexing, sorted(byte for group in groups for byte in group))
         self._stacks = Stacks(automaton)
-        self._costs = Costs(reader.cells, self._stacks, self._weights())
+        self._weights = self._least_weights()
+        self._costs = Costs(reader.cells, self._stacks, self._weights)
         self._fed: dict[tuple[int, int, int, int], int] = {}
         # The next byte of each configuration whose completion is known; empty if there is none.
         self._steps: dict[Configuration, bytes] = {}
         # Whether the policy reaches the end from a configuration.
         self._leads: dict[Configuration, bool] = {}
 
-    def _weights(self) -> list[int]:
+    def _least_weights(self) -> list[int]:
+        """Return the cost of each terminal, and 0 for what is ignored, which the parser does not get."""
         lexing, indenter = self._reader.lexing, self._reader.indenter
         starts = sorted({state for row in lexing.starts for state in row if state >= 0})
-        found = []
-        for label in range(self._reader.end):
-            lengths = [away for state in starts if (away := self._paths.least(state, label)) > 0]
-            found.append(min(lengths) + 1 if lengths else INFINITE)
+        found = [INFINITE] * self._reader.end + [0, 0]
+        for away, layer in reversed(list(enumerate(self._paths.layers))[1:]):
+            for label in bits(reduce(or_, (layer[state] for state in starts))):
+                found[label] = min(found[label], away + 1)
         # An INDENT costs one blank of its newline, a DEDENT nothing.
         for weight, terminal in enumerate(reversed(indenter.following)):
             found[terminal] = weight
@@ -165,12 +187,26 @@ class Completion:
     def _policy(self, configuration: Configuration) -> tuple[bytes, Configuration] | None:
         """Return the byte of the cheapest option that works, and the configuration after it."""
         for thorough in (False, True):
-            for option in sorted(self._options(configuration, thorough=thorough), key=lambda option: option[:3]):
+            options = self._options(configuration, thorough=thorough)
+            queue = [(option[:4], number, option) for number, option in enumerate(options)]
+            heapify(queue)
+            while queue:
+                _, number, option = heappop(queue)
+                if not option.is_exact:
+                    option = self._exact(option)
+                    if option.cost < INFINITE:
+                        heappush(queue, (option[:4], number, option))
+                    continue
                 byte = bytes([option.byte])
                 after = self._stacks.read(configuration, byte)
                 if after is not None and (option.meant is None or self._is_meant(after, option)):
                     return byte, after
         return None
+
+    def _exact(self, option: _Option) -> _Option:
+        text, match = self._paths.path(option.scanned, option.label)
+        cost = len(text) + 1 + self._after(option.node, match, NO_NEWLINE)
+        return option._replace(cost=cost, is_exact=True, byte=text[0])
 
     def _is_meant(self, after: Configuration, option: _Option) -> bool:
         """Return whether the byte has started the intended lexeme, so that no other hypothesis is left, or none that excludes it."""
@@ -214,20 +250,16 @@ class Completion:
         is_line = labels & reader.newline and not reader.indents(cell).parentheses
         # Inside parentheses a newline is ignored.
         labels = labels & ~reader.newline if is_line else labels | reader.newline
-        found: list[_Option] = []
-        least = self._costs.of(node) if hypothesis.is_fresh and not thorough else -1
+        least = self._costs.of(node)
         for away, label in paths.reachable(scanned, labels):
-            if not away:
-                continue
-            text, match = paths.path(scanned, label)
-            cost = away + 1 + self._after(node, match, NO_NEWLINE)
-            if cost < INFINITE:
-                found.append(_Option(cost, label, text[0], meant))
-            if cost <= least:
-                break
+            if away:
+                bound = away + 1 + max(least - self._weights[label], 0)
+                option = _Option(bound, False, label, 0, node, scanned, meant)
+                yield option
+                if hypothesis.is_fresh and not thorough and bound <= least and self._exact(option).cost <= least:
+                    break
         if is_line:
-            found.extend(self._lines(hypothesis, node, meant))
-        yield from found
+            yield from self._lines(hypothesis, node, meant)
 
     def _lines(self, hypothesis: Hypothesis, node: int, meant: Configuration | None) -> Iterator[_Option]:
         """Yield newlines of an Indenter, up to each column that it accepts."""
@@ -246,7 +278,7 @@ class Completion:
                         continue
                     cost = len(text) + 1 + self._after(node, match, column)
                     if cost < INFINITE:
-                        yield _Option(cost, label, text[0], meant)
+                        yield _Option(cost, True, label, text[0], node, hypothesis.scanned, meant)
 
     def _after(self, node: int, match: tuple[int, int, int], column: int) -> int:
         """Return the cost of a stack after a lexeme; INFINITE if the parser rejects it."""

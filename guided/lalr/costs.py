@@ -139,33 +139,46 @@ class Costs:
 
 def _rest(cells: StackSymbols, weights: list[int]) -> list[dict[tuple[int, int], int]]:
     """Return, by state, the least cost to a reduction (cells popped, rule); (0, rule) is the cost of reading the rule from there."""
-    n = len(cells.actions)
-    # Predecessors of each state: (state, symbol).
-    before: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    found: list[dict[tuple[int, int], int]] = [{} for _ in range(n)]
-    queue: list[tuple[int, int, int, int]] = []
-    for state in range(n):
-        for terminal, action in cells.actions[state].items():
-            if action >= 0 and terminal != cells.end:
-                before[action].append((state, terminal))
-            elif action < 0:
+    gotos = cells.gotos
+    # Predecessors of each state: by a terminal, with its cost; by a rule.
+    read: list[list[tuple[int, int]]] = [[] for _ in gotos]
+    reduced: list[list[tuple[int, int]]] = [[] for _ in gotos]
+    found: list[dict[tuple[int, int], int]] = [{} for _ in gotos]
+    # (state, cells popped, rule) by cost, and the costs as a heap.
+    queue: dict[int, list[tuple[int, int, int]]] = {0: []}
+    costs = [0]
+
+    def add(cost: int, state: int, taken: int, rule: int) -> None:
+        if (taken, rule) not in found[state] and (taken or rule in gotos[state]):
+            if cost not in queue:
+                queue[cost] = []
+                heappush(costs, cost)
+            queue[cost].append((state, taken, rule))
+
+    for state, row in enumerate(cells.actions):
+        for terminal, action in row.items():
+            if action < 0:
                 rule, length = cells.rules[-1 - action]
-                queue.append((0, state, length, rule))
-        for rule, target in cells.gotos[state].items():
-            before[target].append((state, rule))
-    queue.sort()
-    while queue:
-        cost, state, taken, rule = heappop(queue)
-        if (taken, rule) in found[state]:
-            continue
-        found[state][taken, rule] = cost
-        if taken:
-            for source, symbol in before[state]:
-                weight = weights[symbol] if symbol < cells.end else found[source].get((0, symbol), INFINITE)
-                if weight < INFINITE and (taken > 1 or rule in cells.gotos[source]):
-                    heappush(queue, (cost + weight, source, taken - 1, rule))
-        else:
-            for (deeper, other), own in found[cells.gotos[state][rule]].items() if rule in cells.gotos[state] else ():
-                if deeper and (deeper > 1 or other in cells.gotos[state]):
-                    heappush(queue, (cost + own, state, deeper - 1, other))
+                queue[0].append((state, length, rule))
+            elif terminal != cells.end and weights[terminal] < INFINITE:
+                read[action].append((state, weights[terminal]))
+        for rule, target in gotos[state].items():
+            reduced[target].append((state, rule))
+    while costs:
+        cost = heappop(costs)
+        for state, taken, rule in queue[cost]:
+            if (taken, rule) in found[state]:
+                continue
+            found[state][taken, rule] = cost
+            if taken:
+                for source, weight in read[state]:
+                    add(cost + weight, source, taken - 1, rule)
+                for source, other in reduced[state]:
+                    if (0, other) in found[source]:
+                        add(cost + found[source][0, other], source, taken - 1, rule)
+            elif rule in gotos[state]:
+                for (deeper, other), own in found[gotos[state][rule]].items():
+                    if deeper:
+                        add(cost + own, state, deeper - 1, other)
+        del queue[cost]
     return found

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from guided.arrays import DEAD
 from guided.lalr.lexing import Lexing, Match
+from guided.lalr.scanner import sources_of
 from guided.lalr.stack_symbols import bits
 
 __all__ = ["LexemePath", "LexemePaths"]
@@ -44,7 +45,7 @@ class LexemePaths:
             chosen.setdefault(lexing.classes[byte], byte)
         self._bytes = list(chosen.items())
         self._can_break = _NEWLINE in alphabet
-        self.near = self._near()
+        self.layers = self._layers()
         self._paths: dict[tuple[int, int], LexemePath] = {}
         self._lines: dict[tuple[int, int], bytes | None] = {}
 
@@ -53,50 +54,40 @@ class LexemePaths:
         found = (self._lexing.events[state], self._lexing.ends[state])
         return list(dict.fromkeys(match for match in found if match is not None))
 
-    def _near(self) -> list[list[tuple[int, int]]]:
-        """Return, per state, (bytes, labels as bits) of the labels at that distance, nearest first."""
-        rows = self._lexing.rows
-        own = [0] * len(rows)
-        for state in range(len(rows)):
+    def _layers(self) -> list[list[int]]:
+        """Return, per number of bytes and per state, the labels at that distance, as bits."""
+        sources = sources_of(self._lexing.rows)
+        fresh = [0] * len(sources)
+        for state in range(len(sources)):
             for label, _, _ in self.matches(state):
-                own[state] |= 1 << label
-        targets = [sorted({row[column] for column, _ in self._bytes} - {DEAD}) for row in rows]
-        found = [[(0, labels)] if labels else [] for labels in own]
-        reached, fresh, away = own, own, 0
+                fresh[state] |= 1 << label
+        reached, found = list(fresh), []
         while any(fresh):
-            away += 1
-            added = [0] * len(rows)
-            for state, after in enumerate(targets):
-                labels = 0
-                for target in after:
-                    labels |= fresh[target]
-                added[state] = labels & ~reached[state]
-            reached = [labels | more for labels, more in zip(reached, added, strict=True)]
-            for state, labels in enumerate(added):
-                if labels:
-                    found[state].append((away, labels))
-            fresh = added
+            found.append(fresh)
+            added = [0] * len(sources)
+            for state, labels in enumerate(fresh):
+                for source in sources[state] if labels else ():
+                    added[source] |= labels
+            fresh = [labels & ~known for labels, known in zip(added, reached, strict=True)]
+            reached = [labels | known for labels, known in zip(fresh, reached, strict=True)]
         return found
-
-    def least(self, state: int, label: int) -> int:
-        """Return the distance of a label in bytes; -1 if it is unreachable."""
-        return next((away for away, labels in self.near[state] if labels >> label & 1), -1)
 
     def reachable(self, state: int, labels: int) -> list[tuple[int, int]]:
         """Return (bytes, label) for each reachable label among `labels`, ascending."""
-        return [(away, label) for away, reached in self.near[state] for label in bits(reached & labels)]
+        return [(away, label) for away, layer in enumerate(self.layers) for label in bits(layer[state] & labels)]
 
     def path(self, state: int, label: int) -> LexemePath:
         """Return a shortest path to a reachable label."""
         found = self._paths.get((state, label))
         if found is None:
             text, at = bytearray(), state
-            for left in range(self.least(state, label) - 1, -1, -1):
+            away = next(away for away, layer in enumerate(self.layers) if layer[state] >> label & 1)
+            for layer in reversed(self.layers[:away]):
                 row = self._lexing.rows[at]
                 byte, at = next(
                     (byte, row[column])
                     for column, byte in self._bytes
-                    if row[column] >= 0 and self.least(row[column], label) == left
+                    if row[column] >= 0 and layer[row[column]] >> label & 1
                 )
                 text.append(byte)
             match = next(match for match in self.matches(at) if match[0] == label)
