@@ -20,9 +20,8 @@ import numpy as np
 
 from guided.automata.steps import Steps
 from guided.errors import LimitError
-from guided.lalr.balance import imbalance
 from guided.lalr.coaccessible import Coaccessible
-from guided.lalr.indents import Columns, Indenter
+from guided.lalr.indents import Columns, Indenter, imbalance
 from guided.lalr.items import Items, items_of, productive
 from guided.lalr.lexemes import Control, Lexemes
 from guided.lalr.lexical_follow import LexicalFollow
@@ -202,7 +201,7 @@ class DeadEnds:
     def _uncounted(self, tables: LalrTables, items: Items) -> list[str]:
         """Describe how an Indenter's counts can differ from those of the stack."""
         found = []
-        broken = imbalance(tables, items)
+        broken = imbalance(self._indenter, items, tables.rules)
         if broken:
             found.append(f"the Indenter's counts can differ from the rules: {broken}")
         if not self._lexical_follow.columns_are_free:

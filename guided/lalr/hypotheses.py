@@ -83,8 +83,6 @@ class HypothesisReader:
     start : Start
     cells : StackSymbols
     dead_ends : DeadEnds
-    alphabet : bytes, length 256
-        1 for each byte that can occur.
     most_hypotheses : int
         Maximum number of hypotheses (``Limits.readings``).
 
@@ -109,7 +107,6 @@ class HypothesisReader:
         start: Start,
         cells: StackSymbols,
         dead_ends: DeadEnds,
-        alphabet: bytes,
         most_hypotheses: int,
     ) -> None:
         self.cells = cells
@@ -127,7 +124,7 @@ class HypothesisReader:
         self.indenter = Indenter(tables)
         self._has_indents = tables.indentation is not None
         self.end = tables.end
-        self.lexing = Lexing(tables, scanner, self.indenter, alphabet)
+        self.lexing = Lexing(tables, scanner, self.indenter)
         newline = self.indenter.newline
         if newline >= 0 and any(
             match and match[0] == newline and match[1] for match in (*self.lexing.events, *self.lexing.ends)

@@ -10,14 +10,20 @@ The state is (columns, open parentheses); all functions are pure.
 `Columns` tells at which columns a newline that is being read may still end. Nearly always every column is possible, because another line
 break starts a new line. If no line break can follow, the column only grows, and all continuations are explored up to the first column
 beyond the innermost block.
+
+`imbalance` checks that the parser's stack determines the counts. If each rule closes what it opens, in order, and nothing inside
+parentheses derives a line's end or a block, a DEDENT or a closing parenthesis can come wherever the parser can read it, and newlines are
+dropped exactly where the parser does not expect them.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
+from guided.lalr.items import Items
 from guided.lalr.scanner import Scanner, leading, sources_of
 from guided.lalr.tables import LalrTables
 
-__all__ = ["NO_NEWLINE", "Columns", "Indenter", "Indents"]
+__all__ = ["NO_NEWLINE", "Columns", "Indenter", "Indents", "imbalance"]
 
 # The column of a token without a newline, on which Lark's Indenter fails.
 NO_NEWLINE = -1
@@ -153,3 +159,44 @@ class Columns:
                         seen.add(item)
                         work.append(item)
         return frozenset(found)
+
+
+def imbalance(indenter: Indenter, items: Items, rules: tuple[str, ...]) -> str:
+    """Describe the rule that breaks an Indenter's counts; empty if there is none. ``rules``: as text."""
+    broken = _deriving(items, {indenter.newline, indenter.indent, indenter.dedent})
+    for rule, side in zip(rules, items.sides, strict=True):
+        if not _closes(side, indenter.opening, indenter.closing) or not _closes(
+            side, {indenter.indent}, {indenter.dedent}
+        ):
+            return f"{rule} has unbalanced parentheses or indents"
+        depth = 0
+        for symbol in side:
+            depth -= symbol in indenter.closing
+            if depth > 0 and symbol in broken:
+                return f"{rule} has line ends within parentheses"
+            depth += symbol in indenter.opening
+    return ""
+
+
+def _closes(side: tuple[int, ...], opening: Collection[int], closing: Collection[int]) -> bool:
+    depth = 0
+    for symbol in side:
+        depth += (symbol in opening) - (symbol in closing)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _deriving(items: Items, symbols: Collection[int]) -> set[int]:
+    """Return these symbols and every nonterminal that derives one of them."""
+    users: dict[int, set[int]] = {}
+    for origin, side in zip(items.origins, items.sides, strict=True):
+        for symbol in side:
+            users.setdefault(symbol, set()).add(origin)
+    found, work = set(symbols), list(symbols)
+    while work:
+        for origin in users.get(work.pop(), ()):
+            if origin not in found:
+                found.add(origin)
+                work.append(origin)
+    return found

@@ -40,8 +40,6 @@ class Lexing:
     tables : LalrTables
     scanner : Scanner
     indenter : Indenter
-    alphabet : bytes, length 256
-        1 for each byte that can occur.
 
     Attributes
     ----------
@@ -65,16 +63,11 @@ class Lexing:
         A lexeme may end at any match, also if it turns out longer.
     """
 
-    def __init__(self, tables: LalrTables, scanner: Scanner, indenter: Indenter, alphabet: bytes) -> None:
+    def __init__(self, tables: LalrTables, scanner: Scanner, indenter: Indenter) -> None:
         self._indenter, self.ignored = indenter, tables.end + 1
         self._ignored_label, self.is_scannerless = scanner.n_terminals, scanner.is_scannerless
         self.classes: list[int] = scanner.classes.tolist()
-        open_columns = {self.classes[byte] for byte in range(256) if alphabet[byte]}
-        self._open_columns = sorted(open_columns)
-        self.rows: list[list[int]] = [
-            [target if column in open_columns else DEAD for column, target in enumerate(row)]
-            for row in scanner.table.tolist()
-        ]
+        self.rows: list[list[int]] = scanner.table.tolist()
         self.events = [self._match(*match) for match in scanner.events.tolist()]
         self.ends = [self._match(*match) for match in scanner.ends.tolist()]
         match = zip(self.events, self.ends, strict=True)
@@ -232,9 +225,10 @@ class Lexing:
     @cached_property
     def _pairs(self) -> tuple[Int32Array, Int32Array, BoolArray, BoolArray, UInt8Array]:
         """Arguments of the `can_outlive` kernel."""
+        table = np.array(self.rows, np.int32)
         return (
-            np.array(self.rows, np.int32),
-            np.array(self._open_columns, np.int32),
+            table,
+            np.flatnonzero((table >= 0).any(axis=0)).astype(np.int32),
             np.array([match is not None for match in self.events]),
             np.array([match is not None for match in self.ends]),
             np.zeros((len(self.rows) ** 2 >> 3) + 1, np.uint8),

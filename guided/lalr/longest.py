@@ -26,7 +26,7 @@ def returns(tables: LalrTables, scanner: Scanner, lazy: Collection[str], steps: 
     ------
     LimitError
     """
-    lexing = Lexing(tables, scanner, Indenter(tables), bytes([1] * 256))
+    lexing = Lexing(tables, scanner, Indenter(tables))
     rows = np.stack([scanner.after(example) for example in scanner.examples], axis=1).tolist()
     names = [terminal.name for terminal in tables.lexer.terminals]
     for state, event in enumerate(lexing.events):

@@ -94,7 +94,7 @@ class LalrMachine(Pushdown):
             raise LimitError("growth_bytes", needed, limits.growth_bytes, _TOO_LARGE)
         self.dead_ends = DeadEnds(tables, scanner, start, limits, self.tables.steps)
         self.cells = StackSymbols(tables, start, limits.states, self.dead_ends.cells)
-        self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, alphabet, limits.readings)
+        self.reader = HypothesisReader(tables, scanner, start, self.cells, self.dead_ends, limits.readings)
         self._has_indents = tables.indentation is not None
         self.kernel_parser = KernelParser(tables, self.reader, limits)
         self._bytes = self.reader.lexing.byte_classes(alphabet, self._has_indents)

@@ -267,7 +267,8 @@ def test_ways_are_shortest(grammar: str) -> None:
         scanner = scanner_of(tables.lexer, Limits())
     except (lark.exceptions.LarkError, AttributeError, GrammarError, LimitError):
         return
-    lexing = Lexing(tables, scanner, Indenter(tables), bytes(byte in b"abc " for byte in range(256)))
+    scanner = scanner.within(bytes(byte in b"abc " for byte in range(256)))
+    lexing = Lexing(tables, scanner, Indenter(tables))
     paths = LexemePaths(lexing, list(b"abc "))
     for state in sorted({state for row in lexing.starts for state in row if state >= 0}):
         expected: dict[int, int] = {}

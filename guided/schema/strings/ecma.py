@@ -26,9 +26,7 @@ from guided.patterns.charset import Charset
 from guided.patterns.groups import Assertion, Comment, GlobalFlags, OpenGroup
 from guided.patterns.source import Source
 from guided.patterns.tree import Chars, Look, Node
-from guided.schema.strings.ecma_classes import TERMINATORS, character_class
-from guided.schema.strings.ecma_escapes import Escapes, escape
-from guided.schema.strings.ecma_groups import DOTALL, IGNORECASE, MULTILINE, opening
+from guided.schema.strings.ecma_escapes import TERMINATORS, Escapes, character_class, escape
 from guided.schema.strings.searching import found_in
 
 __all__ = ["ecma_tree", "parse_ecma"]
@@ -41,6 +39,11 @@ _CAPTURES = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|(\((?!\?)|\(\?P?<(?![=!]))",
 _FIRST_OF_LINE = Look(Chars(~TERMINATORS), behind=True, negative=True)
 _LAST_OF_LINE = Look(Chars(~TERMINATORS), behind=False, negative=True)
 _DOT = ~TERMINATORS
+_IGNORECASE, _MULTILINE, _DOTALL = 1, 2, 4
+# Flag u is always on, and may be written.
+_LETTERS = {"i": _IGNORECASE, "m": _MULTILINE, "s": _DOTALL, "u": 0}
+_FLAGS = re.compile(r"([a-zA-Z]*)(-([a-zA-Z]*))?([:)])")
+_COMMENT = re.compile(r"[^)]*")
 
 
 def ecma_tree(source: str, limits: Limits = Limits()) -> Node:  # noqa: B008 - frozen
@@ -72,16 +75,15 @@ def parse_ecma(pattern: str, limits: Limits = Limits()) -> Node:  # noqa: B008 -
     source = Source(pattern, limits.intervals)
     captures = sum(found.group(1) is not None for found in _CAPTURES.finditer(pattern)) if "\\" in pattern else 0
     escapes = Escapes(captures, "(?<" in pattern or "(?P<" in pattern)
-    names: set[str] = set()
     stack = [OpenGroup(0, 0)]
     while not source.at_end:
-        _read_token(source, stack, escapes, names, limits)
+        _read_token(source, stack, escapes, limits)
     if len(stack) > 1:
         raise source.error("missing ), unterminated group", stack[-1].start)
     return stack[0].branches.close(source.spend)
 
 
-def _read_token(source: Source, stack: list[OpenGroup], escapes: Escapes, names: set[str], limits: Limits) -> None:
+def _read_token(source: Source, stack: list[OpenGroup], escapes: Escapes, limits: Limits) -> None:
     """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group."""
     group = stack[-1]
     flags, branches = group.flags, group.branches
@@ -100,15 +102,15 @@ def _read_token(source: Source, stack: list[OpenGroup], escapes: Escapes, names:
         case "[":
             branches.charset(character_class(source, start, _folding(flags)))
         case ".":
-            branches.charset(Charset.UNIVERSE if flags & DOTALL else _DOT)
+            branches.charset(Charset.UNIVERSE if flags & _DOTALL else _DOT)
         case "^":
-            branches.anchor(_FIRST_OF_LINE if flags & MULTILINE else FIRST)
+            branches.anchor(_FIRST_OF_LINE if flags & _MULTILINE else FIRST)
         case "$":
-            branches.anchor(_LAST_OF_LINE if flags & MULTILINE else LAST)
+            branches.anchor(_LAST_OF_LINE if flags & _MULTILINE else LAST)
         case "|":
             branches.end_branch()
         case "(":
-            _open_group(source, start, stack, names, limits)
+            _open_group(source, start, stack, limits)
         case ")":
             _close_group(source, start, stack)
         case _:
@@ -170,9 +172,9 @@ def _count(digits: str, source: Source, start: int) -> int:
         raise source.error("the repetition number is too large", start) from None
 
 
-def _open_group(source: Source, start: int, stack: list[OpenGroup], names: set[str], limits: Limits) -> None:
+def _open_group(source: Source, start: int, stack: list[OpenGroup], limits: Limits) -> None:
     group = stack[-1]
-    match opening(source, start, group.flags, names):
+    match _opening(source, start, group.flags):
         case int(flags):
             stack.append(OpenGroup(start, flags))
         case Assertion() as assertion:
@@ -202,4 +204,60 @@ def _close_group(source: Source, start: int, stack: list[OpenGroup]) -> None:
 
 
 def _folding(flags: int) -> Folding | None:
-    return unicode_folding() if flags & IGNORECASE else None
+    return unicode_folding() if flags & _IGNORECASE else None
+
+
+def _opening(source: Source, start: int, flags: int) -> int | Assertion | GlobalFlags | Comment:
+    """Read what follows the ``(`` at ``start``; an int is a group with those flags inside."""
+    if not source.accept("?"):
+        return flags
+    if source.accept(":"):
+        return flags
+    for sign, behind, negative in (("=", False, False), ("!", False, True), ("<=", True, False), ("<!", True, True)):
+        if source.accept(sign):
+            return Assertion(behind, negative)
+    if source.accept("#"):
+        source.run(_COMMENT)
+        if not source.accept(")"):
+            raise source.error("missing ), unterminated comment", start)
+        return Comment()
+    if source.accept("<") or source.accept("P<"):
+        place = source.position
+        name = source.until(">", "group name")
+        if not name.replace("$", "_").isidentifier():
+            raise source.error(f"bad character in group name {name!r}", place)
+        # Why duplicates are allowed: alternatives may share a group name (ES2025), and backreferences are refused anyway.
+        return flags
+    if source.accept(">"):
+        raise source.error("atomic group: its language depends on the order of attempts", start)
+    if source.accept("P="):
+        raise source.error("backreference: no automaton can compare with an earlier match", start)
+    if source.accept("("):
+        raise source.error("conditional group: no automaton can ask whether an earlier group matched", start)
+    return _flags(source, start, flags)
+
+
+def _flags(source: Source, start: int, flags: int) -> int | GlobalFlags:
+    found = _FLAGS.match(source.text, source.position)
+    if found is None or not (found[1] or found[3]):
+        raise source.error("invalid group", start)
+    place = source.position
+    added = _sum(found[1], source, place)
+    removed = _sum(found[3] or "", source, found.start(3)) if found[2] else 0
+    if added & removed:
+        raise source.error("a flag is turned on and off", place)
+    source.position = found.end()
+    if found[4] == ":":
+        return (flags | added) & ~removed
+    if found[2]:
+        raise source.error("flags can be turned off for a group only", place)
+    return GlobalFlags(added)
+
+
+def _sum(letters: str, source: Source, place: int) -> int:
+    found = 0
+    for offset, letter in enumerate(letters):
+        if letter not in _LETTERS:
+            raise source.error(f"unknown flag {letter!r}", place + offset)
+        found |= _LETTERS[letter]
+    return found

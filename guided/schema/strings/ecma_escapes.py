@@ -1,7 +1,10 @@
-r"""Backslash escapes of ECMA-262, outside and inside classes.
+r"""Backslash escapes of ECMA-262, outside and inside classes, and classes: ``[a-z\d_]``, ``[^...]``, ``[]`` (nothing), ``[^]`` (anything).
 
 An escape yields a character (``str``; possibly a lone surrogate, which no text contains), a set (``Charset``) or an assertion (a node).
 Annex B applies where the flag ``u`` would make a syntax error, except for letters without a meaning, which are refused.
+
+A ``]`` always closes a class. Annex B: a hyphen beside a set such as ``\d`` is a character. Under IGNORECASE characters and ranges are
+folded, sets are added unchanged, and negation comes last. Lone surrogates are dropped, as no text contains them.
 """
 
 import re
@@ -9,13 +12,16 @@ import string
 from dataclasses import dataclass
 
 from guided.patterns.anchors import FIRST, LAST
+from guided.patterns.casefold import Folding
 from guided.patterns.charset import Charset
+from guided.patterns.escapes import set_of
 from guided.patterns.properties import property_escape
 from guided.patterns.source import Source
 from guided.patterns.tree import Chars, Look, Node, alternate, concat
 
-__all__ = ["Escapes", "class_escape", "escape"]
+__all__ = ["TERMINATORS", "Escapes", "character_class", "escape"]
 
+TERMINATORS = Charset.of([(0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)])
 _CONTROL = {"f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _DIGIT = Charset.of([(0x30, 0x39)])
 _WORD = Charset.of([(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)])
@@ -86,14 +92,7 @@ def escape(source: Source, start: int, escapes: Escapes) -> str | Charset | Node
     return _escape(source, start, letter, in_class=False)
 
 
-def class_escape(source: Source, start: int) -> str | Charset:
-    r"""Return the escape after a backslash at ``start``, inside a class.
-
-    Raises
-    ------
-    PatternError
-        The escape has no meaning.
-    """
+def _class_escape(source: Source, start: int) -> str | Charset:
     letter = source.take()
     return "\b" if letter == "b" else _escape(source, start, letter, in_class=True)
 
@@ -150,3 +149,42 @@ def _control(source: Source, start: int, *, in_class: bool) -> str:
     # Annex B: a literal backslash; c is read again.
     source.position = start + 1
     return "\\"
+
+
+def character_class(source: Source, start: int, folding: Folding | None) -> Charset:
+    """Return the set whose ``[`` at ``start`` has been read; ``folding`` is None if case matters.
+
+    Raises
+    ------
+    PatternError
+        The class is not closed, or a range or escape is invalid.
+    """
+    negated = source.accept("^")
+    ranges: list[tuple[int, int]] = []
+    named: dict[int, Charset] = {}
+    while not source.accept("]"):
+        here = source.position
+        low = _member(source, start)
+        members = [low]
+        if not source.text.startswith("-]", source.position) and source.accept("-"):
+            high = _member(source, start)
+            if isinstance(low, str) and isinstance(high, str):
+                if high < low:
+                    raise source.error(f"range out of order: {source.text[here : source.position]}", here)
+                ranges.append((ord(low), ord(high)))
+                continue
+            members = [low, "-", high]
+        for member in members:
+            if isinstance(member, str):
+                ranges.append((ord(member), ord(member)))
+            else:
+                named[id(member)] = member
+    return set_of(source, ranges, named.values(), folding, negated=negated)
+
+
+def _member(source: Source, start: int) -> str | Charset:
+    here = source.position
+    character = source.take()
+    if not character:
+        raise source.error("missing ], unterminated class", start)
+    return _class_escape(source, here) if character == "\\" else character
