@@ -225,16 +225,16 @@ def test_intersections_equal_assertions(pattern: str) -> None:
 # ------------------------------------------------------------------------------------------------------------------ refusals
 
 WRONG = [
-    ("(", 0, "unterminated group"),
-    ("a)", 1, "unmatched"),
+    ("(", 0, "unterminated subpattern"),
+    ("a)", 1, "unbalanced"),
     ("[a", 0, "unterminated class"),
     ("*a", 0, "nothing to repeat"),
     ("a|*", 2, "nothing to repeat"),
-    ("a**", 2, "nothing to repeat"),
+    ("a**", 2, "multiple repeat"),
     ("^*", 1, "nothing to repeat"),
     (r"\b+", 2, "nothing to repeat"),
     ("(?<=a)*", 6, "nothing to repeat"),
-    ("a{2,1}", 2, "out of order"),
+    ("a{2,1}", 2, "min repeat greater"),
     ("a" + "{" + "9" * 5000 + "}", 1, "too large"),
     ("[b-a]", 1, "out of order"),
     ("a++", 1, "possessive"),

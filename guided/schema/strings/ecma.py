@@ -10,38 +10,27 @@ Common syntax outside ECMA-262: ``(?i)``, ``(?s)`` and ``(?m)`` at the start are
 group, ``(?#...)`` a comment, ``\A`` the start, ``\Z`` and ``\z`` the end of the text. Refused: backreferences and atomic groups, which no
 automaton supports; possessive quantifiers; escaped letters without a meaning.
 
-One loop over the text and one explicit stack of open groups: linear time, no recursion, every error at its offset.
-
 Ref: ECMA-262, 22.2 and B.1.2.
 """
 
 import re
 
-from guided.errors import LimitError
 from guided.limits import Limits
-from guided.patterns.anchors import FIRST, LAST
-from guided.patterns.branches import Branches, Last
-from guided.patterns.casefold import Folding, unicode_folding
-from guided.patterns.charset import Charset
-from guided.patterns.groups import Assertion, Comment, GlobalFlags, OpenGroup
-from guided.patterns.source import Source
+from guided.patterns.anchors import LAST
+from guided.patterns.charset import SURROGATE, Charset
+from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, Opening
+from guided.patterns.parse import Reader, folding_of
+from guided.patterns.source import DOTALL, IGNORECASE, MULTILINE, Source
 from guided.patterns.tree import Chars, Look, Node
 from guided.schema.strings.ecma_escapes import TERMINATORS, Escapes, character_class, escape
 from guided.schema.strings.searching import found_in
 
 __all__ = ["ecma_tree", "parse_ecma"]
 
-_ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
-_COUNTS = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
-_SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 # Capturing groups; escapes and classes are skipped, also a class without an end.
 _CAPTURES = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|(\((?!\?)|\(\?P?<(?![=!]))", re.DOTALL)
-_FIRST_OF_LINE = Look(Chars(~TERMINATORS), behind=True, negative=True)
-_LAST_OF_LINE = Look(Chars(~TERMINATORS), behind=False, negative=True)
-_DOT = ~TERMINATORS
-_IGNORECASE, _MULTILINE, _DOTALL = 1, 2, 4
 # Flag u is always on, and may be written.
-_LETTERS = {"i": _IGNORECASE, "m": _MULTILINE, "s": _DOTALL, "u": 0}
+_LETTERS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "u": 0}
 _FLAGS = re.compile(r"([a-zA-Z]*)(-([a-zA-Z]*))?([:)])")
 _COMMENT = re.compile(r"[^)]*")
 
@@ -68,151 +57,59 @@ def ecma_tree(source: str, limits: Limits = Limits()) -> Node:  # noqa: B008 - f
 
 def parse_ecma(pattern: str, limits: Limits = Limits()) -> Node:  # noqa: B008 - frozen
     """Return the tree of a pattern itself, with its anchors; otherwise as `ecma_tree`."""
-    if not isinstance(pattern, str):
-        raise TypeError(f"a pattern must be a str, not {type(pattern).__name__}")
-    if len(pattern) > limits.pattern_length:
-        raise LimitError("pattern_length", len(pattern), limits.pattern_length)
-    source = Source(pattern, limits.intervals)
-    captures = sum(found.group(1) is not None for found in _CAPTURES.finditer(pattern)) if "\\" in pattern else 0
-    escapes = Escapes(captures, "(?<" in pattern or "(?P<" in pattern)
-    stack = [OpenGroup(0, 0)]
-    while not source.at_end:
-        _read_token(source, stack, escapes, limits)
-    if len(stack) > 1:
-        raise source.error("missing ), unterminated group", stack[-1].start)
-    return stack[0].branches.close(source.spend)
+    return _Reader(pattern, limits, limits.intervals).tree()
 
 
-def _read_token(source: Source, stack: list[OpenGroup], escapes: Escapes, limits: Limits) -> None:
-    """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group."""
-    group = stack[-1]
-    flags, branches = group.flags, group.branches
-    start = source.position
-    run = source.run(_ORDINARY)
-    if run:
-        _characters(branches, run, flags)
-        return
-    sign = source.text[start]
-    if sign in "*+?{" and _quantifier(source, branches):
-        return
-    source.position += 1
-    match sign:
-        case "\\":
-            _add(branches, escape(source, start, escapes), flags)
-        case "[":
-            branches.charset(character_class(source, start, _folding(flags)))
-        case ".":
-            branches.charset(Charset.UNIVERSE if flags & _DOTALL else _DOT)
-        case "^":
-            branches.anchor(_FIRST_OF_LINE if flags & _MULTILINE else FIRST)
-        case "$":
-            branches.anchor(_LAST_OF_LINE if flags & _MULTILINE else LAST)
-        case "|":
-            branches.end_branch()
-        case "(":
-            _open_group(source, start, stack, limits)
-        case ")":
-            _close_group(source, start, stack)
-        case _:
-            _characters(branches, sign, flags)
+class _Reader(Reader):
+    """A pattern of ECMA-262 that is being read."""
+
+    counts = re.compile(r"\{(?P<low>[0-9]+)(?P<comma>,(?P<high>[0-9]*))?\}")
+    in_line, last = ~TERMINATORS, LAST
+    first_of_line = Look(Chars(in_line), behind=True, negative=True)
+    last_of_line = Look(Chars(in_line), behind=False, negative=True)
+
+    def tree(self, most_states: int | None = None) -> Node:
+        """See `Reader`."""
+        text = self.source.text
+        captures = sum(found.group(1) is not None for found in _CAPTURES.finditer(text)) if "\\" in text else 0
+        self._escapes = Escapes(captures, "(?<" in text or "(?P<" in text)
+        return super().tree(most_states)
+
+    def characters(self, run: str) -> int:
+        """See `Reader`; a lone surrogate is in no text."""
+        if run.isascii() or not SURROGATE.search(run):
+            return super().characters(run)
+        for character in run:
+            if SURROGATE.match(character):
+                self.open[-1].branches.charset(Charset.EMPTY)
+            else:
+                super().characters(character)
+        return len(run)
+
+    def escape(self, start: int, flags: int) -> str | Charset | Node:  # noqa: ARG002 - as in `Reader`
+        """See `Reader`."""
+        return escape(self.source, start, self._escapes)
+
+    def brackets(self, start: int, flags: int) -> Charset:
+        """See `Reader`."""
+        return character_class(self.source, start, folding_of(flags))
+
+    def opening(self, start: int, flags: int) -> Opening:
+        """See `Reader`."""
+        return _opening(self.source, start, flags)
+
+    def assertion(self, look: Look, start: int) -> None:  # noqa: ARG002 - as in `Reader`
+        """See `Reader`; Annex B allows repeated lookahead, but not repeated lookbehind."""
+        branches = self.open[-1].branches
+        (branches.anchor if look.behind else branches.node)(look)
 
 
-def _add(branches: Branches, atom: str | Charset | Node, flags: int) -> None:
-    match atom:
-        case str():
-            _characters(branches, atom, flags)
-        case Charset():
-            branches.charset(atom)
-        case Node():
-            branches.anchor(atom)
-
-
-def _characters(branches: Branches, run: str, flags: int) -> None:
-    folding = _folding(flags)
-    if run.isascii() or not any("\ud800" <= character <= "\udfff" for character in run):
-        branches.characters(run, folding)
-        return
-    for character in run:
-        if "\ud800" <= character <= "\udfff":  # in no text
-            branches.charset(Charset.EMPTY)
-        else:
-            branches.characters(character, folding)
-
-
-def _quantifier(source: Source, branches: Branches) -> bool:
-    """Read the quantifier that begins here; return False and read nothing if it is a literal character."""
-    start = source.position
-    sign = source.text[start]
-    if sign == "{":
-        counts = _COUNTS.match(source.text, start)
-        if counts is None:
-            return False
-        source.position = counts.end()
-        minimum = _count(counts[1], source, start)
-        maximum = minimum if counts[2] is None else _count(counts[3], source, start) if counts[3] else None
-        if maximum is not None and maximum < minimum:
-            raise source.error("numbers out of order in a quantifier", start + 1)
-    else:
-        source.position += 1
-        minimum, maximum = _SIGNS[sign]
-    if branches.last in (Last.NOTHING, Last.ANCHOR):
-        raise source.error("nothing to repeat", start)
-    if branches.last is Last.REPEAT:
-        raise source.error("nothing to repeat: a quantifier may only be followed by ?", start)
-    if not source.accept("?") and source.accept("+"):
-        raise source.error("possessive quantifier: its language depends on the order of attempts", start)
-    branches.repeat(minimum, maximum)
-    return True
-
-
-def _count(digits: str, source: Source, start: int) -> int:
-    try:
-        return int(digits)
-    except ValueError:  # Python's own limit on the digits of an int, 4,300 unless changed
-        raise source.error("the repetition number is too large", start) from None
-
-
-def _open_group(source: Source, start: int, stack: list[OpenGroup], limits: Limits) -> None:
-    group = stack[-1]
-    match _opening(source, start, group.flags):
-        case int(flags):
-            stack.append(OpenGroup(start, flags))
-        case Assertion() as assertion:
-            stack.append(OpenGroup(start, group.flags, assertion))
-        case GlobalFlags(added):
-            if len(stack) > 1 or not group.branches.is_untouched:
-                raise source.error("flags for the whole pattern must be at its start", start)
-            group.flags |= added
-        case Comment():
-            pass
-    if len(stack) - 1 > limits.depth:
-        raise LimitError("depth", len(stack) - 1, limits.depth)
-
-
-def _close_group(source: Source, start: int, stack: list[OpenGroup]) -> None:
-    if len(stack) == 1:
-        raise source.error("unmatched )", start)
-    closed = stack.pop()
-    node = closed.branches.close(source.spend)
-    branches = stack[-1].branches
-    if closed.assertion is None:
-        branches.node(node)
-        return
-    look = Look(node, closed.assertion.behind, closed.assertion.negative)
-    # Why: Annex B allows repeated lookahead, but not repeated lookbehind.
-    (branches.anchor if look.behind else branches.node)(look)
-
-
-def _folding(flags: int) -> Folding | None:
-    return unicode_folding() if flags & _IGNORECASE else None
-
-
-def _opening(source: Source, start: int, flags: int) -> int | Assertion | GlobalFlags | Comment:
-    """Read what follows the ``(`` at ``start``; an int is a group with those flags inside."""
+def _opening(source: Source, start: int, flags: int) -> Opening:
+    """Read what follows the ``(`` at ``start``."""
     if not source.accept("?"):
-        return flags
+        return Group(flags)
     if source.accept(":"):
-        return flags
+        return Group(flags)
     for sign, behind, negative in (("=", False, False), ("!", False, True), ("<=", True, False), ("<!", True, True)):
         if source.accept(sign):
             return Assertion(behind, negative)
@@ -227,7 +124,7 @@ def _opening(source: Source, start: int, flags: int) -> int | Assertion | Global
         if not name.replace("$", "_").isidentifier():
             raise source.error(f"bad character in group name {name!r}", place)
         # Why duplicates are allowed: alternatives may share a group name (ES2025), and backreferences are refused anyway.
-        return flags
+        return Group(flags)
     if source.accept(">"):
         raise source.error("atomic group: its language depends on the order of attempts", start)
     if source.accept("P="):
@@ -237,7 +134,7 @@ def _opening(source: Source, start: int, flags: int) -> int | Assertion | Global
     return _flags(source, start, flags)
 
 
-def _flags(source: Source, start: int, flags: int) -> int | GlobalFlags:
+def _flags(source: Source, start: int, flags: int) -> Group | GlobalFlags:
     found = _FLAGS.match(source.text, source.position)
     if found is None or not (found[1] or found[3]):
         raise source.error("invalid group", start)
@@ -248,7 +145,7 @@ def _flags(source: Source, start: int, flags: int) -> int | GlobalFlags:
         raise source.error("a flag is turned on and off", place)
     source.position = found.end()
     if found[4] == ":":
-        return (flags | added) & ~removed
+        return Group((flags | added) & ~removed)
     if found[2]:
         raise source.error("flags can be turned off for a group only", place)
     return GlobalFlags(added)
