@@ -280,13 +280,7 @@ class Inventory:
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "Inventory":
-        """Restore the spec from `data`.
-
-        Raises
-        ------
-        ValueError
-            The text is not an inventory.
-        """
+        """See `StoredSpec`."""
         try:
             text = unpack(data, (limits or Limits()).file_bytes).decode("utf-8", "surrogatepass")
             content = value_of(text, limits)
@@ -306,14 +300,7 @@ class Inventory:
             raise ValueError(f"not a valid inventory: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """Build the automaton of the texts.
-
-        Raises
-        ------
-        SchemaError, LimitError
-        VocabularyError
-            Every text needs bytes that the alphabet lacks.
-        """
+        """See `StackSpec`."""
         automaton = Embedding(
             partial(CallStates, self._parts(limits)), options_of(self.texts.form, self.caps), limits, alphabet
         )

@@ -101,13 +101,7 @@ class Composed:
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "Composed":
-        """Return the spec that `data` describes.
-
-        Raises
-        ------
-        ValueError
-            The text does not describe such a spec.
-        """
+        """See `StoredSpec`."""
         try:
             content = value_of(data, limits)
             tree = _loaded(content["tree"], limits or Limits())

@@ -41,13 +41,7 @@ class MarkedGrammar:
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "MarkedGrammar":
-        """Return the spec that `data` describes.
-
-        Raises
-        ------
-        ValueError
-            The text does not describe such a spec.
-        """
+        """See `StoredSpec`."""
         try:
             content: Any = value_of(data, limits)
             grammar = Grammar.from_data(content["grammar"], limits)
@@ -57,11 +51,5 @@ class MarkedGrammar:
             raise ValueError(f"not a valid grammar with markers: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """Return the automaton of the texts. Lark's own notes are omitted, because no user wrote the grammar.
-
-        Raises
-        ------
-        GrammarError, LimitError, VocabularyError
-            As `Grammar`.
-        """
+        """See `StackSpec`. Lark's own notes are omitted, because no user wrote the grammar."""
         return replace(self.grammar.pushdown(limits, alphabet), notes=self.notes)

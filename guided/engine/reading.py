@@ -23,13 +23,7 @@ class JsonTexts:
     """Reads JSON texts as plain values."""
 
     def read(self, text: str | bytes) -> Any:
-        """Return the value of a text.
-
-        Raises
-        ------
-        SchemaError
-            The text is not JSON.
-        """
+        """Return the value of a text; a SchemaError if it is not JSON."""
         try:
             return parse_json(text)
         except ValueError as error:

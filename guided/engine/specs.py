@@ -142,7 +142,14 @@ class StackSpec(StoredSpec, Protocol):
     """Output constraint that needs a stack."""
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """Return the automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1."""
+        """Return the automaton of the spec's texts over the bytes whose entry in ``alphabet`` is 1.
+
+        Raises
+        ------
+        SchemaError, GrammarError, LimitError
+        VocabularyError
+            Texts exist, but all need bytes that the alphabet lacks.
+        """
 
 
 def needs_stack(spec: Any) -> TypeGuard[StackSpec]:

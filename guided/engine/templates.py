@@ -72,13 +72,7 @@ class Template:
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "Template":
-        """Return the spec that `data` describes.
-
-        Raises
-        ------
-        ValueError
-            The text does not describe such a spec.
-        """
+        """See `StoredSpec`."""
         try:
             content = value_of(data, limits)
             arrays = {
@@ -106,14 +100,7 @@ class Template:
             raise ValueError(f"not a valid template: {error}") from error
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """Return the automaton of the texts.
-
-        Raises
-        ------
-        SchemaError, LimitError
-        VocabularyError
-            All texts need bytes that the alphabet lacks.
-        """
+        """See `StackSpec`."""
         automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, notes=self.notes)
 

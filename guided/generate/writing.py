@@ -151,22 +151,7 @@ class Writing:
         self._decoding.turn(self._guide, segment.reserve, self._free_guide)
 
     def enter(self, tool: str | None = None) -> None:
-        """Start a call now, between two tokens.
-
-        Parameters
-        ----------
-        tool : str, optional
-            The tool to call; by default the model chooses.
-
-        Raises
-        ------
-        ValueError
-            A call has begun, the text has ended, or calls cannot begin in this text.
-        SchemaError
-            Unknown tool.
-        LimitError
-            The shortest call does not fit into the rest of the budget.
-        """
+        """Start a call now, between two tokens; raises as `guided.generate.tools`."""
         spec = self._spec
         if not spec.is_running_text or not spec.argument_lists:
             raise ValueError(f"with tool_choice={shown(spec.tool_choice)} text never contains calls")

@@ -540,13 +540,7 @@ class CompositionIndex:
         return self._number(after) if after else -1
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """Return the state after tokens that were read from the start before, evicted or not. O(bytes).
-
-        Raises
-        ------
-        ValueError
-            The tokens are not allowed in this order.
-        """
+        """See `Index`."""
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         with self._reading(self.initial) as items:
             for token in tokens[:-1] if has_ended else tokens:

@@ -441,13 +441,7 @@ class PushdownIndex:
         return found
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """Return the state after tokens that were read from the start before, evicted or not. O(bytes).
-
-        Raises
-        ------
-        ValueError
-            The tokens are not allowed in this order.
-        """
+        """See `Index`."""
         has_ended = len(tokens) > 0 and tokens[-1] in self._eos
         data = b"".join(self._tokens[token] or b"" for token in (tokens[:-1] if has_ended else tokens))
         with self._filling(self.initial) as cache:

@@ -145,13 +145,7 @@ class RegularIndex:
         return automaton | {name: getattr(self, name) for name in TABLE_ARRAYS}
 
     def state_after(self, tokens: Sequence[int]) -> int:
-        """Return the state after tokens from the start. O(tokens).
-
-        Raises
-        ------
-        ValueError
-            The tokens are not allowed in this order.
-        """
+        """See `Index`."""
         state = 0
         for token in tokens:
             state = self.next(state, token)

@@ -123,15 +123,7 @@ class Source:
         )
 
     def parse(self, text: str) -> Any:
-        """Parse a text with Lark and return its tree.
-
-        Raises
-        ------
-        GrammarError
-            The text does not match the grammar.
-        LimitError
-            Lark's parser exceeds Python's recursion limit.
-        """
+        """Parse a text with Lark and return its tree; raises as `guided.engine.grammar.Grammar.parse`."""
         parser = self.lark or Lark(
             self.text,
             parser="lalr",

@@ -117,22 +117,7 @@ class TypeReader:
         return _validated(self.adapter, text, ())
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
-        """Return the value of a part.
-
-        Parameters
-        ----------
-        path : sequence of str and int
-            Keys and indices that lead to the part.
-        text : str
-            The part's own text.
-        parsed : Any
-            The part as JSON; returned if its type is unknown.
-
-        Raises
-        ------
-        SchemaError
-            As `read`.
-        """
+        """See `guided.engine.json_schema.JsonSchema.read_part`."""
         annotation = self._annotation
         for step in path:
             shape = self._shape(annotation)
