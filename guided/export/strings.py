@@ -18,6 +18,7 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.export.elimination import expression
 from guided.limits import Limits
+from guided.patterns.bounds import max_width, min_width
 from guided.patterns.charset import Charset
 from guided.patterns.render import render
 from guided.patterns.tree import (
@@ -35,7 +36,6 @@ from guided.patterns.tree import (
     fold,
     parts_of,
 )
-from guided.patterns.width import max_width, min_width
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH, named, of_tree, tree_of
 from guided.schema.strings.spelling import Spelling, lifted_tree, spell_text

@@ -24,8 +24,8 @@ from guided.lalr.scanner import Scanner as OwnScanner
 from guided.lalr.scanner import scanner_of, terminal_tree
 from guided.lalr.terminals import Lexer, LexerContext, Terminal
 from guided.limits import Limits
+from guided.patterns.bounds import first_characters
 from guided.patterns.charset import Charset
-from guided.patterns.first import first_characters
 from guided.patterns.source import Intervals
 
 __all__ = ["lexer_plugins", "parsed_pattern"]

@@ -25,9 +25,9 @@ from guided.automata.nfa import NFA, build_nfa
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.limits import Limits
+from guided.patterns.bounds import min_width
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, concat
-from guided.patterns.width import min_width
 
 __all__ = ["AGAIN", "ENTER", "JUMP", "LOOK", "MATCH", "READ", "SPLIT", "Instruction", "Program", "program_of"]
 

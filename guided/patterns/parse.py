@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE, without_outer_anchors
+from guided.patterns.bounds import max_width
 from guided.patterns.branches import Last, Spend, union, union_in_order
 from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
@@ -35,7 +36,6 @@ from guided.patterns.source import (
     of_argument,
 )
 from guided.patterns.tree import Look, Node
-from guided.patterns.width import max_width
 
 __all__ = ["Reader", "folding_of", "parse", "parse_in_order"]
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from guided.limits import Limits
+from guided.patterns.bounds import first_characters
 from guided.patterns.charset import Charset
-from guided.patterns.first import first_characters
 from guided.patterns.parse import parse, parse_in_order
 from guided.patterns.tree import Complement, Intersect, Literal, Node
 from tests.oracles import matches

@@ -5,9 +5,9 @@ import itertools
 import pytest
 from hypothesis import given
 
+from guided.patterns.bounds import max_width, min_width
 from guided.patterns.parse import parse
 from guided.patterns.tree import Complement, Intersect, Literal, Node, Repeat
-from guided.patterns.width import max_width, min_width
 from tests.oracles import matches
 from tests.strategies import trees
 

@@ -4,11 +4,18 @@
 given                                                  is
 =====================================================  ==========================================================
 dict, bool, JSON text, path to a file of JSON          a JSON Schema
-a tool (OpenAI, Anthropic, MCP), a response format     the schema in it (`guided.schema.frontend.definitions`)
+a tool (OpenAI, Anthropic, MCP), a response format     the schema in it
 an OpenAPI 3 operation, or a document and a name       the operation's arguments (`guided.schema.frontend.openapi`)
 a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.frontend.python_types`)
 a function                                             its arguments by name (`guided.schema.frontend.signatures`)
 =====================================================  ==========================================================
+
+Definitions are distinguished from schemas by keys and types that JSON Schema does not have:
+
+- a tool of OpenAI's interfaces (nested or flat), Anthropic's (``input_schema``) or MCP's (``inputSchema``): the object of its arguments,
+  closed unless the schema allows undeclared ones;
+- OpenAI's ``response_format`` (``json_schema``): the schema in it;
+- an OpenAPI 3 operation, or a document with a named operation: `guided.schema.frontend.openapi`.
 
 If a type was given, it reads the generated values (`Input.reader`). Everything else is read as plain JSON. With ``source="schema"`` only
 the first row applies, without paths: no file is read, and nothing is interpreted as a tool or operation.
@@ -22,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 from guided.errors import SchemaError, shown
 from guided.files import read_text
 from guided.limits import Limits
-from guided.schema.frontend.definitions import is_operation, schema_in
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.openapi import operation_schema
 
@@ -30,6 +36,11 @@ if TYPE_CHECKING:
     from guided.schema.frontend.reader import TypeReader
 
 __all__ = ["Input", "input_of"]
+
+_PARAMETERS = ("parameters", "input_schema", "inputSchema")
+# A schema with any of these keywords constrains undeclared arguments itself.
+_OTHERS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames")
+_COMBINING = ("$ref", "allOf", "anyOf", "oneOf", "not", "if")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,9 +97,9 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):
-        if is_operation(given) or operation is not None:
+        if _is_operation(given) or operation is not None:
             return Input(operation_schema(given, operation))
-        schema = schema_in(given)
+        schema = _schema_in(given)
         return Input(schema if isinstance(schema, dict | bool) else dict(schema))
     # Why here: a JSON Schema does without pydantic, whose import takes 0.07 s.
     from guided.schema.frontend.python_types import schema_of_type
@@ -128,3 +139,37 @@ def _without_operation(given: Any, operation: str | None) -> Any:
     if operation is not None:
         raise TypeError("operation= is only for OpenAPI documents")
     return given
+
+
+def _schema_in(given: Mapping[str, Any]) -> Any:
+    """Return the schema in a definition, or the input itself if it is a schema."""
+    if given.get("type") == "json_schema":
+        return _of_response_format(given)
+    inner = given.get("function") if given.get("type") == "function" else None
+    tool = inner if isinstance(inner, Mapping) else given
+    if given.get("type") != "function" and not (
+        isinstance(given.get("name"), str) and any(map(given.__contains__, _PARAMETERS))
+    ):
+        return given
+    key = next((key for key in _PARAMETERS if key in tool), None)
+    schema = {} if key is None or tool[key] is None else tool[key]
+    if not isinstance(schema, Mapping):
+        raise SchemaError(f"the parameters of a tool must be a schema, not {shown(schema)}", f"/{key}", str(key))
+    closed = {"type": "object", **schema}
+    if not any(key in schema for key in (*_OTHERS, *_COMBINING)):
+        closed["additionalProperties"] = False
+    return closed
+
+
+def _is_operation(given: Mapping[str, Any]) -> bool:
+    """Return whether the input is an OpenAPI operation or a document of operations."""
+    if "openapi" in given and "paths" in given:
+        return True
+    return "responses" in given or "requestBody" in given or isinstance(given.get("parameters"), list)
+
+
+def _of_response_format(given: Mapping[str, Any]) -> Any:
+    inner = given.get("json_schema", given)
+    if not isinstance(inner, Mapping) or not isinstance(inner.get("schema"), Mapping | bool):
+        raise SchemaError("a response format of type json_schema needs a schema", "/json_schema", "schema")
+    return inner["schema"]

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from guided.limits import Limits
-from guided.patterns.first import first_characters
+from guided.patterns.bounds import first_characters
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.strings.ecma import ecma_tree
 

@@ -17,9 +17,9 @@ from guided.automata.product import char_intersection
 from guided.automata.steps import Steps
 from guided.errors import LimitError, shown
 from guided.limits import Limits
+from guided.patterns.bounds import max_width, min_width
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
-from guided.patterns.width import max_width, min_width
 from guided.schema.formats import FORMATS
 from guided.schema.formats.stored import StoredAutomaton, stored
 from guided.schema.formula.formulas import Atom
