@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array, freeze
+from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import canonical, inverse_edges, minimal
 from guided.automata.partition import partition
@@ -28,7 +28,7 @@ __all__ = ["Automaton"]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Automaton:
-    """A byte automaton; state 0 is the start. All arrays are read-only. Build one with `from_table` or a spec's ``lower``.
+    """A byte automaton in canonical form; state 0 is the start. The arrays become read-only and are not checked: `from_table` does that.
 
     Attributes
     ----------
@@ -46,6 +46,11 @@ class Automaton:
     classes: UInt8Array
     accepting: BoolArray
     labels: Int32Array
+
+    def __post_init__(self) -> None:
+        for array in (self.table, self.classes, self.accepting, self.labels):
+            assert array.flags.c_contiguous, "kernels read arrays as they are stored"
+            array.flags.writeable = False
 
     @classmethod
     def from_table(
@@ -85,7 +90,7 @@ class Automaton:
         _check_table(table, np.asarray(classes), accepting, labels, start)
         if table.min() < DEAD:
             table = np.maximum(table, DEAD)
-        return cls.from_canonical(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
+        return cls(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
 
     @classmethod
     def from_characters(cls, dfa: CharDFA, limits: Limits) -> "Automaton":
@@ -101,7 +106,7 @@ class Automaton:
         table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
         table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
         labels = np.zeros(len(table), np.int32)
-        return cls.from_canonical(*canonical(table, classes, accepting, labels, is_minimal=True))
+        return cls(*canonical(table, classes, accepting, labels, is_minimal=True))
 
     @classmethod
     def from_interegular(cls, fsm: Any, limits: Limits | None = None) -> "Automaton":
@@ -144,19 +149,12 @@ class Automaton:
         accepting[[numbers[state] for state in fsm.finals]] = True
         return cls.from_characters(CharDFA(table, accepting, parts), limits or Limits())
 
-    @classmethod
-    def from_canonical(
-        cls, table: Int32Array, classes: UInt8Array, accepting: BoolArray, labels: Int32Array
-    ) -> "Automaton":
-        """Return the automaton of arrays in canonical form; the arrays are frozen and not checked."""
-        return cls(freeze(table), freeze(classes), freeze(accepting), freeze(labels))
-
     def __repr__(self) -> str:
         return f"<Automaton with {self.n_states:,} states, {self.table.shape[1]} classes of bytes>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: unpickled arrays are writable.
-        return Automaton.from_canonical, (self.table, self.classes, self.accepting, self.labels)
+        return Automaton, (self.table, self.classes, self.accepting, self.labels)
 
     @property
     def n_states(self) -> int:

@@ -175,7 +175,7 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
     table = np.full((count, len(used) + 1), DEAD, np.int32)
     child_table(rooted_byte, rooted_skip, block, representative, count, classes, table)
     accepting = final[representative[:count]]
-    return Automaton.from_canonical(
+    return Automaton(
         *canonical(
             table, classes.astype(np.uint8), accepting, np.zeros(count, np.int32), int(block[0]), is_minimal=True
         )

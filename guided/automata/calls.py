@@ -107,9 +107,7 @@ class CallAutomaton:
         classes = self.classes[:CALL_LETTER]
         # Classes are numbered by their least letter, so that of calls is the last one, or one of bytes without edges.
         table = self.table[:, : int(classes.max()) + 1]
-        return Automaton.from_canonical(
-            np.ascontiguousarray(table), classes.astype(np.uint8), self.accepting, self.labels
-        )
+        return Automaton(np.ascontiguousarray(table), classes.astype(np.uint8), self.accepting, self.labels)
 
     @property
     def calls(self) -> Int32Array:

@@ -115,7 +115,7 @@ def compose(
     # The index of the frame keeps what leads to a part or to the end.
     is_exit = frame.accepting.copy()
     is_exit[list(kept.calls)] = True
-    outline = Automaton.from_canonical(frame.table, frame.classes, is_exit, frame.labels)
+    outline = Automaton(frame.table, frame.classes, is_exit, frame.labels)
     composed = CompositionIndex(
         build_regular(outline, vocabulary, limits),
         frame.accepting,

@@ -342,7 +342,7 @@ def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Net
     calls: dict[int, list[Call]] = {}
     for state, number, after in edges.tolist():
         calls.setdefault(state, []).append(Call(number, after))
-    frame = Automaton.from_canonical(table, classes, accepting, np.zeros(len(table), np.int32))
+    frame = Automaton(table, classes, accepting, np.zeros(len(table), np.int32))
     return Network(frame, {state: tuple(found) for state, found in calls.items()}, builder.parts, builder.empty)
 
 
@@ -372,7 +372,7 @@ def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> N
         return None
     table = np.where(np.append(live, False)[table], table, DEAD).astype(np.int32)
     columns, classes = merge_columns(table, classes)
-    found = Automaton.from_canonical(np.ascontiguousarray(table[:, columns]), classes, frame.accepting, frame.labels)
+    found = Automaton(np.ascontiguousarray(table[:, columns]), classes, frame.accepting, frame.labels)
     kept = {
         state: left
         for state, called in calls.items()

@@ -32,6 +32,4 @@ def automaton_of(rows: list[list[int]], outcomes: list[int]) -> Automaton:
         `REJECTED`, or the label of an accepting state.
     """
     labels = np.array(outcomes, np.int32)
-    return Automaton.from_canonical(
-        *canonical(np.array(rows, np.int32), _CLASSES, labels != REJECTED, np.maximum(labels, 0))
-    )
+    return Automaton(*canonical(np.array(rows, np.int32), _CLASSES, labels != REJECTED, np.maximum(labels, 0)))

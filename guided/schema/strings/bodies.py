@@ -101,7 +101,7 @@ def spelled(
     final[:n] = accepting
     marks = np.zeros(len(out), np.int32)
     marks[:n] = labels
-    return Automaton.from_canonical(*canonical(out, paths.classes, final, marks, is_minimal=True))
+    return Automaton(*canonical(out, paths.classes, final, marks, is_minimal=True))
 
 
 def _paths(parts: Partition, spelling: Spelling) -> _Paths:

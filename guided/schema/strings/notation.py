@@ -107,7 +107,7 @@ def spelled_raw(found: Language, labels: Int32Array, notation: Notation, limits:
     out, classes, final = to_bytes(table, accepting, parts, limits)
     marks = np.zeros(len(out), np.int32)
     marks[:n] = labels
-    return Automaton.from_canonical(*canonical(out, classes, final, marks, is_minimal=True))
+    return Automaton(*canonical(out, classes, final, marks, is_minimal=True))
 
 
 def followed(

@@ -161,7 +161,7 @@ def _overlaid(
     if is_minimal and has_one_body(kept, escapes):
         return KeyLeaf(_numbered(laid), tuple(vectors))
     arrays = laid.table, laid.classes, laid.accepting, laid.labels, laid.start
-    return KeyLeaf(Automaton.from_canonical(*canonical(*arrays, is_minimal=is_minimal)), tuple(vectors))
+    return KeyLeaf(Automaton(*canonical(*arrays, is_minimal=is_minimal)), tuple(vectors))
 
 
 def _relabelled(base: Labeled) -> tuple[Automaton, list[KeyLabel]]:
@@ -172,7 +172,7 @@ def _relabelled(base: Labeled) -> tuple[Automaton, list[KeyLabel]]:
     dense = [numbers.setdefault(KeyLabel(OTHER, base.bits(label)), len(numbers)) for label in known.tolist()]
     labels = np.zeros(found.n_states, np.int32)
     labels[found.accepting] = np.array(dense, np.int32)[np.searchsorted(known, found.labels[found.accepting])]
-    return Automaton.from_canonical(found.table, found.classes, found.accepting, labels), list(numbers)
+    return Automaton(found.table, found.classes, found.accepting, labels), list(numbers)
 
 
 def _numbered(laid: Overlay) -> Automaton:
@@ -188,4 +188,4 @@ def _numbered(laid: Overlay) -> Automaton:
     kernel.breadth_first(laid.table, columns, laid.start, order, number)
     table = np.empty((n, len(columns)), np.int32)
     kernel.renumber(laid.table, order, columns, number, table)
-    return Automaton.from_canonical(table, classes[laid.classes], laid.accepting[order], laid.labels[order])
+    return Automaton(table, classes[laid.classes], laid.accepting[order], laid.labels[order])
