@@ -32,7 +32,6 @@ index. Arrays are replaced when they grow: fetch them from the tables for each u
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from copy import copy
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -95,7 +94,10 @@ __all__ = [
 ]
 
 _BY_CONTROL = ("rows", "info", "live")
-_COPIED = frozenset((np.ndarray, dict, list, set))
+_COPIED = (
+    "actions", "results", "keys", "values", "guards", "allows", "cell_allow", "direct", "same_plans", "records", "differing",
+    "byte_dependent", "reactions", "_result_ids", "_allow_ids",
+)  # fmt: skip
 # Initial room for rows, and its growth factor: untouched memory costs nothing, copied memory does.
 _ROOM, _GROWTH = 3968, 4
 # Measured bytes of memory of a control, a reaction and a cell.
@@ -251,39 +253,6 @@ class PushdownTables:
         Place of the embedded value that the current call has reached, for errors; may be empty.
     """
 
-    __slots__ = (
-        "_allow_ids",
-        "_result_ids",
-        "actions",
-        "allows",
-        "byte_dependent",
-        "cell_allow",
-        "defers",
-        "differing",
-        "direct",
-        "guards",
-        "info",
-        "keys",
-        "limit",
-        "live",
-        "most",
-        "n_actions",
-        "n_allows",
-        "n_cells",
-        "n_controls",
-        "n_guards",
-        "n_reactions",
-        "n_results",
-        "place",
-        "reactions",
-        "records",
-        "results",
-        "rows",
-        "same_plans",
-        "steps",
-        "values",
-    )  # fmt: skip
-
     def __init__(self, limit: int = 1_000_000) -> None:
         self.limit, self.most = limit, limit
         self.steps = Steps(Limits().call_steps, "call_steps")
@@ -427,19 +396,17 @@ class PushdownTables:
     def copy(self) -> "PushdownTables":
         """Return independent tables with the same content, and some room."""
         twin = PushdownTables.__new__(PushdownTables)
-        for name in self.__slots__:
-            if name in _BY_CONTROL:
-                continue
-            value = getattr(self, name)
-            # PERF: `copy.copy` looks up how to copy each (`python -m benchmarks.first_mask`).
-            setattr(twin, name, value.copy() if type(value) in _COPIED else value)
-        twin.steps = copy(self.steps)
+        content = vars(twin)
+        content.update(vars(self))
+        # PERF: `copy.copy` looks up how to copy each (`python -m benchmarks.first_mask`).
+        for name in _COPIED:
+            content[name] = content[name].copy()
+        twin.steps = Steps(self.steps.limit, "call_steps", self.steps.spent)
         for name in _BY_CONTROL:
-            array = getattr(self, name)
+            array = content[name]
             # PERF: unused rows are not touched, so they take no memory yet.
-            longer = room((self.n_controls + _ROOM, *array.shape[1:]), array.dtype)
+            content[name] = longer = room((self.n_controls + _ROOM, *array.shape[1:]), array.dtype)
             longer[: self.n_controls] = array[: self.n_controls]
-            setattr(twin, name, longer)
         return twin
 
     def action(
@@ -464,6 +431,15 @@ class PushdownTables:
             self.direct[number] = reaction
         self.n_actions = number + 1
         return number
+
+    def add_actions(self, labels: range) -> None:
+        """Add an action for each label, which the cell decides."""
+        first, end = self.n_actions, self.n_actions + len(labels)
+        while end > len(self.actions):
+            self.actions = grown(self.actions, 2 * len(self.actions), 0)
+        self.actions[first:end] = -1, 0, 0, 0, -1
+        self.actions[first:end, 2] = labels
+        self.n_actions = end
 
     def alternatives(self, action: int) -> Iterator[tuple[int, int]]:
         """Yield an action and those taken in its place, each with the most code points that the string may still need there."""

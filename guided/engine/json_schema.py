@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from decimal import InvalidOperation
+from functools import lru_cache
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
@@ -104,7 +105,7 @@ class SchemaOptions(TypedDict, total=False):
     max_properties: int | None
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class JsonSchema(Composable, Generic[T_co]):
     r"""JSON texts (RFC 8259) that are valid against a schema; every keyword is enforced or refused. See docs/json-schema.md.
 
@@ -182,9 +183,10 @@ class JsonSchema(Composable, Generic[T_co]):
     registry: Mapping[str, Any] = field(repr=False)
     engine: Literal["nested", "lalr"]
     eager: bool | Literal["auto"]
-    _text: str = field(repr=False)
-    _reader: "TypeReader | None" = field(repr=False)
-    _unenforced: tuple[tuple[str, str], ...] = field(repr=False)
+    # Schema and registry as text; empty until needed, if nobody else can change the schema meanwhile.
+    _written: str
+    _reader: "TypeReader | None"
+    _unenforced: tuple[tuple[str, str], ...]
 
     @overload
     def __init__(self, schema: "type[T_co] | TypeAdapter[T_co]", **options: Unpack[SchemaOptions]) -> None: ...
@@ -258,13 +260,15 @@ class JsonSchema(Composable, Generic[T_co]):
             pointer, keyword = given.unenforced[0]
             raise SchemaError(_NO_KEYWORD, pointer, keyword)
         known = reachable(given.schema, registry or {})
+        if is_own := isinstance(schema, str) and not known:
+            check_levels(given.schema)
         for name, value in (
             ("schema", given.schema),
             ("options", options),
             ("registry", known),
             ("engine", engine),
             ("eager", eager),
-            ("_text", _text_of(given.schema, known)),
+            ("_written", "" if is_own else _text_of(given.schema, known)),
             ("_reader", given.reader),
             ("_unenforced", given.unenforced),
         ):
@@ -275,8 +279,21 @@ class JsonSchema(Composable, Generic[T_co]):
         name = given.__name__ if isinstance(given, type) else brief(given, 80)
         return f"<JsonSchema of {name[:80]}{options_of(self.options, *_SHOWN_OPTIONS)}{options_of(self.options.caps, *CAPS)}>"
 
+    @property
+    def _text(self) -> str:
+        if not self._written:
+            object.__setattr__(self, "_written", _text_of(self.schema, self.registry))
+        return self._written
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self._text, self.options, self.engine, self.eager, self._reader, self._unenforced
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity == other._identity if type(other) is type(self) else NotImplemented
+
     def __hash__(self) -> int:
-        return hash((self._text, self.options, self.engine, self.eager))
+        return hash(self._identity[:4])
 
     @property
     def fingerprint(self) -> str:
@@ -332,7 +349,7 @@ class JsonSchema(Composable, Generic[T_co]):
             spec = cls(True, **content["options"], **chosen, formats=formats, **content.get("caps", {}))
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "registry", dict(content["registry"]))
-            object.__setattr__(spec, "_text", _text_of(spec.schema, spec.registry))
+            object.__setattr__(spec, "_written", _text_of(spec.schema, spec.registry))
             if not content.keys().isdisjoint(("arguments", "excludes")):
                 excludes = tuple(map(str, content.get("excludes", ())))
                 spec = spec.written_as(read_arguments(content.get("arguments")), excludes)
@@ -384,10 +401,8 @@ class JsonSchema(Composable, Generic[T_co]):
             raise SchemaError(_NO_OBJECT if has_value else NO_VALUE, *place)
         common = machine.structure
         unenforced = (*self._unenforced, *lowering.unenforced)
-        first = (machine.tables.rows[machine.start] != DEAD).nonzero()[0].tolist()
-        last = None
-        if self.options.arguments is None and _LAST_BYTES.keys() >= {*first}:
-            last = b"".join(_LAST_BYTES[byte] for byte in first)
+        begins = (machine.tables.rows[machine.start] != DEAD).tobytes()
+        last = None if self.options.arguments is not None else _last_bytes(begins)
         flat = self._flat(machine, limits)
         return Lowered(
             machine, common, common.tables.n_controls, unenforced, lowering.notes, last_bytes=last, flat=flat
@@ -496,6 +511,13 @@ class JsonSchema(Composable, Generic[T_co]):
             The type rejects it.
         """
         return parsed if self._reader is None else self._reader.read_part(path, text, parsed)
+
+
+@lru_cache(maxsize=64)
+def _last_bytes(begins: bytes) -> bytes | None:
+    """Return the last bytes of JSON texts; None if some are none. ``begins``: a flag for each byte, whether it begins one."""
+    first = [byte for byte, is_first in enumerate(begins) if is_first]
+    return b"".join([_LAST_BYTES[byte] for byte in first]) if _LAST_BYTES.keys() >= {*first} else None
 
 
 def _whitespace(given: Any) -> Any:

@@ -50,16 +50,21 @@ class TabledFixpoint:
         Charges the steps of a search; raises an error when the budget is exceeded.
     most_nested : int
         Number of nested searches from which a further goal is deferred.
+
+    Attributes
+    ----------
+    known : dict of hashable to bool
+        The definitive values; the caller may enter those of goals that ask no others.
     """
 
-    __slots__ = ("_dependents", "_known", "_most_nested", "_nested", "_open", "_tentative", "spend")
+    __slots__ = ("_dependents", "_most_nested", "_nested", "_open", "_tentative", "known", "spend")
 
     def __init__(self, spend: Callable[[int], None], most_nested: int = _NESTED) -> None:
         self.spend = spend
         self._most_nested = most_nested
         # Number of running searches, each called by the one before it.
         self._nested = 0
-        self._known: dict[Hashable, bool] = {}
+        self.known: dict[Hashable, bool] = {}
         # In opening order.
         self._open: dict[Hashable, _Open] = {}
         self._tentative: dict[Hashable, set[Hashable]] = {}
@@ -76,10 +81,6 @@ class TabledFixpoint:
         """Whether the innermost search has so far not counted any open goal as false."""
         return not self._open or not next(reversed(self._open.values())).depends_on
 
-    def known(self, goal: Hashable) -> bool | None:
-        """Return the value of a goal if it is definitive, otherwise None."""
-        return self._known.get(goal)
-
     def ask(self, goal: Hashable, search: Callable[[], bool]) -> bool:
         """Return the value of a goal: from the table, or by ``search``, which may ask other goals.
 
@@ -88,7 +89,7 @@ class TabledFixpoint:
         LimitError
             The step budget is exceeded.
         """
-        found = self._known.get(goal)
+        found = self.known.get(goal)
         if found is not None:
             return found
         if goal in self._open:
@@ -144,7 +145,7 @@ class TabledFixpoint:
     def _close(self, goal: Hashable, answer: bool, depends_on: set[Hashable]) -> None:
         dependents = self._dependents.pop(goal, set())
         if answer:
-            self._known[goal] = True
+            self.known[goal] = True
             for one in dependents:
                 for other in self._tentative.pop(one):
                     if other != goal:
@@ -155,7 +156,7 @@ class TabledFixpoint:
             held.discard(goal)
             held |= depends_on
             if not held:
-                self._known[one] = False
+                self.known[one] = False
                 continue
             self._tentative[one] = held
             for other in held:

@@ -177,13 +177,13 @@ class MaskMaker(ABC):
         self.n_shared = n_shared
         self.walk = PushdownWalk(stacks, shared.trie, shared.spelling, lambda: shared.below[0], self.foresee, limits)
         self._interned: dict[int, list[Int32Array]] = {}
-        self._n_mask_bytes = 0
+        self._n_bytes = 0
         self.room = limits.mask_bytes // max(4 * self.n_words, 1)
 
     @property
     def n_bytes(self) -> int:
         """See the class."""
-        return self._n_mask_bytes
+        return self._n_bytes
 
     @abstractmethod
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
@@ -217,7 +217,7 @@ class MaskMaker(ABC):
         words = freeze(words)
         if self.room > 0:
             self.room -= 1
-            self._n_mask_bytes += words.nbytes
+            self._n_bytes += words.nbytes
             bucket.append(words)
         return words
 
@@ -232,14 +232,8 @@ class Masks(MaskMaker):
         self._plans: dict[Hashable, Plan] = {}
         # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
         self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
-        self._n_after_bytes = 0
         # Scratch array of `likeness.is_like`.
         self._twin: Int32Array = np.zeros(0, np.int32)
-
-    @property
-    def n_bytes(self) -> int:
-        """See `MaskMaker`."""
-        return super().n_bytes + _PER_PLAN * len(self._plans) + self._n_after_bytes
 
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
         """Return the mask without EOS."""
@@ -288,7 +282,7 @@ class Masks(MaskMaker):
             self.walk(suffixes.trie, after, fits)
             found, self.walk.deferred = (fits, self.walk.deferred), later
             self._after[key] = found
-            self._n_after_bytes += fits.nbytes + _PER_AFTER
+            self._n_bytes += fits.nbytes + _PER_AFTER
         fits, deferred = found
         masks.set_pairs(group.pairs, group.counts, least, most, fits, suffixes.tokens, words)
         if deferred:
@@ -310,6 +304,7 @@ class Masks(MaskMaker):
         found = plans.get(key)
         if found is None:
             found = plans[key] = self._make_plan(control, allow, is_counted=False)
+            self._n_bytes += _PER_PLAN * (plans is self._plans)
         if not found.is_known_within(allowed):
             found = plans[key] = self._make_plan(control, allow, is_counted=True)
         return found

@@ -143,7 +143,7 @@ class PushdownWalk:
                 if is_deferring and out[3]:
                     for i in escapes[: int(out[3]), 1].tolist():
                         self.deferred += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
-                return int(out[3]), int(out[7])
+                return out.item(3), out.item(7)
             if status == kernel.MISSING_ROOM:
                 full = pushed if int(out[6]) == len(pushed.rows) else classes
                 if len(full.rows) > self._limits.pushes:

@@ -559,10 +559,6 @@ def _index_cache_bytes() -> int:
 
 def _key(kind: str, text: str, options: Options, allowed: Int32Array | None = None) -> Hashable:
     # Why a digest: texts and options have up to megabytes.
-    parts = options.whitespace, f"{options.additional_properties:d}", text
-    data = hashlib.sha256(b"" if allowed is None else allowed.tobytes())
-    for part in parts:
-        encoded = part.encode("utf-8", "surrogatepass")
-        data.update(b"%d:" % len(encoded))
-        data.update(encoded)
-    return kind, data.digest()
+    mask, whitespace = b"" if allowed is None else allowed.tobytes(), options.whitespace
+    data = f"{len(mask)}:{len(whitespace)}:{whitespace}{options.additional_properties:d}{text}"
+    return kind, hashlib.sha256(data.encode("utf-8", "surrogatepass") + mask).digest()

@@ -326,9 +326,10 @@ class Grammar:
         self._guide = index.guide(end_tokens=ends or None)
         # Ordinary tokens that end the text, their words and bits in a mask, and whether one of them did.
         self._stops = frozenset(ordinary)
-        mask = _mask_of(tuple(ordinary), index.vocabulary.size).view(np.uint32)
-        self._stop_words = np.flatnonzero(mask)
-        self._stop_bits = mask[self._stop_words]
+        if ordinary:
+            mask = _mask_of(tuple(ordinary), index.vocabulary.size).view(np.uint32)
+            self._stop_words = np.flatnonzero(mask)
+            self._stop_bits = mask[self._stop_words]
         self._has_stopped = False
         self._has_failed = False
 
@@ -379,7 +380,7 @@ class Grammar:
             if not self._has_failed:
                 # PERF: `fill_masks` would take three times as long for one row (`python -m benchmarks.serving_masks`).
                 row = _words_of(bitmask)[batch_index]
-                self._guide.mask(row)
+                row[...] = self._guide.mask()
                 if self._stops:
                     self._write_stops(row)
                 metrics().masked(time.perf_counter() - begin)

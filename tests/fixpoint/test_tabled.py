@@ -45,7 +45,7 @@ def test_answers_are_the_least_fixpoint(system: list[list[list[int]]], order: li
     again: list[int] = []
     for one in order:
         assert ask(table, system, one, again) == expected[one]
-        assert table.known(one) == expected[one]
+        assert table.known.get(one) == expected[one]
     assert not again
 
 
@@ -74,7 +74,7 @@ def test_deep_chains_take_little_of_the_stack(last: list[list[int]]) -> None:
         sys.setrecursionlimit(limit)
     assert answer == (last == [[]])
     assert max(Counter(searched).values()) <= 3
-    assert table.known(length) is not None
+    assert table.known.get(length) is not None
 
 
 def _frames() -> int:
@@ -90,7 +90,7 @@ def test_answers_that_depend_on_a_goal_that_becomes_true_are_dropped() -> None:
     system: list[list[list[int]]] = [[[1], [2]], [[0]], [[]]]
     table = TabledFixpoint(ignore)
     assert ask(table, system, 0, [])
-    assert table.known(1) is None
+    assert table.known.get(1) is None
     assert ask(table, system, 1, [])
 
 
@@ -105,6 +105,6 @@ def test_a_budget_leaves_nothing_behind() -> None:
     with pytest.raises(LimitError, match="steps"):
         table.ask("a", lambda: table.ask("b", lambda: search(4)))
     budget.limit = 10
-    assert table.known("b") is None
+    assert table.known.get("b") is None
     assert table.ask("b", lambda: search(3))
     assert table.ask("a", lambda: search(3))

@@ -229,7 +229,7 @@ class ConjunctiveObject:
                 found = FALSE
             else:
                 required = [self.keys.required_of_values(part)[label] for part in self.parts]
-                found = self.keys.tables.formulas.conjunction(required)
+                found = required[0] if len(required) == 1 else self.keys.tables.formulas.conjunction(required)
             self.values[label] = found
         return found
 
@@ -237,7 +237,7 @@ class ConjunctiveObject:
         """Return the labels with a satisfiable value, as bits."""
         if self._alive >= 0:
             return self._alive
-        alive = sum(1 << label for label in range(len(self.values)) if self.can_be(self.value(label)))
+        alive = sum([1 << label for label in range(len(self.values)) if self.can_be(self.value(label))])
         if not self.goals.is_open:
             self._alive = alive
         return alive
@@ -261,26 +261,22 @@ def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
     are not ASCII, which the alphabet might not spell, give None.
     """
     tables: list[Atom] = []
-    needed: dict[str, list[int]] = {}
+    needed: list[str] = []
     for member in formulas.members(formula):
         atom = formulas.nodes[member]
         if atom[0] == "required" and atom[1].isascii():
-            needed[atom[1]] = []
+            needed.append(atom[1])
         elif atom[0] == "properties" and not atom[2] and len(atom[1]) <= _SMALL_TABLE:
             tables.append(atom)
         elif member != TRUE:
             return None
-    if needed:
-        for _, declared, _, others in tables:
-            left = dict.fromkeys(needed, True)
-            for name, value in declared:
-                if name in left:
-                    needed[name].append(value)
-                    left[name] = False
-            for name, is_left in left.items():
-                if is_left:
-                    needed[name].append(others)
-    return [formulas.conjunction(required) for required in needed.values()]
+    if not needed:
+        return []
+    of_tables: list[tuple[dict[str, int], int]] = [(dict(declared), others) for _, declared, _, others in tables]
+    if len(of_tables) == 1:
+        declared, others = of_tables[0]
+        return [declared.get(name, others) for name in needed]
+    return [formulas.conjunction([declared.get(name, others) for declared, others in of_tables]) for name in needed]
 
 
 def lowest(labels: int) -> int:

@@ -9,7 +9,7 @@ Complexity: a search over terms, least demanding first, so all but contrived sch
 (LimitError). Conjunctive objects need no search (`guided.schema.containers.conjunctive`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from guided.fixpoint.tabled import TabledFixpoint
@@ -42,6 +42,7 @@ _NEEDED = {
 }  # fmt: skip
 _CHEAP_FIRST = ("null", "true", "false", "number", "string", "array", "object")
 assert set(_CHEAP_FIRST) == set(TYPES)
+_LEAVES = frozenset({"string", "number"})
 
 
 class Satisfiability:
@@ -74,6 +75,7 @@ class Satisfiability:
         if notation is not None:
             self._can_spell["string"] = context.leaves.can_spell((notation.opening + notation.closing).encode())
         self.goals = TabledFixpoint(self.spend)
+        self.goals.known.update({FALSE: False, TRUE: True})
         self._conjunctive: dict[tuple[KeyTable, int], ConjunctiveObject | None] = {}
         self._positive_names: dict[int, frozenset[str] | None] = {}
         # Sets of literals that contradict each other in any term.
@@ -97,14 +99,17 @@ class Satisfiability:
         LimitError
             The search exceeds a budget.
         """
-        if formula <= TRUE:
-            return formula == TRUE
-        if self._is_of_a_type(formula):
-            return True
-        found = self.goals.known(formula)
-        if found is not None:
-            return found
-        return self.goals.ask(formula, lambda: self._has_value(formula))
+        found = self.goals.known.get(formula)
+        if found is None:
+            # PERF: a goal that asks no others needs no search (`python -m benchmarks.first_mask`).
+            found = self._is_of_a_type(formula)
+            if not found:
+                types = self.context.types(formula)
+                if not _LEAVES.issuperset(types or _CHEAP_FIRST):
+                    return self.goals.ask(formula, lambda: self._has_value(formula, types))
+                found = self._has_value(formula, types)
+            self.goals.known[formula] = found
+        return found
 
     def _is_of_a_type(self, formula: int) -> bool:
         """Return whether the formula holds for every value of some type. True only if the alphabet contains ASCII."""
@@ -114,7 +119,7 @@ class Satisfiability:
             return False
         return node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
 
-    def _has_value(self, formula: int) -> bool:
+    def _has_value(self, formula: int, types: Sequence[str]) -> bool:
         nodes = self.formulas.nodes
         if nodes[formula][0] == "schema":
             formula = self.context.lowering.expand(nodes[formula][1])
@@ -126,8 +131,9 @@ class Satisfiability:
             if any(self.context.leaves.of(kind, (typed(rest, kind),)).has_more(count) for kind in kinds):
                 return True
         # PERF: most formulas name one of the seven types (`python -m benchmarks.first_mask`).
-        types = self.context.types(formula) or _CHEAP_FIRST
-        return any(self.can_be(kind, self.context.typed(formula, kind)) for kind in types)
+        if len(types) == 1:
+            return self.can_be(types[0], self.context.typed(formula, types[0]))
+        return any(self.can_be(kind, self.context.typed(formula, kind)) for kind in _CHEAP_FIRST)
 
     def can_be(self, kind: str, formula: int) -> bool:
         """Return whether some value of this type satisfies a formula over its atoms."""

@@ -35,8 +35,8 @@ _CONNECTIVES = frozenset("&|!1")
 _ZERO = {"&": FALSE, "|": TRUE}
 
 
-# Measured memory in bytes of a formula with its cached results, and of each of its members.
-_PER_NODE, _PER_MEMBER = 500, 40
+# Measured memory in bytes of a formula with its cached results, and of each member of a conjunction or disjunction.
+_PER_NODE, _PER_MEMBER = 580, 40
 _CALL_STEPS = Limits().call_steps
 
 
@@ -47,26 +47,33 @@ class Formulas:
     ----------
     nodes : list of tuple
         Node of each id.
+    kinds : set of str
+        The first members of all nodes but false and true.
     marks : Marks
         The keys and valuations that can change each formula.
     steps : Steps
         Step budget of the current call, or of the index once it exists.
-    n_bytes : int
-        Approximate memory of the table in bytes.
     paid : set
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "marks", "n_bytes", "nodes", "paid", "steps")
+    __slots__ = ("_atoms", "_ids", "_n_members", "kinds", "marks", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
+        self.kinds: set[str] = set()
         self.marks = Marks(self.nodes)
         self.steps = Steps(_CALL_STEPS, "call_steps")
-        self.n_bytes = 0
+        # Members of conjunctions and disjunctions.
+        self._n_members = 0
         self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate memory of the table in bytes."""
+        return _PER_NODE * len(self.nodes) + _PER_MEMBER * self._n_members
 
     def atom(self, node: Atom) -> int:
         """Return the id of an atom, or of any other node that is already simplified.
@@ -84,7 +91,7 @@ class Formulas:
                 self.spend(0)
             found = self._ids[node] = len(self.nodes)
             self.nodes.append(node)
-            self.n_bytes += _PER_NODE + _PER_MEMBER * (len(node[1]) if node[0] in "&|" else len(node))
+            self.kinds.add(node[0])
         return found
 
     def spend(self, count: int) -> None:
@@ -175,7 +182,12 @@ class Formulas:
             kept = {member for member in kept if nodes[member][0] != dual or kept.isdisjoint(nodes[member][1])}
             if len(kept) == 1:
                 return kept.pop()
-        return self.atom((connective, tuple(sorted(kept))))
+        node = connective, tuple(sorted(kept))
+        found = self._ids.get(node)
+        if found is None:
+            self._n_members += len(kept)
+            found = self.atom(node)
+        return found
 
     def rewrite(
         self, formula: int, derivative: Callable[[Atom], int], memo: dict[int, int], touched: int | None = None

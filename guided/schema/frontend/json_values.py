@@ -39,16 +39,20 @@ _SPACES = re.compile(r"[ \t\n\r]*")
 
 
 def _decoder(parse_float: Callable[[str], Any], limits: Limits) -> json.JSONDecoder:
+    few = min(limits.digits, _INT_DIGITS)
+
     def integer(digits: str) -> int:
+        if len(digits) <= few:
+            return int(digits)
         _check_digits(len(digits), limits)
-        return int(digits) if len(digits) <= _INT_DIGITS else int(Decimal(digits))
+        return int(Decimal(digits))
 
     return json.JSONDecoder(parse_int=integer, parse_float=parse_float, parse_constant=_no_number)
 
 
 @cache
-def _usual() -> json.JSONDecoder:
-    return _decoder(float, _LIMITS)
+def _usual(parse_float: Callable[[str], Any] = float) -> json.JSONDecoder:
+    return _decoder(parse_float, _LIMITS)
 
 
 def parse_json(
@@ -75,7 +79,7 @@ def parse_json(
     """
     _check_size(text, limits)
     # PERF: to make a decoder takes longer than to read a short text.
-    decoder = _usual() if parse_float is float and limits is _LIMITS else _decoder(parse_float, limits)
+    decoder = _usual(parse_float) if limits is _LIMITS else _decoder(parse_float, limits)
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:

@@ -31,7 +31,7 @@ from guided.schema.frontend.keywords.enumerations import constant
 from guided.schema.frontend.keywords.unevaluated import close
 from guided.schema.frontend.location import Location, loop, pointer_of
 from guided.schema.frontend.meetings import Meetings
-from guided.schema.frontend.misspellings import drafts_with, is_private, known_keywords, meant
+from guided.schema.frontend.misspellings import drafts_with, is_private, known_keywords, meant, plain_keywords
 from guided.schema.frontend.names import Names
 from guided.schema.frontend.references import References
 from guided.schema.frontend.resources import Context, Target
@@ -113,37 +113,6 @@ class Lowering:
         It exceeds the limit on nesting, or its numbers are too long.
     """
 
-    __slots__ = (
-        "_active",
-        "_capped",
-        "_caps",
-        "_excludes_exponents",
-        "_expanded",
-        "_flat",
-        "_inside",
-        "_intended",
-        "_keys",
-        "_parts",
-        "_places",
-        "_referred",
-        "_room",
-        "_unenforced",
-        "constants",
-        "formulas",
-        "limits",
-        "long_lists",
-        "misspelled",
-        "nested",
-        "options",
-        "origins",
-        "pattern_steps",
-        "references",
-        "root",
-        "sequence",
-        "types",
-        "unknown_formats",
-    )
-
     def __init__(
         self,
         schema: Any,
@@ -168,6 +137,7 @@ class Lowering:
         self._caps = options.caps if options.caps != NO_CAPS else None
         self._capped: dict[str, dict[Location, None]] = {}
         self._unenforced: dict[tuple[str, str], None] = {}
+        self._n_recorded = 0
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
         self._excludes_exponents = False
@@ -308,10 +278,7 @@ class Lowering:
     def note_cap(self, name: str, location: Location) -> None:
         """Record that a cap bounds the values of a schema, for `notes`."""
         self._capped.setdefault(name, {})[location] = None
-
-    @property
-    def _n_recorded(self) -> int:
-        return len(self._unenforced) + sum(map(len, self._capped.values()))
+        self._n_recorded += 1
 
     def refuse(self, reason: str, location: Location, keyword: str) -> None:
         """Record a keyword that cannot be enforced, or raise, depending on the options."""
@@ -319,6 +286,7 @@ class Lowering:
         if self.options.unsupported != "record":
             raise SchemaError(reason, pointer, keyword)
         self._unenforced[pointer, keyword] = None
+        self._n_recorded += 1
 
     def _take_notes(self, schema: dict[str, Any], context: Context, location: Location) -> None:
         """Record notes about a schema's keywords; under ``strict_keywords``, reject unknown ones.
@@ -330,7 +298,6 @@ class Lowering:
         """
         dialect = context.dialect
         known = known_keywords(dialect)
-        # PERF: first, since it is so for nearly all schemas.
         if known.issuperset(schema) or ("$ref" in schema and dialect.reference_stands_alone):
             return
         for keyword in schema:
@@ -455,8 +422,10 @@ class Lowering:
             return TRUE if schema else FALSE
         if not isinstance(schema, dict):
             raise _no_schema(schema, location)
-        context = self.references.entered(schema, context, location)
-        self._take_notes(schema, context, location)
+        # PERF: so it is for nearly all schemas (`python -m benchmarks.first_mask`).
+        if not plain_keywords(context.dialect).issuperset(schema):
+            context = self.references.entered(schema, context, location)
+            self._take_notes(schema, context, location)
         handlers, companions = context.dialect.handlers, context.dialect.companions
         content: list[Any] = [context.dialect, context.narrows]
         for keyword, value in schema.items():
@@ -464,8 +433,7 @@ class Lowering:
                 continue
             kind = type(value)
             if kind is str or kind is int:
-                content.append(keyword)
-                content.append(value)
+                content += (keyword, value)
             elif kind is bool or kind is float:
                 content += (keyword, kind, value)
             elif kind is list and len(value) <= _SHORT_LIST and _STRING.issuperset(map(type, value)):

@@ -15,7 +15,7 @@ from functools import lru_cache
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.dialects import DRAFTS
 
-__all__ = ["ANNOTATIONS", "distance", "drafts_with", "is_private", "known_keywords", "meant"]
+__all__ = ["ANNOTATIONS", "distance", "drafts_with", "is_private", "known_keywords", "meant", "plain_keywords"]
 
 # Keywords of all drafts that enforce nothing by themselves.
 _CORE = frozenset({
@@ -57,6 +57,12 @@ _LONGEST = 40
 def known_keywords(dialect: Dialect) -> frozenset[str]:
     """Return the keywords that a dialect defines, and the annotations."""
     return frozenset({*dialect.handlers, *dialect.positions, *dialect.companions, *_CORE, *ANNOTATIONS})
+
+
+@lru_cache(maxsize=64)
+def plain_keywords(dialect: Dialect) -> frozenset[str]:
+    """Return those of them that name neither a schema nor its draft."""
+    return known_keywords(dialect) - {"$id", "$schema", "id"}
 
 
 def is_private(keyword: str) -> bool:

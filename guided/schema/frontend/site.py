@@ -91,21 +91,6 @@ class Site:
         The types that ``type`` allows; None: all.
     """
 
-    __slots__ = (
-        "arrays",
-        "context",
-        "depth",
-        "formulas",
-        "location",
-        "lowering",
-        "numbers",
-        "objects",
-        "schema",
-        "strings",
-        "types",
-        "values",
-    )
-
     def __init__(
         self, lowering: Lowering, schema: dict[str, Any], context: Context, location: Location, depth: int
     ) -> None:

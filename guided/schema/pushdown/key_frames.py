@@ -15,7 +15,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import COMMON, MANY, PLAN, PushdownTables, action_entry
+from guided.automata.pushdown import ACTION, COMMON, MANY, PLAN, PushdownTables, action_entry
 from guided.caching import cached_property
 from guided.fixpoint.worklist import post_order
 from guided.kernels import names as kernel
@@ -156,10 +156,13 @@ class KeyFrames:
 
     def done(self, label: int) -> int:
         """Return the entry of the closing quote that produces a label."""
-        while label >= len(self._actions):
-            action = self._tables.action(label=len(self._actions))
-            self._labels[action] = len(self._actions)
-            self._actions.append(action)
+        known = len(self._actions)
+        if label >= known:
+            first, labels = self._tables.n_actions, range(known, label + 1)
+            self._tables.add_actions(labels)
+            added = range(first, self._tables.n_actions)
+            self._labels.update(zip(added, labels, strict=True))
+            self._actions += added
         return action_entry(self._actions[label])
 
     def _of_names(self, spellings: tuple[tuple[bytes, ...], ...], at: int) -> int:
@@ -169,9 +172,8 @@ class KeyFrames:
         if not texts:
             return other_key
         labels = [label for label, ways in enumerate(spellings, 1) for _ in ways]
-        ends = np.zeros(len(spellings) + 1, np.int32)
-        for label in dict.fromkeys(labels):
-            ends[label] = self.done(label)
+        self.done(len(spellings))
+        ends = ACTION - np.array(self._actions[: len(spellings) + 1], np.int32)
         data, most = b"".join(texts), 1 + sum(map(len, texts))
         first = tables.make_room(most)
         words = np.zeros((most, -(-len(ends) // 64)), np.uint64)

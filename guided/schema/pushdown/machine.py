@@ -169,13 +169,16 @@ class SchemaMachine:
             lambda: machine._passing_cell(),
             text,
         )
-        weakref.finalize(self, self.containers.release).atexit = False
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
         self.arguments: ArgumentFrames | None = None
         self.start = self._beginning(lowering.root, arguments, any_order=any_order)
         self.is_empty = self.start == self.end
         self._starts = {pointer: self.start}
+
+    def __del__(self) -> None:
+        if (containers := vars(self).get("containers")) is not None:
+            containers.release()
 
     def start_at(self, pointer: str) -> int:
         """Return the control at the start of a value of another schema in the document.

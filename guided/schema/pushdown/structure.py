@@ -18,16 +18,16 @@ items).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from guided.arrays import DEAD, BoolArray, Int32Array, freeze
+from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, UInt8Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import COUNTS, END_ACTION, PLAN, PushdownTables, Reaction, action_entry
 from guided.kernels import frames as kernel
 from guided.limits import Limits
-from guided.schema.formula.atoms import AFTER_NAME, NAMES, WORDS, JsonOptions, Notation, QuoteMark
+from guided.schema.formula.atoms import AFTER_NAME, BEGINS, NAMES, WORDS, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.numbers.automaton import number_automaton
@@ -52,6 +52,7 @@ CLOSING = {"object": 0x7D, "array": 0x5D}
 LITERALS = WORDS["json"]
 # Bytes that may follow a number in JSON. The byte ends the number and is then read again.
 _AFTER_NUMBER = b" \t\n\r,]}"
+_NO_LETTERS = np.zeros(0, np.uint8)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +106,10 @@ class Structure:
         The byte that ends the name of a member. If it is not a quote, names have none, and the value follows.
     key_starts : tuple of int
         The actions that begin names, by quote.
+    letters : mapping of str to ndarray[uint8]
+        The bytes that begin each type; those of strings between single quotes are of the type "single".
+    kind_of : mapping of int to str
+        The type that a byte begins.
     """
 
     tables: PushdownTables
@@ -134,6 +139,9 @@ class Structure:
     words: Mapping[str, bytes]
     after_name: int
     key_starts: tuple[int, ...]
+    letters: Mapping[str, UInt8Array]
+    kind_of: Mapping[int, str]
+    _unknown: dict[tuple[str, ...], Int32Array] = field(default_factory=dict)
 
     @property
     def has_quoted_names(self) -> bool:
@@ -154,6 +162,17 @@ class Structure:
     def of_objects(self) -> tuple[int, ...]:
         """The actions every object receives: ends of values, a comma, a key, the closing brace."""
         return self.value_done, self.value_done_again, self.comma, *self.key_starts, self.close_object
+
+    def unknown(self, types: tuple[str, ...]) -> Int32Array:
+        """Return a new row of a value of some types of which no entry has been computed yet."""
+        found = self._unknown.get(types)
+        if found is None:
+            found = dead_row()
+            for kind in (*types, "single") if "string" in types else types:
+                letters = self.letters.get(kind, _NO_LETTERS)
+                found[letters[self.alphabet[letters]]] = UNKNOWN
+            self._unknown[types] = found
+        return found.copy()
 
     def entered(self, control: int, pops: int = 0, pushes: int = -1) -> Reaction:
         """Return the reaction that enters a position at the start of the whitespace before it."""
@@ -213,11 +232,18 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         closing = tuple((CLOSING[kind], action_entry(actions[f"close_{kind}"])) for kind in ("object", "array"))
         lines = Lines.of(tables, options.indent, (QUOTE, action_entry(key_starts[0])), closing)
         before_key = {NEWLINE: action_entry(lines.begin)}
+    words = WORDS[options.words]
+    opening = b'"' if notation is None else notation.opening.encode()
+    begins = {**BEGINS, "string": opening[:1], **{kind: word[:1] for kind, word in words.items()}}
+    if len(quotes) > 1:
+        begins["single"] = quotes[1].encode()
     return Structure(
         tables, spaces, after_comma, after_colon, lines, letters, quoted, is_counting, after, end, value_done, value_done_again,
         other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"],
         *_between(tables, spaces, after_comma, lines, actions, before_key), number, integer,
-        b'"' if notation is None else notation.opening.encode(), WORDS[options.words], after_name, tuple(key_starts),
+        opening, words, after_name, tuple(key_starts),
+        {kind: np.frombuffer(first, np.uint8) for kind, first in begins.items()},
+        {byte: kind for kind, first in begins.items() for byte in first},
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import DEAD, UNKNOWN, Int32Array
+from guided.arrays import DEAD, Int32Array
 from guided.automata.pushdown import KEPT, PushdownTables, Reaction, action_entry
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.opening import CANNOT_BE_EMPTY, Containers, OpenContainer
@@ -133,21 +133,10 @@ class ValueStarts:
         self.formulas = containers.formulas
         self._open = open_cell
         self.unsure, self.unordered = DEAD, -1
-        begins = {
-            **BEGINS,
-            "string": structure.opening[:1],
-            **{kind: word[:1] for kind, word in structure.words.items()},
-        }
-        if len(structure.quoted) > 1:
-            begins["single"] = bytes([structure.quoted[1].quote])
-        self._letters = {kind: np.frombuffer(letters, np.uint8) for kind, letters in begins.items()}
-        self._kind_of = {byte: kind for kind, letters in begins.items() for byte in letters}
         self.openings: dict[int, bytes] = {}
         self._opened: dict[int, int] = {}
         self._has_registers = structure.lines is not None or structure.spaces.is_counted
         self._starts: dict[tuple[ValueQuery, bool], ValueStart] = {}
-        # Initial rows of value starts, by the types that may begin there; no entry is computed yet.
-        self._unknown: dict[tuple[str, ...], Int32Array] = {}
         self.start_of: dict[int, ValueStart] = {}
         self._colons: dict[int, int] = {}
         self._firsts: dict[tuple[ValueQuery | None, bool], int] = {}
@@ -171,14 +160,7 @@ class ValueStarts:
                 # `_entries` decides on first use of a type whether all its values are excluded.
                 must = unlike[0]
             types = tuple([kind for kind in self.context.types(must) or BEGINS if typed(must, kind) != FALSE])
-            if "single" in self._letters and "string" in types:
-                types += ("single",)
-            row = self._unknown.get(types)
-            if row is None:
-                row = self._unknown[types] = dead_row()
-                for kind in types:
-                    row[[byte for byte in self._letters[kind].tolist() if self.structure.alphabet[byte]]] = UNKNOWN
-            found = self._starts[query, is_known] = ValueStart(query, row.copy(), [], is_known)
+            found = self._starts[query, is_known] = ValueStart(query, self.structure.unknown(types), [], is_known)
         return found
 
     def value(self, query: ValueQuery, is_known: bool = True, *, is_member: bool = False) -> int:
@@ -356,8 +338,8 @@ class ValueStarts:
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""
         start = self.start_of[control]
-        kind = self._kind_of[byte]
-        letters = self._letters[kind]
+        kind = self.structure.kind_of[byte]
+        letters = self.structure.letters[kind]
         entries = self._entries(start.query, kind, start.is_known)
         if kind == "string" and isinstance(entries, int):
             entries = self._after_opening(entries)

@@ -108,8 +108,11 @@ class SchemaContext:
 
     def types(self, formula: int) -> list[str]:
         """Return the type that a formula of a value names, if it is a conjunction that names one."""
-        nodes, members = self.formulas.nodes, self.formulas.members(self.expanded(formula))
-        return [nodes[member][1] for member in members if nodes[member][0] == "type"][:1]
+        for member in self.formulas.members(self.expanded(formula)):
+            kind, *content = self.formulas.nodes[member]
+            if kind == "type":
+                return content
+        return []
 
     def expanded(self, formula: int) -> int:
         """Return the formula of the schema that an atom stands for; any other formula as it is."""
@@ -177,7 +180,7 @@ class SchemaContext:
         """
         formulas, limit = self.formulas, self.limits.call_steps
         # PERF: most schemas end here (`python -m benchmarks.first_mask`).
-        if {node[0] for node in formulas.nodes}.isdisjoint(("1", "!", "contains")):
+        if formulas.kinds.isdisjoint(("1", "!", "contains")):
             return
         refuted = [one for one, node in enumerate(formulas.nodes) if node[0] == "!"]
         contained = {node[1] for node in formulas.nodes if node[0] == "contains"}
@@ -231,9 +234,11 @@ class SchemaContext:
 
     def _check_numbers(self) -> None:
         formulas, plain = self.formulas, self.options.numbers == "plain"
+        if formulas.kinds.isdisjoint(("multipleOf", "equals")):
+            return
         atoms = [node for node in formulas.nodes if node[0] in ("multipleOf", "equals")]
         # Why a part: bounds take steps too.
-        if not atoms or likely_steps(atoms, plain) <= self.limits.steps // _SURELY_LESS:
+        if likely_steps(atoms, plain) <= self.limits.steps // _SURELY_LESS:
             return
         for values, _, is_required in self.lowering.meetings.of(self.lowering.root):
             found = sorted({typed for value in values if (typed := self.typed(value, "number")) > TRUE})
@@ -328,6 +333,8 @@ class SchemaContext:
 
     def unlike(self, formula: int) -> tuple[int, int] | None:
         """Split a conjunction into its other members and the `Formulas.among` set it excludes; None unless it excludes exactly one."""
+        if "among" not in self.formulas.kinds:
+            return None
         nodes = self.formulas.nodes
         members = self.formulas.members(formula)
         found = [one for one in members if nodes[one][0] == "!" and nodes[nodes[one][1]][0] == "among"]

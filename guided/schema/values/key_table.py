@@ -355,7 +355,7 @@ class KeyTables:
         automaton: Automaton | None = None
         ways: tuple[tuple[bytes, ...], ...] = ()
         if not patterns and (self.options.escapes == "canonical" or self.has_one_body(names)):
-            ways = tuple(tuple(filter(self.leaves.can_spell, self._spellings_of(name))) for name in names)
+            ways = self._ways(names)
             labels = tuple(zip(range(OTHER, len(names)), repeat(0)))
             spellable = {0, *(i for i, found in enumerate(ways, 1) if found)}
         else:
@@ -377,10 +377,14 @@ class KeyTables:
             ways,
         )
 
-    def _spellings_of(self, name: str) -> list[bytes]:
-        if self.options.notation is None:
-            return _spellings(name)
-        return [name.encode()] if is_name(name) else []
+    def _ways(self, names: tuple[str, ...]) -> tuple[tuple[bytes, ...], ...]:
+        """Return the spellings of each name."""
+        can_spell, notation = self.leaves.can_spell, self.options.notation
+        # PERF: nearly all names of a table are spelled as they are (`python -m benchmarks.first_mask`).
+        if notation is None and _ONE_SPELLING.fullmatch(whole := "".join(names)) and can_spell(whole.encode()):
+            return tuple([(name.encode(),) for name in names])
+        spelled = _spellings if notation is None else (lambda name: [name.encode()] if is_name(name) else [])
+        return tuple([tuple(filter(can_spell, spelled(name))) for name in names])
 
     def _too_many_names(self, count: int) -> LimitError:
         return LimitError("names", count, self.limits.names, "an object has too many declared names")
@@ -400,13 +404,14 @@ def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]
             elif atom[0] == "required":
                 loose[formulas.atom(atom)] = atom[1]
     last = len(sequence)
-    names: dict[str, None] = {}
+    names: dict[str, object] = {}
     n_ordered = 0
     for number in sorted(tables, key=lambda number: (sequence.get(number, last), number)):
-        names.update(dict.fromkeys(name for name, _ in tables[number][1]))
+        names.update(tables[number][1])
         if number in sequence:
             n_ordered = len(names)
-    names.update(dict.fromkeys(loose[i] for i in sorted(loose, key=lambda i: (sequence.get(i, last), i))))
+    if not names.keys() >= {*loose.values()}:
+        names.update(dict.fromkeys([loose[i] for i in sorted(loose, key=lambda i: (sequence.get(i, last), i))]))
     return tuple(names), n_ordered
 
 

@@ -14,6 +14,8 @@ _LARGEST = 2**60
 
 def count(site: Site, keyword: str, value: Any) -> int:
     """Return the value as a natural number, at most `_LARGEST`; 2.0 is one."""
+    if type(value) is int and 0 <= value <= _LARGEST:
+        return value
     if is_number(value):
         number = fraction(value, site.lowering.limits.digits)
         if number.denominator == 1 and number >= 0:
