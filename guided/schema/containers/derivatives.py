@@ -35,8 +35,7 @@ def at_close(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ...] | Non
         is_missing = atom[0] in ("required", "minProperties", "minItems") or (atom[0] == "contains" and atom[2] > 0)
         return FALSE if is_missing else TRUE
 
-    memo: dict[int, int] = {}
-    ended = tuple(formulas.rewrite(formula, truth, memo) for formula in wanted)
+    ended = tuple(formulas.rewrite(formula, truth, formulas.ended) for formula in wanted)
     return ended[1:] if ended[0] == TRUE else None
 
 

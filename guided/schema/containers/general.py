@@ -13,6 +13,7 @@ from typing import NamedTuple
 from guided.schema.containers import derivatives
 from guided.schema.containers.conjunctive import ConjunctiveState, lowest
 from guided.schema.containers.pending import PendingValues
+from guided.schema.containers.satisfiability import Parts
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.queries import ValueQuery, with_truths
 from guided.schema.frontend.keywords import enumerations
@@ -75,7 +76,7 @@ class ObjectState(NamedTuple):
 
     def labels(self) -> int:
         """Return the labels that may come next and leave the object live, as bits."""
-        shared, relevant = self.shared, self._projected()
+        shared, relevant = self.shared, self.projected()
         found = shared.labels.get(relevant)
         if found is None:
             found = relevant._among((1 << len(self.keys.labels)) - 1)
@@ -87,6 +88,9 @@ class ObjectState(NamedTuple):
         """Return which of some labels may come next, for a projected state."""
         found = 0
         options = self._options()
+        parts = self.shared.satisfiability.parts(self.formulas[0])
+        if parts is not None:
+            return self._among_parts(parts, labels) if self.is_live() else 0
         if options is None:
             for group in self._groups():
                 if (some := group & labels) and self._may_follow(lowest(some)):
@@ -96,15 +100,29 @@ class ObjectState(NamedTuple):
             # PERF: most alternatives have the same names, which are asked for once (`python -m benchmarks.maskbench`).
             if not (missing := labels & ~found):
                 break
-            relevant = option._projected()
+            relevant = option.projected()
             more = relevant._among(missing)
             found |= more if option.seen == relevant.seen else more & ~self.keys.labels_of(option.seen)
         return found
 
+    def _among_parts(self, parts: Parts, labels: int) -> int:
+        """`_among` for independent parts: a label may come if the parts that are about it, or lose names by it, allow it."""
+        keys, found = self.keys, labels & self.narrowed(parts.certain).labels()
+        closing = (1 << keys.n_ordered) - 1
+        for formula, names in parts.choices:
+            part = self._replace(formulas=(formula,)).projected()
+            mentioned = sorted(keys.index_of[name] for name in names if name in keys.index_of)
+            self.shared.formulas.spend(1 + len(mentioned) // _NAMES_PER_STEP)
+            concerned = found & keys.labels_of(keys.bits_of(names) | closing)
+            for group in keys.groups(mentioned):
+                if (some := group & concerned) and not part._may_follow(lowest(some)):
+                    found &= ~some
+        return found
+
     def may_come(self, labels: int) -> bool:
         """Return whether a key of one of these labels may come; stops at the first such label."""
-        relevant = self._projected()
-        if relevant in self.shared.labels:
+        relevant = self.projected()
+        if relevant in self.shared.labels or self.shared.satisfiability.parts(self.formulas[0]) is not None:
             return bool(labels & self.labels())
         if (options := relevant._options()) is not None:
             return any(option.may_come(labels) for option in options)
@@ -135,7 +153,7 @@ class ObjectState(NamedTuple):
         name = keys.labels[label][0]
         if name >= 0 and self.seen >> name & 1:
             return None
-        found = self._projected()._after(label)
+        found = self.projected()._after(label)
         if found is None:
             return None
         query, after = found
@@ -256,7 +274,7 @@ class ObjectState(NamedTuple):
             return None
         return [self._replace(formulas=(member,)) for member in node[1]]
 
-    def _projected(self) -> "ObjectState":
+    def projected(self) -> "ObjectState":
         """Return the state without the seen names that do not affect which labels may come."""
         shared, key = self.shared, (self.keys, self.formulas)
         relevant = shared.relevant_names.get(key)

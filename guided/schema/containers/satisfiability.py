@@ -10,7 +10,7 @@ Complexity: a search over terms, least demanding first, so all but contrived sch
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from guided.fixpoint.tabled import TabledFixpoint
 from guided.schema.cardinality.matching import EnumerateConstants
@@ -24,7 +24,7 @@ from guided.schema.formula.queries import ValueQuery
 from guided.schema.values.context import SchemaContext
 from guided.schema.values.key_table import KeyTable
 
-__all__ = ["Progress", "Satisfiability"]
+__all__ = ["Parts", "Progress", "Satisfiability"]
 
 # Steps charged to the call for each literal of a state that a search visits.
 _PER_LITERAL = 4
@@ -32,9 +32,28 @@ _PER_LITERAL = 4
 _SHARED_KEPT = 64
 # Contradictory sets that are compared with the literals of a partial term in one step.
 _SETS_PER_STEP = 32
+# From this number of members that are no literals on, a conjunction is taken apart.
+_MANY_CHOICES = 4
+_NAMES_PER_STEP = 4
+_TABLES = frozenset({"required", "properties", "propertyNames"})
 
 # A container's state without its formulas: an object's key table and the names that can no longer come; None for an array.
 Progress: TypeAlias = tuple[KeyTable, int] | None
+
+
+class Parts(NamedTuple):
+    """The formula of an object as a conjunction of formulas that are about different names, so that each can be met without the others.
+
+    Attributes
+    ----------
+    certain : int
+        A conjunctive object.
+    choices : tuple of (int, frozenset of str)
+        The others, each with what is required of all members, and its names.
+    """
+
+    certain: int
+    choices: tuple[tuple[int, frozenset[str]], ...]
 
 # Bytes that every value of a type needs.
 _NEEDED = {
@@ -78,6 +97,7 @@ class Satisfiability:
         self.goals.known.update({FALSE: False, TRUE: True})
         self._conjunctive: dict[tuple[KeyTable, int], ConjunctiveObject | None] = {}
         self._positive_names: dict[int, frozenset[str] | None] = {}
+        self._parts: dict[int, Parts | None] = {}
         # Sets of literals that contradict each other in any term.
         self._dead: dict[Progress, list[Literals]] = {}
 
@@ -188,6 +208,10 @@ class Satisfiability:
             state = self.conjunctive_state(keys, seen, (formula,))
             if state is not None:
                 return state.is_live()
+            parts = self.parts(formula)
+            if parts is not None:
+                self.formulas.spend(len(parts.choices))
+                return all(self.is_live(progress, one) for one in (parts.certain, *(one for one, _ in parts.choices)))
             names = self.positive_names(formula)
             if names is not None:
                 # Why: other names cannot help to satisfy the formula, so states that differ only in these share one answer.
@@ -278,6 +302,58 @@ class Satisfiability:
         """Return the state of an object if its required formula is conjunctive and nothing is observed; None for a general one."""
         rules = self.conjunctive(keys, wanted[0]) if len(wanted) == 1 else None
         return None if rules is None else ConjunctiveState(rules, seen)
+
+    def parts(self, formula: int) -> Parts | None:
+        """Return the independent parts of the formula of an object; None if there are not several."""
+        if formula not in self._parts:
+            self._parts[formula] = self._taken_apart(self.formulas.members(formula))
+        return self._parts[formula]
+
+    def _taken_apart(self, members: Sequence[int]) -> Parts | None:
+        formulas, nodes = self.formulas, self.formulas.nodes
+        literals = {one for one in members if nodes[one][0] in _TABLES or formulas.is_no(nodes[one], "required")}
+        if len(members) - len(literals) < _MANY_CHOICES:
+            return None
+        everywhere: list[int] = []
+        # By name: the members about it and about names that these have in common, and all these names.
+        about: dict[str, tuple[list[int], set[str]]] = {}
+        for one in members:
+            names = self._names(one)
+            if names is None:
+                if one not in literals:
+                    return None
+                everywhere.append(one)
+                continue
+            found = {id(about[name]): about[name] for name in names if name in about}
+            group = max(found.values(), key=lambda group: len(group[1]), default=([], set()))
+            found.pop(id(group), None)
+            group[0].append(one)
+            for other, more in (*found.values(), ([], names)):
+                group[0].extend(other)
+                group[1].update(more)
+                about.update(dict.fromkeys(more, group))
+                formulas.spend(len(more) // _NAMES_PER_STEP)
+        groups = {id(group): group for group in about.values()}.values()
+        choices = [group for group in groups if not literals.issuperset(group[0])]
+        if len(choices) < 2:
+            return None
+        certain = (one for group in groups if literals.issuperset(group[0]) for one in group[0])
+        return Parts(
+            formulas.conjunction((*everywhere, *certain)),
+            tuple((formulas.conjunction((*everywhere, *group)), frozenset(names)) for group, names in choices),
+        )
+
+    def _names(self, formula: int) -> set[str] | None:
+        """Return the names whose members can change the truth of a formula of an object; None if any member can."""
+        names: set[str] = set()
+        for atom in self.formulas.atoms(formula):
+            if atom[0] == "required":
+                names.add(atom[1])
+            elif atom[0] == "properties" and not atom[2] and atom[3] == TRUE:
+                names.update(name for name, _ in atom[1])
+            else:
+                return None
+        return names
 
     def positive_names(self, formula: int) -> frozenset[str] | None:
         """Return the names whose members can help to make a formula of an object true; None if any member can."""

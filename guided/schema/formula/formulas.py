@@ -53,11 +53,13 @@ class Formulas:
         The keys and valuations that can change each formula.
     steps : Steps
         Step budget of the current call, or of the index once it exists.
+    ended : dict of int to int
+        The truth of formulas where no further member or item comes.
     paid : set
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "_n_members", "kinds", "marks", "nodes", "paid", "steps")
+    __slots__ = ("_atoms", "_ids", "_n_members", "ended", "kinds", "marks", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
@@ -66,6 +68,7 @@ class Formulas:
         self.steps = Steps(_CALL_STEPS, "call_steps")
         # Members of conjunctions and disjunctions.
         self._n_members = 0
+        self.ended: dict[int, int] = {}
         self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, tuple[Atom, ...]] = {}

@@ -144,9 +144,11 @@ class Shortest:
             if choice.name is not None:
                 assert isinstance(choice.name, int)
                 return choice.name
-            (only,) = choice.needs
-            assert not isinstance(only, int)
-            state = only
+            parts = [one for one in choice.needs if not isinstance(one, int)]
+            if len(parts) > 1:
+                # Why the first in the order of names: it may be that no other can come before it.
+                return min(self.step(one) for one in parts)
+            (state,) = parts
 
     def _only_step(self, state: Container) -> int | None:
         """Return the step that is optimal whatever the others cost, or None."""
@@ -224,7 +226,7 @@ class Shortest:
             return self._of_conjunctive(node, most)
         if not node.is_live():
             return []
-        found = self._by_terms(node, most)
+        found = self._by_parts(node) or self._by_terms(node, most)
         return found or list(self._items(node, most) if isinstance(node, ArrayState) else self._members(node, most))
 
     def _of_value(self, formula: int) -> list[_Choice]:
@@ -290,6 +292,18 @@ class Shortest:
         missing = np.flatnonzero(times).tolist()
         needs: tuple[Node, ...] = (*(known.values[i] for i in missing), state.after_all(needed))
         return _Choice(int(known.lengths[labels].sum()), needs, lowest(needed), (*times[missing].tolist(), 1))
+
+    def _by_parts(self, state: GeneralState) -> list[_Choice]:
+        """Return the only alternative of a state whose formula has independent parts: all that cannot end yet."""
+        parts = None if isinstance(state, ArrayState) else self._satisfiability.parts(state.formulas[0])
+        if parts is None:
+            return []
+        assert isinstance(state, ObjectState)
+        narrowed = [state.narrowed(one) for one in (parts.certain, *(one for one, _ in parts.choices))]
+        needs = [
+            one.projected() if isinstance(one, ObjectState) else one for one in narrowed if one.at_close() is None
+        ]
+        return [_Choice(1 - len(needs), tuple(needs), None)]
 
     def _by_terms(self, state: GeneralState, most: int | None) -> list[_Choice]:
         """Return the prime implicants of a state as alternatives; none if it is one itself."""
