@@ -47,6 +47,29 @@ UNIONS = st.recursive(
     ),
     max_leaves=9,
 )  # fmt: skip
+# Several choices together, about names of which each may be in one of them, in several or in all.
+FEW = st.sampled_from([("a", "b"), ("c", "d"), ("e", "f"), ("kind", "g"), ("h",), ("a", "c")])
+CHOICES = FEW.flatmap(
+    lambda names: st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "properties": st.dictionaries(st.sampled_from(names), VALUES, max_size=2),
+                "required": st.lists(st.sampled_from(names), max_size=2, unique=True),
+            },
+        ),
+        min_size=2, max_size=3,
+    )
+).flatmap(lambda parts: st.sampled_from([{"oneOf": parts}, {"anyOf": parts}, {"if": parts[0], "then": parts[-1]}, {"not": {"allOf": parts}}]))
+DIVIDED = st.builds(
+    lambda choices, names, more: {"type": "object", "properties": dict.fromkeys(names, True), "allOf": choices, **more},
+    st.lists(CHOICES, min_size=4, max_size=7),
+    st.permutations("abcdefgh"),
+    st.sampled_from([
+        {}, {}, {"required": ["a", "kind"]}, {"patternProperties": {"^[ac]": {"type": "integer"}}}, {"maxProperties": 3},
+        {"additionalProperties": False}, {"propertyNames": {"maxLength": 1}}, {"required": ["z"], "additionalProperties": {"enum": ["x"]}},
+    ]),
+)  # fmt: skip
 VALUE = st.dictionaries(NAMES, st.sampled_from([1, "x", "y", "z", None]), max_size=4)
 
 
@@ -69,7 +92,7 @@ def alone_after(state: ObjectState, label: int) -> Any:
 
 
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
-@given(UNIONS | schemas(6, about="object", references=False), st.sampled_from(["schema", "any"]), st.data())
+@given(UNIONS | DIVIDED | schemas(6, about="object", references=False), st.sampled_from(["schema", "any"]), st.data())
 def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data: st.DataObject) -> None:
     """What is known of labels together is what each label's own derivative says, from state to state; conjunctive states agree."""
     try:
@@ -78,6 +101,7 @@ def test_allowed_keys_are_those_allowed_one_by_one(schema: Any, order: str, data
         wanted = (context.typed(context.lowering.root, "object"),)
         state = ObjectState(shared, context.table_of(wanted), 0, wanted)
         for _ in range(4):
+            assert state.is_live() == any(True for _ in fresh(state).live_terms())
             if not state.is_live():
                 return
             n = len(state.keys.labels)
@@ -147,7 +171,7 @@ def test_whether_keys_may_come_takes_less_than_what_follows_each() -> None:
 
 
 @settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
-@given(UNIONS, st.lists(VALUE, min_size=1, max_size=12))
+@given(UNIONS | DIVIDED, st.lists(VALUE, min_size=1, max_size=12))
 def test_unions_accept_the_valid_values(schema: Any, values: list[Any]) -> None:
     try:
         index = compiled(schema, property_order="any")

@@ -15,7 +15,7 @@ from guided.schema.containers.satisfiability import Progress, Satisfiability
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.implicants import Literals, implicants
 from guided.schema.formula.marks import VALUE
-from guided.schema.formula.queries import ValueQuery, split, with_truths
+from guided.schema.formula.queries import ValueQuery, split, whatever, with_truths
 
 __all__ = ["PendingValues"]
 
@@ -94,6 +94,8 @@ class PendingValues:
         formulas = self.formulas
         if not formulas.marks.of(rest[0]) & VALUE:
             return must if self._is_live(progress, rest[0]) else FALSE
+        if (least := whatever(formulas, rest[0])) != FALSE and self._is_live(progress, least):
+            return must
         if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
             return self._allowed_valuations(progress, must, observed, rest)
         return formulas.conjunction((must, formulas.disjunction(self._alternatives(progress, rest[0], must))))

@@ -8,6 +8,7 @@ that a violation is detected early. The other atoms stay in the state until the 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from guided.fixpoint.worklist import post_order
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.marks import VALUE
 
@@ -18,6 +19,7 @@ __all__ = [
     "ValueQuery",
     "split",
     "substitute",
+    "whatever",
     "with_truths",
 ]
 
@@ -88,3 +90,27 @@ def substitute(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) 
 def with_truths(formulas: Formulas, state: Sequence[int], observed: ValueQuery, bits: int) -> tuple[int, ...]:
     """Return a state with the truths of the observed formulas substituted."""
     return substitute(formulas, state, {one: TRUE if bits >> i & 1 else FALSE for i, one in enumerate(observed)})
+
+
+def whatever(formulas: Formulas, formula: int) -> int:
+    """Return a formula that implies this one whatever the valuation of the pending value; FALSE if none is found."""
+
+    def below(top: tuple[int, bool]) -> list[tuple[int, bool]]:
+        node = formulas.nodes[top[0]]
+        if node[0] == "!":
+            return [(node[1], not top[1])]
+        return [(member, top[1]) for member in node[1]] if node[0] in ("&", "|") else []
+
+    # By formula and whether it must imply the original, or be implied by it.
+    found: dict[tuple[int, bool], int] = {}
+    for top in post_order([(formula, True)], below):
+        number, implies = top
+        node = formulas.nodes[number]
+        if not formulas.marks.of(number) & VALUE:
+            found[top] = number
+        elif node[0] in ("&", "|"):
+            combined = formulas.conjunction if node[0] == "&" else formulas.disjunction
+            found[top] = combined([found[one] for one in below(top)])
+        else:
+            found[top] = formulas.negation(found[below(top)[0]]) if node[0] == "!" else FALSE if implies else TRUE
+    return found[formula, True]
