@@ -58,9 +58,14 @@ CHOICES = FEW.flatmap(
                 "required": st.lists(st.sampled_from(names), max_size=2, unique=True),
             },
         ),
-        min_size=2, max_size=3,
+        min_size=2,
+        max_size=3,
     )
-).flatmap(lambda parts: st.sampled_from([{"oneOf": parts}, {"anyOf": parts}, {"if": parts[0], "then": parts[-1]}, {"not": {"allOf": parts}}]))
+).flatmap(
+    lambda parts: st.sampled_from(
+        [{"oneOf": parts}, {"anyOf": parts}, {"if": parts[0], "then": parts[-1]}, {"not": {"allOf": parts}}]
+    )
+)
 DIVIDED = st.builds(
     lambda choices, names, more: {"type": "object", "properties": dict.fromkeys(names, True), "allOf": choices, **more},
     st.lists(CHOICES, min_size=4, max_size=7),

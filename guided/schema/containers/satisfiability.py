@@ -55,6 +55,7 @@ class Parts(NamedTuple):
     certain: int
     choices: tuple[tuple[int, frozenset[str]], ...]
 
+
 # Bytes that every value of a type needs.
 _NEEDED = {
     "null": b"null", "true": b"true", "false": b"false", "number": b"", "string": b'"', "array": b"[]", "object": b"{}",

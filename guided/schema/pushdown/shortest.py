@@ -300,9 +300,7 @@ class Shortest:
             return []
         assert isinstance(state, ObjectState)
         narrowed = [state.narrowed(one) for one in (parts.certain, *(one for one, _ in parts.choices))]
-        needs = [
-            one.projected() if isinstance(one, ObjectState) else one for one in narrowed if one.at_close() is None
-        ]
+        needs = [one.projected() if isinstance(one, ObjectState) else one for one in narrowed if one.at_close() is None]
         return [_Choice(1 - len(needs), tuple(needs), None)]
 
     def _by_terms(self, state: GeneralState, most: int | None) -> list[_Choice]:
