@@ -32,7 +32,7 @@ _PER_LITERAL = 4
 _SHARED_KEPT = 64
 # Contradictory sets that are compared with the literals of a partial term in one step.
 _SETS_PER_STEP = 32
-# From this number of members that are no literals on, a conjunction is taken apart.
+# From this number of members besides literals on, a conjunction is taken apart.
 _MANY_CHOICES = 4
 _NAMES_PER_STEP = 4
 _TABLES = frozenset({"required", "properties", "propertyNames"})
