@@ -1,6 +1,7 @@
 """Values in notations other than JSON: texts, masks, budgets and what is read back, against words, jsonschema and each byte alone."""
 
 import ast
+import dataclasses
 import json
 import random
 import re
@@ -82,6 +83,8 @@ PIECES = [
 ]
 TOKENS = [*(bytes([byte]) for byte in range(256)), *(piece.encode() for piece in PIECES)]
 VOCABULARY = Vocabulary([*TOKENS, None], eos=[len(TOKENS)])
+# No text has the beginning of what closes it.
+MARKED = dataclasses.replace(RAW, name="marked", reserved=("bb", "</"))
 RAW_FORMATS = ["qwen-coder", "glm", "minimax", "anthropic", "deepseek-v3.2", "deepseek-v4", "seed-oss"]
 MAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
 LENGTH = st.integers(0, 4)
@@ -115,9 +118,9 @@ def tools(schema: Any, form: Any) -> Tools:
     return Tools([{"name": "f", "parameters": parameters}], form, tool_choice="required")
 
 
-def read(text: str, judge: Any) -> list[Any]:
+def read(text: str, judge: Any, form: Format) -> list[Any]:
     """What a raw text means by the documentation: the value, if it is one."""
-    if "</>" in text or "bb" in text:
+    if any(end in text for end in (form.after_value, *form.reserved)):
         return []
     try:
         value = json.loads(text)
@@ -183,7 +186,7 @@ def read_bytes(
 def check(schema: Any, form: Format, words: list[str], chance: random.Random) -> None:
     """Compare a schema with what words mean, and walk some of those that it allows."""
     judge = jsonschema.Draft202012Validator(schema)
-    values = {word: read(word, judge) for word in words}
+    values = {word: read(word, judge, form) for word in words}
     try:
         spec = tools(schema, form)
     except SchemaError:
@@ -204,10 +207,11 @@ def check(schema: Any, form: Format, words: list[str], chance: random.Random) ->
             check_walk(spec, data, chance)
 
 
-@settings(max_examples=examples(40))
+@pytest.mark.parametrize("form", [RAW, MARKED], ids=lambda form: form.name)
+@settings(max_examples=examples(30))
 @given(schema=SCHEMAS, chance=st.randoms(use_true_random=False))
-def test_raw_texts_masks_and_values_are_those_that_words_tell(schema: Any, chance: random.Random) -> None:
-    check(schema, RAW, chance.sample(WORDS, 400) + WORDS[:73], chance)
+def test_raw_texts_masks_and_values_are_those_that_words_tell(form: Format, schema: Any, chance: random.Random) -> None:
+    check(schema, form, chance.sample(WORDS, 400) + WORDS[:73], chance)
 
 
 STRINGS: dict[str, Any] = {
@@ -220,7 +224,7 @@ STRINGS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", RAW_FORMATS)
+@pytest.mark.parametrize("name", [*RAW_FORMATS, "minimax-m3"])
 @pytest.mark.parametrize(
     ("kind", "good", "bad"),
     [
@@ -258,8 +262,8 @@ def text_with(form: Format, value: str) -> str:
     return written.replace(mark, value)
 
 
-@pytest.mark.parametrize("name", RAW_FORMATS)
-@pytest.mark.parametrize("kind", ["maxLength", "uri"])
+@pytest.mark.parametrize("name", [*RAW_FORMATS, "minimax-m3"])
+@pytest.mark.parametrize("kind", ["maxLength", "lengths", "uri"])
 def test_states_of_raw_strings_do_not_depend_on_lengths(name: str, kind: str) -> None:
     def walked(most: int) -> int:
         index = compile_spec(tools({**STRINGS[kind], "maxLength": most}, name), VOCABULARY)

@@ -4,12 +4,16 @@ Complexity: O(nodes x lengths).
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH
 
-__all__ = ["Interval", "by_length", "truths_by_length"]
+__all__ = ["Interval", "by_length", "truths_by_length", "with_short_lengths"]
+
+# The automaton of strings may tell lengths up to this one.
+_SHORT = 256
 
 
 class Interval(NamedTuple):
@@ -39,6 +43,28 @@ def by_length(formulas: Formulas, wanted: Sequence[int]) -> list[Interval]:
         if not found or here != found[-1].formulas:
             found.append(Interval(start, here))
     return found
+
+
+def with_short_lengths(formulas: Formulas, intervals: Sequence[Interval]) -> list[Interval]:
+    """Return intervals whose formulas tell strings of the shorter lengths apart by themselves, up to a limit.
+
+    Why: a register is compared where a string ends. If strings of a notation cannot go on from within their closing text, those that are
+    too short must not come there.
+    """
+    # Beyond a greatest length nothing else matters.
+    at = max((i for i, one in enumerate(intervals) if one.start <= _SHORT and one.formulas[0] != FALSE), default=0)
+    if not at:
+        return list(intervals)
+
+    def within(interval: Interval, least: int, most: int) -> tuple[int, ...]:
+        length = formulas.atom(("length", least, most))
+        return tuple(formulas.conjunction((one, length)) for one in interval.formulas)
+
+    short = [within(one, one.start, after.start - 1) for one, after in pairwise(intervals[: at + 1])]
+    return [
+        Interval(0, tuple(map(formulas.disjunction, zip(*short, strict=True)))),
+        *(Interval(one.start, within(one, intervals[at].start, ANY_LENGTH)) for one in intervals[at:]),
+    ]
 
 
 def truths_by_length(formulas: Formulas, wanted: Sequence[int]) -> tuple[tuple[int, int], ...] | None:

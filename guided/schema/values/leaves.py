@@ -38,7 +38,7 @@ from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import NEVER, CountedStrings, counted_strings
 from guided.schema.strings.counting import at_least, enumerate_strings, truths_together
 from guided.schema.strings.labeled import Labeled
-from guided.schema.strings.lengths import Interval, by_length, truths_by_length
+from guided.schema.strings.lengths import Interval, by_length, truths_by_length, with_short_lengths
 from guided.schema.strings.measure import measure_of
 from guided.schema.strings.overlay import canonical_body, has_one_body
 from guided.schema.strings.spelling import unwritable
@@ -369,26 +369,35 @@ class Strings(Leaf):
         """`truths_by_length` of the formulas; None if anything but the length matters."""
         return truths_by_length(self._formulas, self.wanted)
 
-    @cached_property
-    def _intervals(self) -> list[Interval]:
-        return by_length(self._formulas, self.wanted)
-
-    @cached_property
+    @property
     def of_any_length(self) -> "Strings":
-        """The strings whatever their length; observed is each formula that the required or an observed one is at some length."""
-        some = self._formulas.disjunction(interval.formulas[0] for interval in self._intervals)
-        distinct = dict.fromkeys(one for interval in self._intervals for one in interval.formulas if one > TRUE)
-        return self._leaves.strings((some, *distinct))
+        """The strings of `counted` whatever their length; observed is each formula that one is at some length."""
+        assert self._with_register is not None
+        return self._with_register[0]
 
-    @cached_property
+    @property
     def counted(self) -> CountedStrings | None:
         """`of_any_length` with lengths that a register counts; None if there are none, or the automaton must count them."""
-        formulas, intervals, notation = self._formulas, self._intervals, self._leaves.notation
+        return self._with_register and self._with_register[1]
+
+    @cached_property
+    def _with_register(self) -> tuple["Strings", CountedStrings] | None:
+        formulas, intervals = self._formulas, by_length(self._formulas, self.wanted)
         # Why not if the values are listed: their lengths are known.
         if len(intervals) == 1 or formulas.rewrite(self.wanted[0], self._unlisted, {}) == FALSE:
             return None
-        every = self.of_any_length
-        automaton = every.automaton
+        for some in dict.fromkeys((tuple(intervals), tuple(with_short_lengths(formulas, intervals)))):
+            required = formulas.disjunction(interval.formulas[0] for interval in some)
+            distinct = dict.fromkeys(one for interval in some for one in interval.formulas if one > TRUE)
+            every = self._leaves.strings((required, *distinct))
+            found = self._counted(every, some)
+            if found is not None:
+                formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
+                return every, found
+        return None
+
+    def _counted(self, every: "Strings", intervals: Sequence[Interval]) -> CountedStrings | None:
+        automaton, notation = every.automaton, self._leaves.notation
         measure = measure_of(automaton, has_escapes=notation is None)
         if measure is None:
             return None
@@ -404,10 +413,7 @@ class Strings(Leaf):
         starts = tuple(interval.start + n_after if interval.start else 0 for interval in intervals)
         if notation is not None and notation.padding == "line feeds":
             starts, outcomes = _behind_feeds(starts, outcomes)
-        found = counted_strings(automaton, starts, outcomes, measure)
-        if found is not None:
-            formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
-        return found
+        return counted_strings(automaton, starts, outcomes, measure)
 
     def _unlisted(self, atom: Atom) -> int:
         return FALSE if atom[0] == "strings" else self._formulas.atom(atom)
