@@ -16,7 +16,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from guided.cli.boundary import error_data, error_message
 from guided.cli.manifest import (
@@ -33,7 +32,7 @@ from guided.cli.manifest import (
 from guided.cli.sources import Source
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
-from guided.engine.specs import Spec, StackSpec, needs_stack
+from guided.engine.specs import Spec, StackSpec
 from guided.errors import GuidedError
 from guided.index.regular import RegularIndex
 from guided.interrupts import deferred
@@ -81,7 +80,9 @@ def compile_batch(
             yield _failed(source, vocabulary, error)
             continue
         entry = entries.get(source.name)
-        if entry is not None and is_up_to_date(folder, entry, _identity(source, spec, work)):
+        if entry is not None and is_up_to_date(
+            folder, entry, identity(source.name, source.kind, spec, work.vocabulary, work.explore)
+        ):
             yield Outcome(source.name, UP_TO_DATE, entry)
         else:
             due.append((source, spec))
@@ -99,11 +100,6 @@ class _Work:
     vocabulary: Vocabulary
     folder: Path
     explore: int
-
-
-def _identity(source: Source, spec: Spec | StackSpec | None, work: _Work) -> dict[str, Any]:
-    found = identity(source.name, source.kind, spec, work.vocabulary)
-    return {**found, "explore": work.explore} if needs_stack(spec) else found
 
 
 def _built(source: Source) -> Spec | StackSpec:
@@ -129,7 +125,9 @@ def _compiled(source: Source, spec: Spec | StackSpec, work: _Work) -> Outcome:
         }
     except Exception as error:  # as above
         return _failed(source, work.vocabulary, error)
-    return Outcome(source.name, COMPILED, {**_identity(source, spec, work), **facts})
+    return Outcome(
+        source.name, COMPILED, {**identity(source.name, source.kind, spec, work.vocabulary, work.explore), **facts}
+    )
 
 
 def _sizes(index: Index) -> dict[str, int]:

@@ -4,7 +4,7 @@ import os
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,12 +12,7 @@ import typer
 from guided.cli.boundary import ACCEPTED, REJECTED
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.prefix_positions import position_as_data, prefix_position_of
-from guided.cli.specs import (
-    ConstraintOptions,
-    EosOption,
-    JsonOption,
-    VocabularyOption,
-)
+from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
 
@@ -78,7 +73,7 @@ def check(
     notes = _impossible_parts(what.spec)
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
-        where = {**_as_data(rejection), **position_as_data(position)}
+        where = {**(asdict(rejection) if rejection else {}), **position_as_data(position)}
         remarks: dict[str, Any] = {"reason": cause} if cause else {}
         if notes:
             remarks["notes"] = list(notes)
@@ -244,17 +239,6 @@ def _show_steps(steps: Sequence[_Step] | None) -> None:
         rows.append(("" if step.token is None else str(step.token), name, f"{step.n_choices:,}", verdict))
     for line in aligned(rows):
         out.print(line)
-
-
-def _as_data(rejection: Rejection | None) -> dict[str, Any]:
-    if rejection is None:
-        return {}
-    return {
-        "byte": rejection.byte,
-        "character": rejection.character,
-        "ends_early": rejection.ends_early,
-        "expected": rejection.expected,
-    }
 
 
 def _steps_as_data(steps: Sequence[_Step] | None) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from guided.cli.boundary import UsageError
+from guided.cli.output import type_name
+from guided.engine.algebra import Alternatives, Concatenation, FreeText, Maybe, Named, Repeat, concatenation
 from guided.files import read_text
 
 __all__ = ["ENDINGS", "Build", "composition", "read_composition"]
@@ -69,8 +71,6 @@ def composition(given: Any, folder: Path, build: Build) -> Any:
         from guided.engine.structural_tags import StructuralTag
 
         return StructuralTag(given)
-    from guided.engine.algebra import concatenation
-
     found = _Reader(folder, build).part(given, "", 1)
     return concatenation((found,)) if isinstance(found, str) else found
 
@@ -88,7 +88,7 @@ class _Reader:
         if isinstance(given, str):
             return given
         if isinstance(given, list):
-            return self.sequence(given, at, level + 1)
+            return Concatenation(self.parts(given, at, level + 1))
         if not isinstance(given, Mapping):
             raise _wrong(at, f"expected a text, a list or an object, not {_named(given)}")
         kinds = [key for key in given if key in _FORMS]
@@ -104,36 +104,17 @@ class _Reader:
         kind = kinds[0]
         try:
             if kind in _SPECS:
-                found = self._spec(_SPECS[kind], given[kind], options, f"{at}/{kind}")
+                try:
+                    found = self._build(_SPECS[kind], given[kind], options, self._folder)
+                except UsageError as error:
+                    raise _wrong(f"{at}/{kind}", str(error)) from error
             else:
                 found = _NODES[kind](self, given[kind], f"{at}/{kind}", level + 1)
-            return self._named(found, given["name"]) if "name" in given else found
+            return Named((found,), given["name"]) if "name" in given else found
         except (TypeError, ValueError) as error:
             raise _wrong(f"{at}/{kind}", str(error)) from error
 
-    def _named(self, part: Any, name: Any) -> Any:
-        from guided.engine.algebra import Named
-
-        return Named((part,), name)
-
-    def sequence(self, given: Any, at: str, level: int) -> Any:
-        from guided.engine.algebra import Concatenation
-
-        return Concatenation(self._parts(given, at, level))
-
-    def either(self, given: Any, at: str, level: int) -> Any:
-        from guided.engine.algebra import Alternatives
-
-        return Alternatives(self._parts(given, at, level))
-
-    def optional(self, given: Any, at: str, level: int) -> Any:
-        from guided.engine.algebra import Maybe
-
-        return Maybe(self.part(given, at, level))
-
-    def repeat(self, given: Any, at: str, level: int) -> Any:
-        from guided.engine.algebra import Repeat
-
+    def repeat(self, given: Any, at: str, level: int) -> Repeat:
         options = _options(given, at, "part", "min", "max", "separator")
         if "part" not in options:
             raise _wrong(at, "'part' is missing")
@@ -141,19 +122,7 @@ class _Reader:
             options[key] = self.part(options[key], f"{at}/{key}", level)
         return Repeat(**options)
 
-    def text(self, given: Any, at: str, _level: int) -> Any:
-        from guided.engine.algebra import FreeText
-
-        return FreeText(**_options(given, at, "stop", "excludes", "max_tokens"))
-
-    def _spec(self, kind: str, given: Any, options: Mapping[str, Any], at: str) -> Any:
-        """Return the spec of a kind of ``guided.cli.kinds.KINDS``."""
-        try:
-            return self._build(kind, given, options, self._folder)
-        except UsageError as error:
-            raise _wrong(at, str(error)) from error
-
-    def _parts(self, given: Any, at: str, level: int) -> tuple[Any, ...]:
+    def parts(self, given: Any, at: str, level: int) -> tuple[Any, ...]:
         if not isinstance(given, list):
             raise _wrong(at, f"expected a list, not {_named(given)}")
         return tuple(self.part(each, f"{at}/{i}", level) for i, each in enumerate(given))
@@ -161,11 +130,11 @@ class _Reader:
 
 # How each key is read.
 _NODES: dict[str, Callable[[_Reader, Any, str, int], Any]] = {
-    "sequence": _Reader.sequence,
-    "or": _Reader.either,
-    "optional": _Reader.optional,
+    "sequence": lambda reader, given, at, level: Concatenation(reader.parts(given, at, level)),
+    "or": lambda reader, given, at, level: Alternatives(reader.parts(given, at, level)),
+    "optional": lambda reader, given, at, level: Maybe(reader.part(given, at, level)),
     "repeat": _Reader.repeat,
-    "text": _Reader.text,
+    "text": lambda _reader, given, at, _level: FreeText(**_options(given, at, "stop", "excludes", "max_tokens")),
 }
 # The other keys, each with the kind of a spec, whose options stand beside it.
 _SPECS = {
@@ -192,12 +161,4 @@ def _wrong(at: str, reason: str) -> UsageError:
 
 
 def _named(value: Any) -> str:
-    names = {
-        str: "a text",
-        int: "a number",
-        float: "a number",
-        bool: "true or false",
-        list: "a list",
-        dict: "an object",
-    }
-    return "null" if value is None else names.get(type(value), type(value).__name__)
+    return {dict: "an object", type(None): "null"}.get(type(value)) or type_name(value)

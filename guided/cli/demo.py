@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from guided.cli.judge import Verdict
     from guided.events import Result
     from guided.generate.generator import Generator
-    from guided.generate.model import LanguageModel
 
 __all__ = ["demo"]
 
@@ -75,16 +74,20 @@ def demo(
         answers = {}
         # Why not while answers are shown: their text streams as the model generates it.
         with nullcontext() if place < n_shown else progress(f"question {place + 1} of {len(chosen)}"):
-            _read(loaded, prompt)
+            # Why now: neither arm's time includes reading the prompt.
+            tokens = loaded.prompt_tokens(prompt)
+            with loaded.lease(tokens) as session:
+                session.start(tokens)
             for name, arm in arms.items():
                 lines.begin(name)
                 result, seconds = _answer(arm, prompt, None if seed is None else seed + place, lines)
                 verdict = judge(result.text, question, guided.spec)
                 lines.end(verdict)
                 answers[name] = _Answer(result.text, len(result.tokens), seconds, verdict)
-        answered.append(_Answered(question, answers))
+        answered.append((question, answers))
         if as_json:
-            print_json(answered[-1].as_data())
+            data = {name: answer.as_data() for name, answer in answers.items()}
+            print_json({"question": question.text, **data})
     if as_json:
         print_json({"totals": _totals(answered), "questions": len(answered)})
     else:
@@ -102,7 +105,6 @@ class _Answer:
     verdict: "Verdict"
 
     def as_data(self) -> dict[str, Any]:
-        """Return the answer as JSON data."""
         call, error = self.verdict.call, self.verdict.error
         return {
             "text": self.text,
@@ -116,23 +118,8 @@ class _Answer:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """A question and the answers of both arms."""
-
-    question: "Question"
-    answers: dict[str, _Answer]
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the question and its answers as JSON data."""
-        return {"question": self.question.text, **{name: answer.as_data() for name, answer in self.answers.items()}}
-
-
-def _read(model: "LanguageModel", prompt: str) -> None:
-    """Feed the prompt to the model before timing, so that neither arm's time includes it."""
-    tokens = model.prompt_tokens(prompt)
-    with model.lease(tokens) as session:
-        session.start(tokens)
+# A question and the answers of both arms.
+_Answered: TypeAlias = "tuple[Question, dict[str, _Answer]]"
 
 
 def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: Lines) -> "tuple[Result[Any], float]":
@@ -191,9 +178,8 @@ def _totals(answered: Sequence[_Answered]) -> dict[str, dict[str, Any]]:
     """Counts per arm over the questions that need a call."""
     totals = {}
     for arm in _ARMS:
-        answers = [item.answers[arm] for item in answered if item.question.tool]
-        verdicts = [answer.verdict for answer in answers]
-        seconds = sum(item.answers[arm].seconds for item in answered)
+        verdicts = [answers[arm].verdict for question, answers in answered if question.tool]
+        seconds = sum(answers[arm].seconds for _, answers in answered)
         totals[arm] = {
             "questions": len(verdicts),
             "right_tool": sum(verdict.right_tool for verdict in verdicts),
@@ -201,6 +187,6 @@ def _totals(answered: Sequence[_Answered]) -> dict[str, dict[str, Any]]:
             "tool_errors": sum(verdict.error is not None for verdict in verdicts),
             "calls": sum(verdict.call is not None for verdict in verdicts),
             "wrong_calls": sum(verdict.call is not None and not verdict.right_call for verdict in verdicts),
-            "tokens_per_second": round(sum(item.answers[arm].n_tokens for item in answered) / seconds, 1),
+            "tokens_per_second": round(sum(answers[arm].n_tokens for _, answers in answered) / seconds, 1),
         }
     return totals

@@ -1,14 +1,16 @@
 """The tools of ``guided demo``: Python functions that return made-up, deterministic results.
 
-Each has one example, from which few-shot prompts are built; `PLAIN` are questions that need no tool. The result of an example is the tool's
-actual return value.
+Each has one example in ``demo_examples.json``, from which few-shot prompts are built; `PLAIN` are questions that need no tool.
+The result of an example is the tool's actual return value.
 """
 
 import datetime
+from importlib.resources import files
 from typing import Literal
 from zlib import crc32
 
 from guided.calls.tool import Example, Tool
+from guided.schema.frontend.json_values import parse_json
 
 __all__ = ["NAMED_TYPES", "PLAIN", "TOOLS"]
 
@@ -59,76 +61,14 @@ def _number(*words: str) -> int:
     return crc32(" ".join(words).casefold().encode())
 
 
-TOOLS = (
-    Tool(
-        get_weather,
-        examples=[
-            Example(
-                "What will the weather be like in Oslo tomorrow?",
-                "It will snow in Oslo tomorrow, at -3 C.",
-                {"city": "Oslo", "day": "tomorrow"},
-                "snow, -3 C",
-            )
-        ],
-    ),
-    Tool(
-        set_alarm,
-        examples=[
-            Example(
-                "Wake me up at 7 in the morning.",
-                "Your alarm is set for 07:00.",
-                {"time": "07:00"},
-                "alarm set for 07:00",
-            )
-        ],
-    ),
-    Tool(
-        convert_currency,
-        examples=[
-            Example(
-                "How many euros do I get for 250 dollars?",
-                "You get 230.00 euros for 250 dollars.",
-                {"amount": 250, "source": "USD", "target": "EUR"},
-                "230.00 EUR",
-            )
-        ],
-    ),
-    Tool(
-        search_flights,
-        examples=[
-            Example(
-                "Find me a flight from Madrid to Vienna today.",
-                "There is a flight at 19:35, XY772.",
-                {"origin": "Madrid", "destination": "Vienna", "day": "today"},
-                "XY772 at 19:35",
-            )
-        ],
-    ),
-    Tool(
-        play_music,
-        examples=[
-            Example(
-                "Put on some songs by Nina Simone.",
-                "Now playing Nina Simone.",
-                {"artist": "Nina Simone"},
-                "playing Nina Simone",
-            )
-        ],
-    ),
-    Tool(
-        send_message,
-        examples=[
-            Example(
-                "Tell Paul that I will be late.",
-                "I told Paul that you will be late.",
-                {"person": "Paul", "text": "I will be late."},
-                "sent to Paul: 4 words",
-            )
-        ],
-    ),
+_EXAMPLES = {
+    name: [Example(*example) for example in examples]
+    for name, examples in parse_json(
+        files("guided.cli").joinpath("demo_examples.json").read_text(encoding="utf-8")
+    ).items()
+}
+TOOLS = tuple(
+    Tool(function, examples=_EXAMPLES[function.__name__])
+    for function in (get_weather, set_alarm, convert_currency, search_flights, play_music, send_message)
 )
-
-PLAIN = (
-    Example("Who wrote Hamlet?", "William Shakespeare wrote Hamlet."),
-    Example("What is the opposite of hot?", "The opposite of hot is cold."),
-)
+PLAIN = tuple(_EXAMPLES["no tool"])

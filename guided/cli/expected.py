@@ -50,9 +50,6 @@ def _range(low: int, high: int) -> str:
 
 def _character(point: int) -> str:
     char = chr(point)
-    return repr(char) if point < 0x80 or (char.isprintable() and not _is_mark(char)) else f"U+{point:04X}"
-
-
-def _is_mark(char: str) -> bool:
-    """Return whether it is a combining character, drawn over the one before it."""
-    return category(char).startswith("M")
+    # A mark would be drawn over the quote before it.
+    is_clear = char.isprintable() and not category(char).startswith("M")
+    return repr(char) if point < 0x80 or is_clear else f"U+{point:04X}"

@@ -1,7 +1,7 @@
 """``guided explain``: show why a token is or is not allowed after a text."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,12 +10,7 @@ from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection
 from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.prefix_positions import position_as_data, prefix_position_of
-from guided.cli.specs import (
-    ConstraintOptions,
-    EosOption,
-    JsonOption,
-    VocabularyOption,
-)
+from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
@@ -74,71 +69,37 @@ def explain(
     prefix = os.fsencode(after)
     if not _read(guide, words, prefix):
         return _show_dead(index, prefix, as_json=as_json)
-    summary = _StateSummary.of(index, guide, prefix, sample)
+    facts = _facts(index, guide, prefix, sample)
     verdicts = _verdicts(guide, tokens or [])
     if as_json:
-        print_json({"after": after, **summary.as_data(), "verdicts": [_as_data(verdict) for verdict in verdicts]})
+        print_json({"after": after, **_facts_as_data(facts), "verdicts": [_as_data(verdict) for verdict in verdicts]})
     else:
-        _show(shown_bytes(prefix), summary, verdicts, is_one=len(tokens or []) == 1)
+        _show(prefix, facts, len(words), verdicts, is_one=len(tokens or []) == 1)
     return ACCEPTED if all(verdict.allowed for verdict in verdicts) else REJECTED
 
 
-@dataclass(frozen=True, slots=True)
-class _StateSummary:
-    """The state after the text so far.
+def _facts(index: "Index", guide: "Guide", prefix: bytes, count: int) -> dict[str, Any]:
+    """Return the state after a text, texts as bytes: what may follow, the first ``count`` allowed tokens, and a grammar's terminals."""
+    allowed = index.allowed(guide.state).tolist()
+    spelled = [(token, data) for token in allowed if (data := index.vocabulary[token])]
+    return {
+        "allowed": len(allowed),
+        "may_end": guide.is_accepting,
+        "least_tokens": guide.remaining,
+        "forced": guide.forced(),
+        "position": prefix_position_of(index.origin and index.origin.spec, prefix),
+        "sample": spelled[:count],
+        "has_more": len(spelled) > count,
+    }
 
-    Attributes
-    ----------
-    n_allowed, n_tokens : int
-        Number of allowed tokens, and of all tokens.
-    may_end : bool
-        Whether the text so far is accepted; then end-of-text tokens are allowed too.
-    least : int
-        Minimum number of tokens to an accepted text.
-    forced : bytes
-        Common prefix of all continuations.
-    sample : list of (int, bytes)
-        The first allowed tokens that have bytes.
-    has_more : bool
-        Whether there are more of these.
-    position : PrefixPosition or None
-        Expected terminals, for a grammar.
-    """
 
-    n_allowed: int
-    n_tokens: int
-    may_end: bool
-    least: int
-    forced: bytes
-    sample: list[tuple[int, bytes]]
-    has_more: bool
-    position: "PrefixPosition | None"
-
-    @classmethod
-    def of(cls, index: "Index", guide: "Guide", prefix: bytes, count: int) -> "_StateSummary":
-        allowed = index.allowed(guide.state).tolist()
-        spelled = [(token, data) for token in allowed if (data := index.vocabulary[token])]
-        return cls(
-            n_allowed=len(allowed),
-            n_tokens=len(index.vocabulary),
-            may_end=guide.is_accepting,
-            least=guide.remaining,
-            forced=guide.forced(),
-            sample=spelled[:count],
-            has_more=len(spelled) > count,
-            position=prefix_position_of(index.origin and index.origin.spec, prefix),
-        )
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the summary as JSON data."""
-        return {
-            "allowed": self.n_allowed,
-            "may_end": self.may_end,
-            "least_tokens": self.least,
-            "forced": as_text(self.forced),
-            **position_as_data(self.position),
-            "sample": [{"id": token, "text": as_text(data)} for token, data in self.sample],
-        }
+def _facts_as_data(facts: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **{name: facts[name] for name in ("allowed", "may_end", "least_tokens")},
+        "forced": as_text(facts["forced"]),
+        **position_as_data(facts["position"]),
+        "sample": [{"id": token, "text": as_text(data)} for token, data in facts["sample"]],
+    }
 
 
 def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[int]:
@@ -175,24 +136,23 @@ def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:
     return verdicts
 
 
-def _show(prefix: str, summary: _StateSummary, verdicts: list["Explanation"], *, is_one: bool) -> None:
+def _show(prefix: bytes, facts: dict[str, Any], n_tokens: int, verdicts: list["Explanation"], *, is_one: bool) -> None:
     from guided.guide.explanation import describe_terminals
 
     out = console()
-    out.print(f"after {prefix}: {summary.n_allowed:,} of {summary.n_tokens:,} tokens are allowed")
-    if summary.sample:
-        pieces = [f"{token} {shown_bytes(data)}" for token, data in summary.sample]
-        out.print(f"    {', '.join([*pieces, '...'] if summary.has_more else pieces)}")
-    if summary.may_end:
+    out.print(f"after {shown_bytes(prefix)}: {facts['allowed']:,} of {n_tokens:,} tokens are allowed")
+    if facts["sample"]:
+        pieces = [f"{token} {shown_bytes(data)}" for token, data in facts["sample"]]
+        out.print(f"    {', '.join([*pieces, '...'] if facts['has_more'] else pieces)}")
+    if facts["may_end"]:
         out.print("    the text may end here")
     else:
-        out.print(f"    at least {summary.least} more token{'s' * (summary.least != 1)} to the end")
-    if summary.position is not None and summary.position.terminals:
-        out.print(
-            f"    expected{describe_terminals(summary.position.terminals, summary.position.begin).removeprefix(', that is')}"
-        )
-    if summary.forced:
-        out.print(f"    the text must continue with {shown_bytes(summary.forced)}")
+        out.print(f"    at least {facts['least_tokens']} more token{'s' * (facts['least_tokens'] != 1)} to the end")
+    position: PrefixPosition | None = facts["position"]
+    if position is not None and position.terminals:
+        out.print(f"    expected{describe_terminals(position.terminals, position.begin).removeprefix(', that is')}")
+    if facts["forced"]:
+        out.print(f"    the text must continue with {shown_bytes(facts['forced'])}")
     if verdicts and not is_one:
         out.print("the text is not a single token; split into the fewest tokens:")
     for verdict in verdicts:
@@ -227,17 +187,14 @@ def _show_dead(index: "Index", prefix: bytes, *, as_json: bool) -> int:
     return REJECTED
 
 
-def _terminals(verdict: "Explanation") -> dict[str, Any]:
-    return {"terminals": list(verdict.terminals), "lexeme_begin": verdict.lexeme_begin}
-
-
 def _as_data(verdict: "Explanation") -> dict[str, Any]:
-    text = None if verdict.data is None else as_text(verdict.data)
-    return {
+    found: dict[str, Any] = {
         "id": verdict.token,
-        "text": text,
+        "text": None if verdict.data is None else as_text(verdict.data),
         "allowed": verdict.allowed,
         "reason": verdict.reason,
         "expected": verdict.expected,
-        **({} if verdict.lexeme_begin is None else _terminals(verdict)),
     }
+    if verdict.lexeme_begin is not None:
+        found |= {"terminals": list(verdict.terminals), "lexeme_begin": verdict.lexeme_begin}
+    return found

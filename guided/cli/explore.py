@@ -7,12 +7,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.output import COMPILING, console, print_json
-from guided.cli.specs import (
-    ConstraintOptions,
-    EosOption,
-    JsonOption,
-    VocabularyOption,
-)
+from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
 from guided.files import replace_file
 from guided.progress import progress

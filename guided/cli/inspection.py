@@ -61,7 +61,9 @@ def inspect_index(
     if graph is not None:
         _write_graph(found.automaton, graph, max_states)
     if as_json:
-        listed = [{**mask, "after": as_text(mask["after"]), **_as_data(samples, mask["mask"])} for mask in masks]
+        listed = [{**mask, "after": as_text(mask["after"])} for mask in masks]
+        for mask in listed if samples else ():
+            mask["sample"] = [{"id": token, "text": as_text(data)} for token, data in samples[mask["mask"]]]
         drawn = {} if graph is None else {"graph": str(graph)}
         print_json({**facts, "masks": {**facts["masks"], "shown": listed}, **drawn})
     else:
@@ -200,12 +202,6 @@ def _tokens(index: "Index", state: int, count: int) -> list[tuple[int, bytes]]:
     return [spelled[number * len(spelled) // count] for number in range(count)]
 
 
-def _as_data(samples: dict[int, list[tuple[int, bytes]]], mask: int) -> dict[str, Any]:
-    if mask not in samples:
-        return {}
-    return {"sample": [{"id": token, "text": as_text(data)} for token, data in samples[mask]]}
-
-
 def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
     from guided.automata.drawing import to_svg
     from guided.automata.graph import graph_of, least_nodes, to_dot
@@ -248,19 +244,10 @@ def _show(
         out.print(line)
     if not masks:
         return
-    head = ("mask", "tokens", "end", "states", "after", *(["some of the tokens"] if samples else []))
-    for line in aligned([head, *(_row(mask, samples) for mask in masks)], indent=0):
+    table = [["mask", "tokens", "end", "states", "after", "some of the tokens"]]
+    for mask in masks:
+        counts = str(mask["mask"]), f"{mask['tokens']:,}", "yes" if mask["may_end"] else "no", f"{mask['states']:,}"
+        sample = ", ".join(shown_bytes(data) for _, data in samples.get(mask["mask"], ()))
+        table.append([*counts, shown_bytes(mask["after"]), sample])
+    for line in aligned(table if samples else [row[:-1] for row in table], indent=0):
         out.print(line)
-
-
-def _row(mask: dict[str, Any], samples: dict[int, list[tuple[int, bytes]]]) -> tuple[str, ...]:
-    cells = (
-        str(mask["mask"]),
-        f"{mask['tokens']:,}",
-        "yes" if mask["may_end"] else "no",
-        f"{mask['states']:,}",
-        shown_bytes(mask["after"]),
-    )
-    if not samples:
-        return cells
-    return (*cells, ", ".join(shown_bytes(data) for _, data in samples[mask["mask"]]))

@@ -68,8 +68,11 @@ def judge(text: str, question: Question, spec: Tools) -> Verdict:
     """
     name, call, error = _first_call(text, spec)
     right_tool = name == question.tool
-    right_call = right_tool and error is None and _same_arguments(call.arguments if call else {}, question.arguments)
-    word = "" if error is None else _word(text, error.position)
+    right_call = right_tool and error is None and _bare(call.arguments if call else {}) == _bare(question.arguments)
+    word = ""
+    if error is not None:
+        place = len(text.encode()[: error.position].decode(errors="ignore"))
+        word = next((match[0] for match in _WORDS.finditer(text) if match.start() <= place < match.end()), "")
     return Verdict(call, error, word, right_tool, right_call)
 
 
@@ -90,15 +93,8 @@ def _first_call(text: str, spec: Tools) -> tuple[str | None, Call | None, CallEr
     return None, None, None
 
 
-def _word(text: str, position: int) -> str:
-    """The word of a text that contains the byte at a position."""
-    place = len(text.encode()[:position].decode(errors="ignore"))
-    return next((match[0] for match in _WORDS.finditer(text) if match.start() <= place < match.end()), "")
-
-
-def _same_arguments(given: dict[str, Any], expected: dict[str, Any]) -> bool:
-    return {key: _bare(value) for key, value in given.items()} == {key: _bare(value) for key, value in expected.items()}
-
-
-def _bare(value: Any) -> Any:
-    return value.casefold().rstrip(". ") if isinstance(value, str) else value
+def _bare(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments with texts as they are compared."""
+    return {
+        name: value.casefold().rstrip(". ") if isinstance(value, str) else value for name, value in arguments.items()
+    }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guided.cli.boundary import UsageError
+from guided.cli.output import TYPE_NAMES, type_name
 from guided.schema.formula.atoms import CAPS
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) 
     """
     entry = KINDS[kind]
     if not entry.fits(value):
-        raise UsageError(f"{kind} must be {entry.value}, not {_named(value)}")
+        raise UsageError(f"{kind} must be {entry.value}, not {type_name(value)}")
     for name, given in options.items():
         types = entry.options.get(name)
         if types is None:
@@ -60,8 +61,8 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) 
             raise UsageError(f"unknown option {name!r} of {kind}: known options are {known}")
         # Why by class: in Python booleans are integers.
         if type(given) not in types:
-            wanted = " or ".join(_TYPES[kind] for kind in types)
-            raise UsageError(f"{name} must be {wanted}, not {_named(given)}")
+            wanted = " or ".join(TYPE_NAMES[kind] for kind in types)
+            raise UsageError(f"{name} must be {wanted}, not {type_name(given)}")
     try:
         return entry.build(value, options, folder)
     except ValueError as error:
@@ -129,12 +130,6 @@ def _spec(value: Any, _: Mapping[str, Any], folder: Path) -> Any:
 def _is_list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
-
-def _named(value: Any) -> str:
-    return _TYPES.get(type(value), type(value).__name__)
-
-
-_TYPES = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
 
 KINDS = {
     "regex": Kind(_regex, "a text", lambda value: isinstance(value, str), {"builder": (str,), "ascii": (bool,)}),

@@ -65,8 +65,11 @@ class Outcome:
     message: str = ""
 
 
-def identity(name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary") -> dict[str, Any]:
-    """The part of an entry that determines the index."""
+def identity(
+    name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary", explore: int = 0
+) -> dict[str, Any]:
+    """The part of an entry that determines the index; ``explore``: the number of states computed in advance."""
+    from guided.engine.specs import needs_stack
     from guided.index.storage import FORMAT_VERSION
 
     return {
@@ -77,6 +80,7 @@ def identity(name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: 
         "tokens": len(vocabulary),
         "format": FORMAT_VERSION,
         "guided": release(),
+        **({"explore": explore} if needs_stack(spec) else {}),
     }
 
 

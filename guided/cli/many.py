@@ -8,8 +8,9 @@ same seeds; a line that was cut short is dropped.
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -118,7 +119,7 @@ def write_answers(
 def _answered(output: IO[bytes], digests: list[str], path: Path) -> set[int]:
     """Return the indices of the answers in a file, which is then at its end; a last line without an end is cut off."""
     done, end = set[int](), 0
-    for number, line in enumerate(_whole(output), 1):
+    for number, line in enumerate(takewhile(lambda line: line.endswith(b"\n"), output), 1):
         try:
             answer = value_of(line.decode())
             place = answer["index"]
@@ -135,10 +136,3 @@ def _answered(output: IO[bytes], digests: list[str], path: Path) -> set[int]:
     output.seek(end)
     output.truncate()
     return done
-
-
-def _whole(output: IO[bytes]) -> Iterator[bytes]:
-    for line in output:
-        if not line.endswith(b"\n"):
-            return
-        yield line

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPILING",
+    "TYPE_NAMES",
     "aligned",
     "as_text",
     "console",
@@ -23,10 +24,12 @@ __all__ = [
     "print_json",
     "shown",
     "shown_bytes",
+    "type_name",
     "width",
 ]
 
 COMPILING = "compiling"
+TYPE_NAMES = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "a table"}
 _EXCERPT = 60
 
 
@@ -45,6 +48,11 @@ def print_json(data: Any, *, to_stderr: bool = False) -> None:
 def shown(text: str) -> str:
     """Escape unprintable characters; a lone surrogate that represents a byte is shown as that byte."""
     return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def type_name(value: Any) -> str:
+    """The type of a value of a file or option, for messages."""
+    return TYPE_NAMES.get(type(value), type(value).__name__)
 
 
 def as_text(data: bytes) -> str:

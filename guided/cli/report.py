@@ -82,12 +82,13 @@ def _facts(vocabulary: "Vocabulary", top: int) -> dict[str, Any]:
     tokens = vocabulary.tokens
     by_length = sorted((-len(data), token) for token, data in enumerate(tokens) if data)
     silent = {*vocabulary.special.values(), *vocabulary.eos}
+    names = {token: name for name, token in reversed(list(vocabulary.special.items()))}
     return {
         "fingerprint": vocabulary.fingerprint,
         "ids": len(vocabulary),
         "size": vocabulary.size,
         "spelled": len(by_length),
-        "eos": [{"id": token, "name": _name(vocabulary, token)} for token in vocabulary.eos],
+        "eos": [{"id": token, "name": names.get(token)} for token in vocabulary.eos],
         "special": dict(vocabulary.special),
         "unused": sum(not data and token not in silent for token, data in enumerate(tokens)),
         "not_utf8": sum(not _is_text(data) for data in tokens if data),
@@ -105,10 +106,6 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _name(vocabulary: "Vocabulary", token: int) -> str | None:
-    return next((name for name, number in vocabulary.special.items() if number == token), None)
 
 
 def _show(facts: dict[str, Any], tokens: Sequence[bytes | None], top: int) -> None:

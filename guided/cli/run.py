@@ -11,13 +11,7 @@ from guided.cli.boundary import ACCEPTED, UsageError
 from guided.cli.many import read_prompts, write_answers
 from guided.cli.models import load_model, model_name
 from guided.cli.output import COMPILING, print_json, shown
-from guided.cli.specs import (
-    ConstraintOptions,
-    DeviceOption,
-    JsonOption,
-    ModelOption,
-    plain_text,
-)
+from guided.cli.specs import ConstraintOptions, DeviceOption, JsonOption, ModelOption, plain_text
 from guided.errors import SchemaError
 from guided.progress import progress
 

@@ -19,7 +19,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,20 +49,20 @@ class Source:
         A key of `guided.cli.kinds.KINDS`.
     value : text, list or dict
         The constraint.
+    place : str
+        Where it was given, for messages.
     options : dict
         Further arguments of the spec.
     folder : str
         Base folder of relative paths.
-    place : str
-        Where it was given, for messages.
     """
 
     name: str
     kind: str
     value: Any
-    options: Mapping[str, Any]
-    folder: str
     place: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = "."
 
     def build(self) -> "Spec | StackSpec":
         """Build the spec. Raises as `build_spec`."""
@@ -80,15 +80,15 @@ def given_sources(
 ) -> list[Source]:
     """Return the specs of the options: one for each pattern, source of tools, schema, grammar and spec, and one of all choices."""
     found = [
-        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, {}, ".", "--regex")
+        Source("regex" if number == 1 else f"regex-{number}", "regex", pattern, "--regex")
         for number, pattern in enumerate(regex or (), start=1)
     ]
     if choice:
-        found.append(Source("choice", "choice", list(choice), {}, ".", "--choice"))
+        found.append(Source("choice", "choice", list(choice), "--choice"))
     found += [_tools(given, tool_options, "--tools") for given in tools or ()]
-    found += [_schema(given) for given in json_schema or ()]
+    found += [Source(_name_of(given), "json_schema", given, "--json-schema") for given in json_schema or ()]
     found += [_grammar(given, "--grammar") for given in grammar or ()]
-    return [*found, *(Source(_name_of(given), "spec", given, {}, ".", "--spec") for given in spec or ())]
+    return [*found, *(Source(_name_of(given), "spec", given, "--spec") for given in spec or ())]
 
 
 def with_options(sources: Iterable[Source], given: Sequence[str] | None) -> list[Source]:
@@ -179,17 +179,16 @@ def _source(name: str, table: Mapping[str, Any], folder: Path, place: str) -> So
         which = "none" if not kinds else " and ".join(kinds)
         raise UsageError(f"{place}: expected exactly one of the keys {', '.join(KINDS)}, found {which}")
     options = {key: value for key, value in table.items() if key != kinds[0]}
-    return Source(name, kinds[0], table[kinds[0]], options, str(folder), place)
+    return Source(name, kinds[0], table[kinds[0]], place, options, str(folder))
 
 
 def _from_pattern(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
-    pattern = _text(given).removesuffix("\n").removesuffix("\r")
-    yield Source(Path(given).stem, "regex", pattern, {}, ".", given)
+    yield Source(Path(given).stem, "regex", _text(given).removesuffix("\n").removesuffix("\r"), given)
 
 
 def _from_choices(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
     texts = [line.removesuffix("\r") for line in _text(given).split("\n")]
-    yield Source(Path(given).stem, "choice", [text for text in texts if text], {}, ".", given)
+    yield Source(Path(given).stem, "choice", [text for text in texts if text], given)
 
 
 def _from_json(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
@@ -199,22 +198,13 @@ def _from_json(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
         # The error is reported with the spec, so that the others are compiled.
         document = None
     is_schema = isinstance(document, bool) or (isinstance(document, dict) and "tools" not in document)
-    yield _schema(given, given) if is_schema else _tools(given, options, given)
-
-
-def _from_tools(given: str, options: Mapping[str, Any]) -> Iterator[Source]:
-    yield _tools(given, options, given)
+    yield Source(_name_of(given), "json_schema", given, given) if is_schema else _tools(given, options, given)
 
 
 def _tools(given: str, options: Mapping[str, Any], place: str) -> Source:
     source, _ = split_names(given)
     is_file = source.endswith((".py", ".json"))
-    name = Path(source).stem if is_file else source.rpartition(".")[2]
-    return Source(name, "tools", given, options, ".", place)
-
-
-def _schema(given: str, place: str = "--json-schema") -> Source:
-    return Source(_name_of(given), "json_schema", given, {}, ".", place)
+    return Source(Path(source).stem if is_file else source.rpartition(".")[2], "tools", given, place, options)
 
 
 def _name_of(given: str) -> str:
@@ -223,24 +213,20 @@ def _name_of(given: str) -> str:
     return Path(given).stem if is_file else given.rpartition(":")[2].rpartition(".")[2]
 
 
-def _from_grammar(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
-    yield _grammar(given, given)
-
-
 def _grammar(given: str, place: str) -> Source:
     """A grammar file gives the spec its name, and so does a bundled grammar; a grammar text has no name."""
     name = "grammar" if "\n" in given or ":" in given else Path(given).stem
-    return Source(name, "grammar", given, {}, ".", place)
+    return Source(name, "grammar", given, place)
 
 
-ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterator[Source]]] = {
+ENDINGS: dict[str, Callable[[str, Mapping[str, Any]], Iterable[Source]]] = {
     ".toml": _from_toml,
     ".jsonl": _from_lines,
     ".regex": _from_pattern,
     ".choice": _from_choices,
-    ".lark": _from_grammar,
-    ".gbnf": _from_grammar,
-    ".py": _from_tools,
+    ".lark": lambda given, _: [_grammar(given, given)],
+    ".gbnf": lambda given, _: [_grammar(given, given)],
+    ".py": lambda given, options: [_tools(given, options, given)],
     ".json": _from_json,
 }
 

@@ -11,10 +11,9 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -115,7 +114,8 @@ class _SourceLoader(SourceFileLoader):
 
 def _from_file(path: Path) -> ModuleType:
     # Why a unique name: one process may read files of the same name in several folders.
-    name = next(name for name in _names(path.stem) if name not in sys.modules)
+    candidates = chain([path.stem], (f"{path.stem}_{number}" for number in count(2)))
+    name = next(name for name in candidates if name not in sys.modules)
     spec = spec_from_file_location(name, path, loader=_SourceLoader(name, str(path)))
     assert spec is not None, path
     assert spec.loader is not None, path
@@ -126,13 +126,6 @@ def _from_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent.absolute()))
     spec.loader.exec_module(module)
     return module
-
-
-def _names(stem: str) -> Iterator[str]:
-    """Candidate names for a file's module, in order of preference."""
-    yield stem
-    for number in count(2):
-        yield f"{stem}_{number}"
 
 
 def _from_name(name: str) -> ModuleType:

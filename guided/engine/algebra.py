@@ -15,9 +15,9 @@ of a part; earlier parts decide first. It affects only what names capture, never
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from guided.engine.fingerprints import fingerprint_of
 from guided.errors import ArgumentError, LimitError, brief, shown
@@ -38,12 +38,14 @@ __all__ = [
     "Repeat",
     "Stored",
     "check_levels",
+    "folded",
     "is_part",
     "leaves",
 ]
 
 # A part as users write it: a spec, a composition, a str, or what `guided.calls.inputs.spec_of` converts.
 Part: TypeAlias = Any
+_Made = TypeVar("_Made")
 
 # Kind of specs that are compositions, and of their index files.
 COMPOSITION = "composition"
@@ -86,28 +88,22 @@ class Composition(Composable):
 
     __slots__ = ()
     kind: ClassVar[str] = COMPOSITION
+    # Names of the attributes besides the parts.
+    _own: ClassVar[tuple[str, ...]] = ()
     parts: tuple[Part, ...]
     levels: int
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of the tree and its leaves. O(distinct nodes)."""
-        # A node may occur many times: it is read once.
-        known: dict[int, str] = {}
-        todo: list[Part] = [self]
-        while todo:
-            part = todo[-1]
+
+        def joined(part: Part, inner: list[str]) -> str:
             if not isinstance(part, Composition):
-                known[id(part)] = _fingerprint(part)
-            elif open_parts := [each for each in part.parts if id(each) not in known]:
-                todo += open_parts
-                continue
-            else:
-                own = [f"{name}={getattr(part, name)!r}" for name in part._own]
-                inner = (known[id(each)] for each in part.parts)
-                known[id(part)] = fingerprint_of("composition", type(part).__name__, *own, *inner)
-            todo.pop()
-        return known[id(self)]
+                return _fingerprint(part)
+            own = [f"{name}={getattr(part, name)!r}" for name in part._own]
+            return fingerprint_of("composition", type(part).__name__, *own, *inner)
+
+        return folded(self, joined)
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -145,11 +141,6 @@ class Composition(Composable):
                 case _ if not getattr(part, "is_plain", False):
                     return True
         return False
-
-    @property
-    def _own(self) -> tuple[str, ...]:
-        """Names of the attributes besides the parts."""
-        return ()
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -225,6 +216,7 @@ class Repeat(Composition):
         An argument has the wrong type.
     """
 
+    _own = ("min", "max")
     parts: tuple[Part, ...]
     levels: int
     min: int
@@ -247,10 +239,6 @@ class Repeat(Composition):
     def __repr__(self) -> str:
         separator = f", separator={_brief(self.parts[1])}" if len(self.parts) > 1 else ""
         return f"Repeat({_brief(self.parts[0])}, min={self.min}, max={self.max}{separator})"
-
-    @property
-    def _own(self) -> tuple[str, ...]:
-        return ("min", "max")
 
 
 @suggest_keywords_of_class
@@ -276,6 +264,7 @@ class FreeText(Composition):
         An argument has the wrong type.
     """
 
+    _own = ("stop", "excludes", "max_tokens")
     parts: tuple[Part, ...]
     levels: int
     stop: tuple[str, ...]
@@ -301,10 +290,6 @@ class FreeText(Composition):
             f"{name}={shown(getattr(self, name), 40)}" for name in self._own if getattr(self, name) not in ((), None)
         )
         return f"FreeText({', '.join(given)})"
-
-    @property
-    def _own(self) -> tuple[str, ...]:
-        return ("stop", "excludes", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -345,6 +330,7 @@ class Dispatch(Composition):
 class Named(Composition):
     """A part whose text or value is captured under a name; ``part.named(name)`` makes it."""
 
+    _own = ("name",)
     parts: tuple[Part, ...]
     name: str
     levels: int = field(init=False)
@@ -358,10 +344,6 @@ class Named(Composition):
 
     def __repr__(self) -> str:
         return f"{_brief(self.parts[0])}.named({shown(self.name, 40)})"
-
-    @property
-    def _own(self) -> tuple[str, ...]:
-        return ("name",)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -394,6 +376,26 @@ def concatenation(parts: Iterable[Part]) -> Concatenation:
 def alternatives(parts: Iterable[Part]) -> Alternatives:
     """Return the alternatives of parts; nested alternatives are merged."""
     return Alternatives(tuple(_merged(parts, Alternatives)))
+
+
+def folded(
+    part: Part,
+    joined: Callable[[Part, list[_Made]], _Made],
+    items: Callable[[Composition], tuple[Part, ...]] = lambda part: part.parts,
+) -> _Made:
+    """Return what a function makes of a part and of what it has made of its items. It is called once for each distinct part."""
+    known: dict[int, _Made] = {}
+    todo = [part]
+    while todo:
+        each = todo[-1]
+        within = items(each) if isinstance(each, Composition) else ()
+        if id(each) not in known:
+            if open_items := [one for one in within if id(one) not in known]:
+                todo += open_items
+                continue
+            known[id(each)] = joined(each, [known[id(one)] for one in within])
+        todo.pop()
+    return known[id(part)]
 
 
 def leaves(part: Part) -> Iterator[Part]:

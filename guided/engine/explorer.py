@@ -76,8 +76,7 @@ def explorer_page(
         numbers, rows, texts = _explored(tables, max_states)
         data = {"kind": "composition" if isinstance(tables, CompositionIndex) else "stack"}
         if isinstance(tables, PushdownIndex):
-            depths = [tables.stacks.depth(tables.configuration(state)[1]) for state in numbers]
-            data["stack"] = [_cells(text, depth) for text, depth in zip(texts, depths, strict=True)]
+            data["stack"] = [_cells(text, _depth(tables, state)) for text, state in zip(texts, numbers, strict=True)]
     place = {state: number for number, state in enumerate(numbers)}
     distinct, classes = np.unique(rows, axis=1, return_inverse=True)
     names = {token: name for name, token in vocabulary.special.items()}
@@ -134,7 +133,7 @@ def _explored(tables: PushdownIndex | CompositionIndex, max_states: int) -> tupl
                 row[byte] = after
                 if after not in seen:
                     seen.add(after)
-                    heappush(queue, (_cost(tables, after, text), text + bytes([byte]), after))
+                    heappush(queue, (len(text) + _PER_CELL * _depth(tables, after), text + bytes([byte]), after))
         onward.append(row)
     rows = np.full((len(place), 256), _DEAD, np.int32)
     for number, row in enumerate(onward):
@@ -143,9 +142,8 @@ def _explored(tables: PushdownIndex | CompositionIndex, max_states: int) -> tupl
     return list(place), rows, texts
 
 
-def _cost(tables: PushdownIndex | CompositionIndex, state: int, text: bytes) -> int:
-    depth = tables.stacks.depth(tables.configuration(state)[1]) if isinstance(tables, PushdownIndex) else 0
-    return len(text) + _PER_CELL * depth
+def _depth(tables: PushdownIndex | CompositionIndex, state: int) -> int:
+    return tables.stacks.depth(tables.configuration(state)[1]) if isinstance(tables, PushdownIndex) else 0
 
 
 def _cells(text: bytes, depth: int) -> list[str]:

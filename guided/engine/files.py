@@ -321,27 +321,28 @@ def _check_lengths(
 
 def _check_ranges(path: str | os.PathLike[str], arrays: dict[str, npt.NDArray[Any]], lengths: dict[str, int]) -> None:
     """Reject tables with references out of range or with contradictory content."""
-    accepting, distance = arrays["accepting"], arrays["distance"]
+    accepting, distance, indptr = arrays["accepting"], arrays["distance"], arrays["row_indptr"]
+    functions = arrays["token_function"]
     fits = (
         all(_within(arrays[name], least, lengths[end]) for name, (least, end) in _RANGES.items())
         and _within(accepting.view(np.uint8), 0, 2)
-        and _is_indptr(arrays["row_indptr"], lengths["pairs"])
+        and indptr[0] == 0
+        and indptr[-1] == lengths["pairs"]
+        and (indptr[1:] >= indptr[:-1]).all()
         and _within(arrays["function_size"], 1, lengths["tokens"] + 1)
-        and np.array_equal(_counts(arrays["token_function"], lengths["functions"]), arrays["function_size"])
-        and _is_ascending(arrays["row_functions"], arrays["row_indptr"])
+        and np.array_equal(
+            np.bincount(functions[functions >= 0], minlength=lengths["functions"]), arrays["function_size"]
+        )
+        and _is_ascending(arrays["row_functions"], indptr)
         and np.array_equal(distance, _distances(arrays))
         and distance[0] >= 0
     )
     if fits:
         # States with equal masks have rows of equal length and agree on acceptance.
-        sizes, same = np.diff(arrays["row_indptr"]), arrays["mask_state"][arrays["mask_of"]]
+        sizes, same = np.diff(indptr), arrays["mask_state"][arrays["mask_of"]]
         fits = np.array_equal(sizes, sizes[same]) and np.array_equal(accepting, accepting[same])
     if not fits:
         raise IndexFormatError(f"{path} is damaged: its tables contain numbers out of range")
-
-
-def _is_indptr(indptr: npt.NDArray[Any], n_values: int) -> bool:
-    return bool(indptr[0] == 0 and indptr[-1] == n_values and (indptr[1:] >= indptr[:-1]).all())
 
 
 def _is_ascending(values: npt.NDArray[Any], indptr: npt.NDArray[Any]) -> bool:
@@ -368,10 +369,6 @@ def _distances(arrays: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
         least = np.minimum.reduceat(after, indptr[:-1][has_row])
         found[has_row] = np.where(accepting[has_row], 0, least + 1)
     return found
-
-
-def _counts(token_function: npt.NDArray[Any], n_functions: int) -> npt.NDArray[Any]:
-    return np.bincount(token_function[token_function >= 0], minlength=n_functions)
 
 
 def _within(array: npt.NDArray[Any], low: int, end: int) -> bool:

@@ -114,14 +114,14 @@ class Grammar(Composable):
         limits: Limits | None = None,
     ) -> None:
         # Why here: whoever imports the class to recognize grammars does not need Lark.
-        from guided.lalr.sources import dialect_of, overridden, source_of
+        from guided.lalr.sources import dialect_of, overridden, source_of, text_of_file
 
         _check_bound(max_ignored)
         limits = Limits.of(limits)
         if dialect not in ("auto", "lark", *_DIALECTS):
             raise ArgumentError("dialect", f"must be 'auto', 'lark', 'gbnf' or 'llguidance', not {shown(dialect)}")
         if dialect != "lark" and isinstance(grammar, str | os.PathLike):
-            text = _text_of(grammar)
+            text = grammar if isinstance(grammar, str) else text_of_file(Path(grammar))
             notation = dialect if dialect != "auto" else dialect_of(text)
             if notation != "lark":
                 options = {
@@ -136,7 +136,14 @@ class Grammar(Composable):
                     raise TypeError(
                         f"{name} is an option of grammars in Lark's notation, and this one is in {_DIALECTS[notation]}"
                     )
-                self._set(*_tables_of(text, notation, start, limits), max_ignored, None)
+                from guided.engine.llguidance import tables_of_llguidance
+                from guided.lalr.gbnf import tables_of_gbnf
+
+                if notation == "gbnf":
+                    tables, start = tables_of_gbnf(text, start or "root", limits)
+                else:
+                    tables, start = tables_of_llguidance(text, start or "start", limits)
+                self._set(tables, start, max_ignored, None)
                 return
         source = source_of(grammar, start or "start", postlex, lexer, import_paths, allow_files)
         if not isinstance(ascii, bool):
@@ -269,25 +276,6 @@ class Grammar(Composable):
     def read(self, text: str) -> Any:
         """Return what `parse` does, or the text itself if there is no parser."""
         return self.parse(text) if self.can_parse else text
-
-
-def _text_of(grammar: str | os.PathLike[str]) -> str:
-    if isinstance(grammar, str):
-        return grammar
-    from guided.lalr.sources import text_of_file
-
-    return text_of_file(Path(grammar))
-
-
-def _tables_of(text: str, dialect: str, start: str | None, limits: Limits) -> tuple[LalrTables, str]:
-    from guided.engine.llguidance import tables_of_llguidance
-    from guided.lalr.gbnf import tables_of_gbnf
-
-    return (
-        tables_of_gbnf(text, start or "root", limits)
-        if dialect == "gbnf"
-        else tables_of_llguidance(text, start or "start", limits)
-    )
 
 
 @lru_cache(maxsize=8)

@@ -12,7 +12,7 @@ construction, alternatives in order of precedence.
 Complexity: that of one regular expression of the size of the composition (`guided.automata.build`); the parts are not looked into.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
@@ -38,6 +38,7 @@ from guided.engine.algebra import (
     Part,
     Repeat,
     Stored,
+    folded,
 )
 from guided.engine.located import Located, at_place
 from guided.engine.scanning import SEVERAL, scan
@@ -179,7 +180,7 @@ class _Builder:
                     # A leaf is read from the text of the name.
                     todo.append((item.parts[0], begin, end, is_marked and isinstance(item.parts[0], Composition)))
                 case _:
-                    self._leaf(item, begin, end)
+                    self._read(begin, item, leaf_of, (end,))
 
     def _branch(self, begin: int) -> int:
         node = self.node()
@@ -228,9 +229,6 @@ class _Builder:
         todo.append((separator, begin, after, is_marked))
         return after
 
-    def _leaf(self, item: Part, begin: int, end: int) -> None:
-        self._read(begin, item, leaf_of, (end,))
-
     def _read(self, begin: int, item: Part, make: Callable[[Any, Limits], Leaf], behind: tuple[int, ...]) -> None:
         """Add the edge of a leaf, which is made once."""
         key = item if isinstance(item, str) else id(item)
@@ -267,21 +265,18 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
         stored = item.lowered
         is_regular = isinstance(stored, Automaton)
         return Leaf(item, stored, max_tokens=item.max_tokens) if is_regular else Leaf(item, None, stored)
-    spec: Any = item if hasattr(type(item), "fingerprint") else _schema_of(item)
+    spec: Any = item
+    if not hasattr(type(item), "fingerprint"):
+        # Why here: compositions without types do without schemas, whose import takes a fifth of a second.
+        from guided.engine.json_schema import JsonSchema
+
+        spec = JsonSchema(item)
     if needs_stack(spec):
         return Leaf(spec, None, spec)
     lowered = spec.lower(limits)
     if not isinstance(lowered, Automaton):
         return Leaf(spec, None, lowered)
     return Leaf(spec, lowered, max_tokens=getattr(spec, "max_tokens", None))
-
-
-def _schema_of(item: Part) -> Any:
-    """Return the `JsonSchema` of a type."""
-    # Why here: compositions without types do without schemas, whose import takes a fifth of a second.
-    from guided.engine.json_schema import JsonSchema
-
-    return JsonSchema(item)
 
 
 def _dispatch_leaf(item: Dispatch, limits: Limits) -> Leaf:
@@ -313,10 +308,6 @@ def _dispatch(text: FreeText, items: Sequence[tree.Node], limits: Limits) -> tre
     return tree.Graph(tuple(edges), found.n_states + 1)
 
 
-def _any_of(texts: Iterable[str]) -> tree.Node:
-    return tree.Alternate(tuple(map(tree.Literal, texts)))
-
-
 def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Network:
     """Return the network of a composition.
 
@@ -337,13 +328,14 @@ def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Net
     builder = _Trees(limits, merges=merges)
     node = in_one_budget(lambda: builder.tree_of(spec), Steps(limits.steps))
     if not builder.parts:
-        return Network(from_tree(node, limits), {}, (), builder.empty)
+        return Network(from_tree(node, limits), {}, (), tuple(builder.empty))
     table, classes, accepting, edges = with_call_edges(node, limits)
     calls: dict[int, list[Call]] = {}
     for state, number, after in edges.tolist():
         calls.setdefault(state, []).append(Call(number, after))
     frame = Automaton(table, classes, accepting, np.zeros(len(table), np.int32))
-    return Network(frame, {state: tuple(found) for state, found in calls.items()}, builder.parts, builder.empty)
+    by_state = {state: tuple(found) for state, found in calls.items()}
+    return Network(frame, by_state, tuple(builder.parts), tuple(builder.empty))
 
 
 def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> Network | None:
@@ -407,9 +399,9 @@ class _Trees:
 
     Attributes
     ----------
-    parts : tuple of Leaf
+    parts : list of Leaf
         Those that calls refer to; equal leaves are one part.
-    empty : tuple of spec
+    empty : list of spec
         As in `Network`.
     """
 
@@ -417,38 +409,19 @@ class _Trees:
         self._limits, self._merges = limits, merges
         self._numbers: dict[Any, int] = {}
         self._texts: dict[tuple[tuple[str, ...], tuple[str, ...]], Operand] = {}
-        self._parts: list[Leaf] = []
-        self._empty: list[Any] = []
+        self.parts: list[Leaf] = []
+        self.empty: list[Any] = []
         # States of leaves that were converted to trees.
         self._n_converted = 0
 
-    @property
-    def parts(self) -> tuple[Leaf, ...]:
-        return tuple(self._parts)
-
-    @property
-    def empty(self) -> tuple[Any, ...]:
-        return tuple(self._empty)
-
     def tree_of(self, spec: Composition) -> tree.Node:
         """Return the tree of a composition. O(distinct nodes)."""
-        known: dict[int, tree.Node] = {}
-        todo: list[Part] = [spec]
-        while todo:
-            part = todo[-1]
-            if id(part) not in known:
-                if not isinstance(part, Composition) or isinstance(part, FreeText):
-                    known[id(part)] = self._leaf(part)
-                elif below := [each for each in _items(part) if id(each) not in known]:
-                    todo += below
-                    continue
-                else:
-                    known[id(part)] = self._joined(part, [known[id(each)] for each in _items(part)])
-            todo.pop()
-        return known[id(spec)]
+        return folded(spec, self._joined, lambda part: part.parts[1:] if isinstance(part, Dispatch) else part.parts)
 
-    def _joined(self, part: Composition, items: list[tree.Node]) -> tree.Node:
-        """Return the tree of a node of a composition from those of its parts."""
+    def _joined(self, part: Part, items: list[tree.Node]) -> tree.Node:
+        """Return the tree of a part from those of its own parts."""
+        if not isinstance(part, Composition) or isinstance(part, FreeText):
+            return self._leaf(part)
         spend_together(_PER_PART)
         match part:
             case Alternatives():
@@ -468,7 +441,7 @@ class _Trees:
         if self._merges and isinstance(item, str):
             return tree.Literal(item)
         if self._merges and isinstance(item, Choice):
-            return _any_of(item.options)
+            return tree.Alternate(tuple(map(tree.Literal, item.options)))
         spec, place = (item.spec, item.place) if isinstance(item, Located) else (item, "")
         if self._merges and isinstance(spec, Regex) and spec.builder == "guided":
             with at_place(place) if place else nullcontext():
@@ -488,9 +461,9 @@ class _Trees:
         return self._call((leaf.max_tokens, leaf.automaton), leaf)
 
     def _call(self, key: Any, leaf: Leaf) -> tree.Node:
-        number = self._numbers.setdefault(key, len(self._parts))
-        if number == len(self._parts):
-            self._parts.append(leaf)
+        number = self._numbers.setdefault(key, len(self.parts))
+        if number == len(self.parts):
+            self.parts.append(leaf)
         return tree.Call(number)
 
     def _text(self, text: FreeText) -> tree.Node:
@@ -501,13 +474,8 @@ class _Trees:
         if found is None:
             found = self._texts[key] = _free_text(text, self._limits)
             if not found.accepting:
-                self._empty.append(text)
+                self.empty.append(text)
         return found
-
-
-def _items(part: Composition) -> tuple[Part, ...]:
-    """Return the parts that become trees of their own."""
-    return part.parts[1:] if isinstance(part, Dispatch) else part.parts
 
 
 def _repeated(part: Repeat, item: tree.Node, separator: tree.Node | None = None) -> tree.Node:

@@ -262,9 +262,6 @@ class _Reader:
         self.kinds.append(kind)
         return read(self, given, at, ends)
 
-    def _const_string(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
-        return _text(given, "value", at)
-
     def _json_schema(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         style = given.get("style", "json")
         schema = _get(given, "json_schema", at)
@@ -299,12 +296,6 @@ class _Reader:
             spec: JsonSchema[Any] = JsonSchema(schema, source="schema", **options)
             return located(spec.written_as(written, excludes), place)
 
-    def _qwen_arguments(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        return self._json_schema({**given, "style": "qwen_xml"}, at, ends)
-
-    def _any_text(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        return self._free_text(given, at, ends, ())
-
     def _free_text(self, given: Mapping[str, Any], at: str, excluded: tuple[str, ...], stop: tuple[str, ...]) -> Part:
         """Return free text up to the first occurrence of a stop string, which belongs to it; without one, the text may end anywhere."""
         excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *excluded)
@@ -332,19 +323,10 @@ class _Reader:
         source = (str(characters), repr(excludes), repr(stop))
         return located(replace(TreeSpec.of(tree, "text", *source, str(tokens)), max_tokens=tokens), at)
 
-    def _regex(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
-        return located(Regex(_text(given, "pattern", at), ascii=True), f"{at}/pattern")
-
     def _grammar(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         text = _text(given, "grammar", at)
         with at_place(f"{at}/grammar"):
             return located(Grammar(text, limits=self._limits), f"{at}/grammar")
-
-    def _sequence(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        return Concatenation(self._elements(given, at, ends))
-
-    def _or(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> Part:
-        return Alternatives(self._elements(given, at, ends))
 
     def _elements(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> tuple[Part, ...]:
         elements = _filled(given, "elements", at)
@@ -457,17 +439,26 @@ def _containing(texts: Sequence[str]) -> Node:
 _TAG = ("begin", "content", "end")
 # Reader and keys of each format.
 _FORMATS: dict[str, tuple[Callable[[_Reader, Mapping[str, Any], str, tuple[str, ...]], Part], tuple[str, ...]]] = {
-    "const_string": (_Reader._const_string, ("value",)),
+    "const_string": (lambda _reader, given, at, _ends: _text(given, "value", at), ("value",)),
     "json_schema": (
         _Reader._json_schema,
         ("json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"),
     ),
-    "qwen_xml_parameter": (_Reader._qwen_arguments, ("json_schema",)),
-    "any_text": (_Reader._any_text, ("excludes", "max_tokens", "max_chars")),
-    "regex": (_Reader._regex, ("pattern",)),
+    "qwen_xml_parameter": (
+        lambda reader, given, at, ends: reader._json_schema({**given, "style": "qwen_xml"}, at, ends),
+        ("json_schema",),
+    ),
+    "any_text": (
+        lambda reader, given, at, ends: reader._free_text(given, at, ends, ()),
+        ("excludes", "max_tokens", "max_chars"),
+    ),
+    "regex": (
+        lambda _reader, given, at, _ends: located(Regex(_text(given, "pattern", at), ascii=True), f"{at}/pattern"),
+        ("pattern",),
+    ),
     "grammar": (_Reader._grammar, ("grammar",)),
-    "sequence": (_Reader._sequence, ("elements",)),
-    "or": (_Reader._or, ("elements",)),
+    "sequence": (lambda reader, given, at, ends: Concatenation(reader._elements(given, at, ends)), ("elements",)),
+    "or": (lambda reader, given, at, ends: Alternatives(reader._elements(given, at, ends)), ("elements",)),
     "tag": (_Reader._tag, _TAG),
     "triggered_tags": (
         _Reader._triggered,

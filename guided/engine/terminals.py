@@ -23,6 +23,7 @@ from guided.engine.algebra import (
     Named,
     Part,
     Repeat,
+    folded,
 )
 from guided.engine.network import leaf_of
 from guided.engine.specs import Choice, Regex
@@ -63,24 +64,18 @@ def definition(name: str, given: Any, limits: Limits) -> str:
         return _listed(name, given.options)
     if isinstance(given, Regex):
         return _pattern(given)
-    written: dict[int, str] = {}
-    todo: list[Part] = [given]
-    while todo:
-        part = todo[-1]
-        if id(part) not in written:
-            if not isinstance(part, Composition) or isinstance(part, FreeText):
-                written[id(part)] = _leaf(name, part, limits)
-            elif isinstance(part, Dispatch):
-                raise GrammarError("a terminal cannot be a structural tag with triggers", name)
-            elif below := [each for each in part.parts if id(each) not in written]:
-                todo += below
-                continue
-            else:
-                written[id(part)] = _joined(part, [written[id(each)] for each in part.parts])
-                if len(written[id(part)]) > limits.pattern_length:
-                    raise GrammarError("the terminal's definition is too long", name)
-        todo.pop()
-    return written[id(given)]
+
+    def joined(part: Part, inner: list[str]) -> str:
+        if not isinstance(part, Composition) or isinstance(part, FreeText):
+            return _leaf(name, part, limits)
+        if isinstance(part, Dispatch):
+            raise GrammarError("a terminal cannot be a structural tag with triggers", name)
+        found = _joined(part, inner)
+        if len(found) > limits.pattern_length:
+            raise GrammarError("the terminal's definition is too long", name)
+        return found
+
+    return folded(given, joined, lambda part: () if isinstance(part, Dispatch) else part.parts)
 
 
 def _listed(name: str, texts: Any) -> str:

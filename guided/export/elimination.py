@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
+from guided.fixpoint.worklist import post_order
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Literal, Node, Repeat, alternate, concat
 
@@ -186,21 +187,11 @@ class _Expressions:
         return found
 
     def tree(self, one: int) -> Node:
-        """Return the tree of an expression. No recursion: operands have smaller ids."""
+        """Return the tree of an expression."""
         done: dict[int, Node] = {}
-        wanted, todo = {one}, [one]
-        while todo:
-            for member in self._members(todo.pop()):
-                if member not in wanted:
-                    wanted.add(member)
-                    todo.append(member)
-        for each in sorted(wanted):
+        for each in post_order([one], lambda one: () if self.nodes[one][0] == "chars" else self.nodes[one][1:]):
             done[each] = self._node(each, done)
         return done[one]
-
-    def _members(self, one: int) -> tuple[int, ...]:
-        node = self.nodes[one]
-        return () if node[0] == "chars" else node[1:]
 
     def _node(self, one: int, done: dict[int, Node]) -> Node:
         kind, *content = self.nodes[one]

@@ -10,6 +10,7 @@ import numpy as np
 
 from guided.automata.automaton import Automaton
 from guided.export.elimination import expression
+from guided.fixpoint.worklist import post_order
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Look, Node, concat
 
@@ -38,12 +39,7 @@ class Number(NamedTuple):
         for source, row in enumerate(rows):
             for target in set(row):
                 sources.setdefault(target, []).append(source)
-        alive, todo = set(ends), list(ends)
-        while todo:
-            for source in sources.get(todo.pop(), ()):
-                if source not in alive:
-                    alive.add(source)
-                    todo.append(source)
+        alive = set(post_order(ends, lambda state: sources.get(state, ())))
         edges: list[list[tuple[Charset, int]]] = []
         for row in rows:
             letters: dict[int, list[tuple[int, int]]] = {}

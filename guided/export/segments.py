@@ -118,13 +118,7 @@ class _Cutting:
         for state, edges in self._edges.items():
             for target in (*edges, *(holes[state][1:] if state in holes else ())):
                 sources.setdefault(target, []).append(state)
-        found, todo = set(), [state for state in accepting if state in self._edges]
-        while todo:
-            state = todo.pop()
-            if state not in found:
-                found.add(state)
-                todo += sources.get(state, ())
-        return found
+        return set(post_order(accepting & self._edges.keys(), lambda state: sources.get(state, ())))
 
     def _compute_minterms(self) -> list[Charset]:
         """Return disjoint sets whose unions give all sets of characters behind holes."""
@@ -217,14 +211,10 @@ class _Cutting:
                     sources.setdefault(target, []).append(state)
         found = {}
         for target in sorted(sources.keys() & self._cuts):
-            seen: set[int] = set()
-            todo = list(sources[target])
-            while todo:
-                state = todo.pop()
-                if state not in seen and state not in self._cuts:
-                    seen.add(state)
-                    todo += sources.get(state, ())
-            found[target] = sorted(seen)
+            before = post_order(
+                [target], lambda state: [one for one in sources.get(state, ()) if one not in self._cuts]
+            )
+            found[target] = sorted(set(before) - {target})
         return found
 
     def _cut(self, cut: int, inner: list[int]) -> None:

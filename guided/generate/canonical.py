@@ -26,7 +26,8 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.errors import GuidedError, LimitError, VocabularyError
-from guided.generate.steering import ENDLESS, Steering, token_mask
+from guided.generate.steering import ENDLESS, Steering
+from guided.guide.end_tokens import token_mask
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 

@@ -34,7 +34,8 @@ from guided.generate.canonical import Canonical
 from guided.generate.likelihood import Step, logprob_of, step_of
 from guided.generate.model import Logits, check_context, common_prefix
 from guided.generate.sampler import Sampler
-from guided.generate.steering import ENDLESS, Steering, token_mask
+from guided.generate.steering import ENDLESS, Steering
+from guided.guide.end_tokens import token_mask
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 

@@ -51,7 +51,8 @@ from guided.generate.canonical import Canonical
 from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
 from guided.generate.likelihood import Step, scaled, step_of
 from guided.generate.model import Logits, common_prefix
-from guided.generate.steering import ENDLESS, Steering, token_mask
+from guided.generate.steering import ENDLESS, Steering
+from guided.guide.end_tokens import token_mask
 
 __all__ = ["Node", "Texts", "beam", "best_first", "enumeration", "pick", "rejection", "smc"]
 

@@ -1,15 +1,15 @@
 """`Steering`: the interface of guides that decoding needs, and the guide of free text."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from guided.arrays import Int32Array, freeze, mask_words
+from guided.guide.end_tokens import token_mask
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ENDLESS", "FreeGuide", "Steering", "token_mask", "tokens_along"]
+__all__ = ["ENDLESS", "FreeGuide", "Steering", "tokens_along"]
 
 # In place of a budget: more tokens than any text has.
 ENDLESS = 1 << 40
@@ -83,13 +83,6 @@ class FreeGuide:
     def fork(self) -> "FreeGuide":
         """Return this guide: it has one state."""
         return self
-
-
-def token_mask(tokens: Sequence[int], size: int) -> Int32Array:
-    """The mask that allows exactly ``tokens``: int32, shape (ceil(size / 32),)."""
-    bits = np.zeros(32 * mask_words(size), dtype=np.bool_)
-    bits[list(tokens)] = True
-    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
 
 
 @lru_cache(maxsize=256)

@@ -21,6 +21,7 @@ from guided.generate.partial_json import Completed, JsonReader
 from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
+from guided.schema.frontend.location import pointer_of
 
 __all__ = ["JsonGenerator", "JsonSpec"]
 
@@ -171,7 +172,7 @@ class _Values:
                 self._whole, self._error = value, None
             if self._is_partial and item.location is not None:
                 item.shown_in[item.location.step] = value
-            yield ValueCompleted("".join(f"/{_escaped(step)}" for step in path), value, steered=is_steered)
+            yield ValueCompleted(pointer_of(("", *path)), value, steered=is_steered)
 
     def _snapshot(self, is_steered: bool) -> Iterator[Event]:
         """What has been said so far, if values have begun, grown or ended; nothing for a whole value that the type rejects."""
@@ -185,8 +186,3 @@ class _Values:
             yield PartialValue(reader.snapshot(), steered=is_steered)
         elif self._error is None:
             yield PartialValue(self._whole, steered=is_steered)
-
-
-def _escaped(step: str | int) -> str:
-    """A step of a JSON Pointer (RFC 6901)."""
-    return str(step).replace("~", "~0").replace("/", "~1")

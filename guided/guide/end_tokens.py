@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from guided.arrays import Int32Array, freeze
+from guided.arrays import Int32Array, freeze, mask_words
 from guided.caching import Kept
 from guided.guide.explanation import Explanation
 from guided.guide.guide import Steps
 
-__all__ = ["EndTokens"]
+__all__ = ["EndTokens", "token_mask"]
 
 # States kept for one set of end tokens, some with masks.
 _KEPT_STATES = 256
@@ -42,7 +42,7 @@ class EndTokens:
     def __init__(self, steps: Steps, own: Sequence[int], ends: Sequence[int], size: int) -> None:
         self._steps, self._ends = steps, frozenset(ends)
         self._closed = frozenset(own) - self._ends
-        self._keep, self._add = ~_words(own, size), _words(ends, size)
+        self._keep, self._add = ~token_mask(own, size), token_mask(ends, size)
         # By state; None for the mask of the index, which bounds the memory of its own.
         self._masks = Kept[int, Int32Array | None](_KEPT_STATES)
         self.initial, self.final, self.vocabulary = steps.initial, steps.final, steps.vocabulary
@@ -100,9 +100,8 @@ class EndTokens:
         return replace(found, allowed=allowed, reason=reason)
 
 
-def _words(tokens: Sequence[int], size: int) -> Int32Array:
-    """Return the mask of some tokens."""
-    words = np.zeros((size + 31) >> 5, np.uint32)
-    for token in tokens:
-        words[token >> 5] |= np.uint32(1 << (token & 31))
-    return words.view(np.int32)
+def token_mask(tokens: Sequence[int], size: int) -> Int32Array:
+    """The mask that allows exactly ``tokens``: int32, shape (ceil(size / 32),)."""
+    bits = np.zeros(32 * mask_words(size), dtype=np.bool_)
+    bits[list(tokens)] = True
+    return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)

@@ -9,7 +9,7 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.engine.index import Index
 from guided.errors import LimitError
-from guided.generate.steering import token_mask
+from guided.guide.end_tokens import token_mask
 
 __all__ = ["Following"]
 

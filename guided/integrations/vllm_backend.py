@@ -29,6 +29,7 @@ from guided.arrays import Int32Array
 from guided.engine.index import Index
 from guided.errors import GuidedError, LimitError
 from guided.generate.warming import load_kernels
+from guided.guide.end_tokens import token_mask
 from guided.integrations.check_queue import CheckQueue
 from guided.integrations.serving import JSON_KINDS, WHITESPACE_NAMES, FrontEnd, Indices, Options, Shared, vocabulary_of
 from guided.vocabulary.vocabulary import Vocabulary
@@ -192,7 +193,7 @@ class RequestChecks:
             options, text = self._options_of(outputs).unpacked(text, self._seal)
         allowed = params.allowed_token_ids
         return _Constraint(
-            option.name, text, options, None if allowed is None else _mask_of(allowed, self._vocabulary.size)
+            option.name, text, options, None if allowed is None else token_mask(allowed, self._vocabulary.size)
         )
 
     def _options_of(self, outputs: Any) -> Options:
@@ -297,13 +298,6 @@ def _size(value: Any, most: int) -> int:
     return total
 
 
-def _mask_of(tokens: Sequence[int], size: int) -> Int32Array:
-    """Return the mask of some tokens."""
-    bits = np.zeros((size + 31) // 32 * 32, np.uint8)
-    bits[np.fromiter(tokens, np.int64, len(tokens))] = 1
-    return np.packbits(bits, bitorder="little").view(np.int32)
-
-
 # The checks of one tokenizer: a process serves one model.
 _checks_of = Shared[RequestChecks](1)
 
@@ -327,7 +321,7 @@ class Grammar:
         # Ordinary tokens that end the text, their words and bits in a mask, and whether one of them did.
         self._stops = frozenset(ordinary)
         if ordinary:
-            mask = _mask_of(tuple(ordinary), index.vocabulary.size).view(np.uint32)
+            mask = token_mask(tuple(ordinary), index.vocabulary.size).view(np.uint32)
             self._stop_words = np.flatnonzero(mask)
             self._stop_bits = mask[self._stop_words]
         self._has_stopped = False

@@ -16,7 +16,8 @@ from guided.events import Event, Text
 from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.drivers import alone, together
 from guided.generate.sampler import Sampler, unpack
-from guided.generate.steering import FreeGuide, token_mask
+from guided.generate.steering import FreeGuide
+from guided.guide.end_tokens import token_mask
 from tests.generate.models import ASCII, ascii_model
 from tests.oracles import SlowIndex
 
