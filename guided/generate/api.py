@@ -23,6 +23,7 @@ from guided.generate.model import LanguageModel, check_model
 from guided.generate.structured import JsonGenerator, JsonSpec
 from guided.generate.texts import index_of
 from guided.generate.tools import ToolsGenerator
+from guided.generate.writing import ToolOptions
 from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
@@ -132,22 +133,10 @@ def tools(
         )
         form = format_for(model) if format == "auto" else format
         spec = Tools(listed, form, tool_choice, parallel_tool_calls, strict, reasoning=reasoning)
-    return ToolsGenerator(
-        model,
-        spec,
-        index,
-        execute=execute,
-        call_prompt=call_prompt,
-        until=until,
-        errors=errors,
-        select=select,
-        timeout=timeout,
-        confirm=confirm,
-        run_steered=run_steered,
-        concurrency=concurrency,
-        show_tools=show_tools,
-        limits=limits,
+    options = ToolOptions(
+        execute, call_prompt, until, errors, select, timeout, confirm, run_steered, concurrency, show_tools
     )
+    return ToolsGenerator(model, spec, index, options, limits=limits)
 
 
 @overload

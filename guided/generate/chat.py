@@ -188,15 +188,17 @@ def _in_way(messages: _Messages, way: _Way) -> _Messages:
     found = []
     for message in messages:
         calls = [
-            {**call, "function": {**call["function"], "arguments": _dumped(call["function"]["arguments"])}}
+            {
+                **call,
+                "function": {
+                    **call["function"],
+                    "arguments": json.dumps(call["function"]["arguments"], ensure_ascii=False),
+                },
+            }
             for call in message.get("tool_calls", ())
         ]
         found.append({**message, "tool_calls": calls} if calls else message)
     return found
-
-
-def _dumped(arguments: Any) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
 
 
 def _as_text(messages: _Messages, form: Format) -> _Messages:

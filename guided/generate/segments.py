@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from guided.automata.automaton import Automaton
 from guided.calls.modes import ended_by_calls
 from guided.calls.spec import Tools
-from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.fingerprints import fingerprint_of
 from guided.engine.index import Index
@@ -109,12 +108,19 @@ class Segments:
         if has_segments and spec.reasoning is not None and not spec.reasoning[0].strip():
             later = spec.with_options(reasoning=False)
         if until is not None:
-            _check_until(spec, has_segments, until, index)
+            if until not in spec.argument_lists:
+                known = ", ".join(spec.argument_lists)
+                raise SchemaError(f"unknown tool {shown(until)}; known tools are {known}", "", "until")
+            if not has_segments:
+                raise ValueError("until= needs tool_choice='auto', or calls that are run")
+            if index is not None:
+                raise ValueError("this index was compiled for the tools, not for text that ends with a call")
+            named = [tool for tool in spec.tools if tool.name == until]
             self._calling = self._later_calling = made(spec, must_call=True)
-            self._last = self._later_last = made(spec.with_options(tools=_named(spec, until)), must_call=True)
+            self._last = self._later_last = made(spec.with_options(tools=named), must_call=True)
             if later is not spec:
                 self._later_calling = made(later, must_call=True)
-                self._later_last = made(later.with_options(tools=_named(spec, until)), must_call=True)
+                self._later_last = made(later.with_options(tools=named), must_call=True)
             self.index = self._calling.index
             return
         self.index = _index_of(spec, has_segments, model, index, limits)
@@ -157,19 +163,6 @@ class Segments:
         if self._fewest > 1 and n_before:
             return max(self._fewest - n_before, 0) * self._calling.least
         return (self._later if n_before else self._first).least
-
-
-def _check_until(spec: Tools, has_segments: bool, until: str, index: Index | None) -> None:
-    if until not in spec.argument_lists:
-        raise SchemaError(f"unknown tool {shown(until)}; known tools are {', '.join(spec.argument_lists)}", "", "until")
-    if not has_segments:
-        raise ValueError("until= needs tool_choice='auto', or calls that are run")
-    if index is not None:
-        raise ValueError("this index was compiled for the tools, not for text that ends with a call")
-
-
-def _named(spec: Tools, name: str) -> list[Tool]:
-    return [tool for tool in spec.tools if tool.name == name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,11 @@ from typing import Any, Protocol, Unpack
 from guided.engine.index import Index
 from guided.engine.specs import StackSpec
 from guided.errors import GuidedError, LimitError, SchemaError
-from guided.events import Done, Event, PartialValue, Result, StreamEvent, Text, ValueCompleted
-from guided.generate.decoding import Decoding, TextCoroutine
-from guided.generate.generator import Generator, T_co, no_value
+from guided.events import Event, PartialValue, StreamEvent, ValueCompleted
+from guided.generate.generator import Generator, R, T_co, TextReader, no_value
 from guided.generate.model import LanguageModel, Prompt
 from guided.generate.options import GenerationOptions
 from guided.generate.partial_json import Completed, JsonReader
-from guided.generate.stops import TextStream
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.frontend.location import pointer_of
@@ -99,26 +97,14 @@ class JsonGenerator(Generator[T_co]):
         showing._is_partial = True
         return showing
 
-    def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
-        inner = super()._coroutine(decoding, stream)
-        values = _Values(self.spec, self._is_partial)
-        answer = None
-        while True:
-            item = inner.send(answer)
-            if isinstance(item, Done):
-                if item.result.error is None:
-                    yield from values.close(item.steered)
-                yield replace(item, result=values.result(item.result))
-                return
-            answer = yield item
-            if isinstance(item, Text):
-                yield from values.feed(item)
+    def _reader(self) -> TextReader:
+        return _Values(self.spec, self._is_partial)
 
     def __repr__(self) -> str:
         return f"<JsonGenerator of {self.index!r}>"
 
 
-class _Values:
+class _Values(TextReader):
     """Reads the values of one text."""
 
     def __init__(self, spec: JsonSpec[Any], is_partial: bool) -> None:
@@ -134,16 +120,16 @@ class _Values:
         self._n_completed = 0
         self._shown: tuple[int, int, str | None] = (0, 0, None)
 
-    def feed(self, piece: Text) -> Iterator[Event]:
-        self._text.write(piece.text)
-        yield from self._completed(self._read(lambda: self._reader.feed(piece.text)), piece.steered)
-        yield from self._snapshot(piece.steered)
+    def feed(self, piece: str, is_steered: bool) -> Iterator[Event]:
+        self._text.write(piece)
+        yield from self._completed(self._read(lambda: self._reader.feed(piece)), is_steered)
+        yield from self._snapshot(is_steered)
 
     def close(self, is_steered: bool) -> Iterator[Event]:
         yield from self._completed(self._read(self._reader.close), is_steered)
         yield from self._snapshot(is_steered)
 
-    def result(self, result: Result[Any]) -> Result[Any]:
+    def result(self, result: R) -> R:
         """The result with the value of the whole text, or with the error if the type rejects it."""
         error = result.error or self._error
         return replace(result, value_or_none=self._whole if error is None else None, error=error)

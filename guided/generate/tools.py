@@ -20,25 +20,23 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Generated
 from dataclasses import replace
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Unpack, cast
 
 from guided.calls.prompts import few_shot
-from guided.calls.running import Confirm
 from guided.calls.spec import Tools
 from guided.calls.tool import Example, Tool
-from guided.calls.tool_prompt import ShowTools, ToolPrompt, check_show_tools
-from guided.calls.waiting import seconds
+from guided.calls.tool_prompt import ToolPrompt
 from guided.engine.index import Index
-from guided.errors import ArgumentError, GuidedError, LimitError, shown
+from guided.errors import GuidedError, LimitError
 from guided.events import Call, Event, ToolEvent, ToolsResult
 from guided.generate.decoding import TextCoroutine
 from guided.generate.drivers import alone, alone_async
 from guided.generate.generator import Generator, no_value
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.options import GenerationOptions, Settings
-from guided.generate.sampler import Sampler, whole_number
+from guided.generate.sampler import Sampler
 from guided.generate.segments import Segments
-from guided.generate.writing import CallPrompt, ToolConfig, Writing
+from guided.generate.writing import ToolConfig, ToolOptions, Writing
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.frontend.callables import context_names
@@ -62,8 +60,7 @@ class ToolsGenerator(Generator[list[Call]]):
         The tools and their call format.
     index : Index, optional
         Index of the spec or of its ``first_call()``, over the model's vocabulary.
-    execute, call_prompt, until, errors, select, timeout, confirm, run_steered, concurrency, show_tools
-        As in `guided.tools`.
+    options : ToolOptions
 
     Raises
     ------
@@ -82,62 +79,29 @@ class ToolsGenerator(Generator[list[Call]]):
         model: LanguageModel,
         spec: Tools,
         index: Index | None = None,
+        options: ToolOptions = ToolOptions(),  # noqa: B008 - immutable
         *,
-        execute: bool = True,
-        call_prompt: CallPrompt | None = None,
-        until: str | None = None,
-        errors: Literal["show", "raise"] = "show",
-        select: Literal["greedy", "score", "probability"] = "greedy",
-        timeout: float | None = None,
-        confirm: Confirm | None = None,
-        run_steered: bool = False,
-        concurrency: int | None = None,
-        show_tools: ShowTools = "auto",
         limits: Limits | None = None,
     ) -> None:
         check_model(model)
-        check_show_tools(show_tools)
-        if select not in ("greedy", "score", "probability"):
-            raise ArgumentError("select", f"must be 'greedy', 'score' or 'probability', not {shown(select)}")
-        if errors not in ("show", "raise"):
-            raise ArgumentError("errors", f"must be 'show' or 'raise', not {shown(errors)}")
-        if confirm is not None and not callable(confirm):
-            raise TypeError(f"confirm must be a function that takes a call, not {type(confirm).__name__}")
-        unused = {
-            "timeout": timeout is not None,
-            "confirm": confirm is not None,
-            "run_steered": run_steered,
-            "concurrency": concurrency is not None,
-        }
-        if not execute and any(unused.values()):
-            names = ", ".join(name for name, is_given in unused.items() if is_given)
-            raise ValueError(f"execute=False runs no calls: leave out {names}")
-        if not isinstance(run_steered, bool):
-            raise TypeError(f"run_steered must be a bool, not {type(run_steered).__name__}")
+        execute, until = options.execute, options.until
         _logger.info("calls of %d tools in format %r", len(spec.argument_lists), spec.format.name)
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
         segments = Segments(model, spec, has_segments, index, until, limits)
         # The values come from `Writing`.
         super().__init__(model, segments.index, no_value, limits=limits)
         self.spec = spec
-        is_shown = show_tools != "never" and bool(spec.argument_lists)
-        self._tool_prompt = ToolPrompt(spec, show_tools, until, model) if is_shown else None
+        is_shown = options.show_tools != "never" and bool(spec.argument_lists)
+        self._tool_prompt = ToolPrompt(spec, options.show_tools, until, model) if is_shown else None
         self._first_with_context = next((tool.name for tool in spec.tools if execute and _needs_context(tool)), "")
         self._config = ToolConfig(
             model=model,
             spec=spec,
+            options=options,
             segments=segments,
-            until=until,
             spelling=with_markers(model.vocabulary, spec.markers),
             runnable={tool.name: tool for tool in spec.tools if execute and tool.run is not None},
             has_segments=has_segments,
-            call_prompt=call_prompt,
-            errors=errors,
-            select=select,
-            timeout=seconds(timeout),
-            confirm=confirm,
-            run_steered=run_steered,
-            concurrency=whole_number(8 if concurrency is None else concurrency, "concurrency", least=1),
             prefixes=self._limits.prefixes,
         )
 
@@ -234,7 +198,7 @@ class ToolsGenerator(Generator[list[Call]]):
         return self._writing(prompt, settings, settings.sampler())
 
     def _writing(self, prompt: Prompt, settings: Settings, sampler: Sampler) -> Writing:
-        select = self._config.select
+        select = self._config.options.select
         if settings.retries:
             raise ValueError("a generator with tools shows errors as results of calls: retries must be 0")
         if settings.search is not None and select != "greedy":

@@ -25,7 +25,9 @@ from guided.calls.rendering import openings, render_results
 from guided.calls.running import CallOfTool, Confirm, Together, log_call
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.errors import CallError, CallRefused, LimitError, SchemaError, shown
+from guided.calls.tool_prompt import ShowTools, check_show_tools
+from guided.calls.waiting import seconds
+from guided.errors import ArgumentError, CallError, CallRefused, LimitError, SchemaError, shown
 from guided.events import (
     Done,
     Event,
@@ -42,6 +44,7 @@ from guided.generate.generator import with_search
 from guided.generate.likelihood import scaled
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.retries import budget_error
+from guided.generate.sampler import whole_number
 from guided.generate.scoring import scores
 from guided.generate.search import Node, Texts, best_first, pick
 from guided.generate.segments import Segments
@@ -50,7 +53,7 @@ from guided.generate.stops import TextStream
 from guided.guide.guide import Guide
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["CallPrompt", "ToolConfig", "Writing"]
+__all__ = ["CallPrompt", "ToolConfig", "ToolOptions", "Writing"]
 
 CallPrompt: TypeAlias = str | Callable[[str], str]
 # Greatest error of the probability of a tool's name.
@@ -59,8 +62,48 @@ _STEERED = "max_tokens was too small for what the model wanted to write: the bud
 
 
 @dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """How calls are written and run: arguments of `guided.tools`, and their defaults.
+
+    Raises
+    ------
+    TypeError, ValueError
+        One has the wrong type, is out of range, or has no effect together with others.
+    """
+
+    execute: bool = True
+    call_prompt: CallPrompt | None = None
+    until: str | None = None
+    errors: Literal["show", "raise"] = "show"
+    select: Literal["greedy", "score", "probability"] = "greedy"
+    timeout: float | None = None
+    confirm: Confirm | None = None
+    run_steered: bool = False
+    concurrency: int | None = None
+    show_tools: ShowTools = "auto"
+
+    def __post_init__(self) -> None:
+        check_show_tools(self.show_tools)
+        if self.select not in ("greedy", "score", "probability"):
+            raise ArgumentError("select", f"must be 'greedy', 'score' or 'probability', not {shown(self.select)}")
+        if self.errors not in ("show", "raise"):
+            raise ArgumentError("errors", f"must be 'show' or 'raise', not {shown(self.errors)}")
+        if self.confirm is not None and not callable(self.confirm):
+            raise TypeError(f"confirm must be a function that takes a call, not {type(self.confirm).__name__}")
+        names = ("timeout", "confirm", "run_steered", "concurrency")
+        given = [name for name in names if getattr(self, name) is not None and getattr(self, name) is not False]
+        if not self.execute and given:
+            raise ValueError(f"execute=False runs no calls: leave out {', '.join(given)}")
+        if not isinstance(self.run_steered, bool):
+            raise TypeError(f"run_steered must be a bool, not {type(self.run_steered).__name__}")
+        object.__setattr__(self, "timeout", seconds(self.timeout))
+        if self.concurrency is not None:
+            whole_number(self.concurrency, "concurrency", least=1)
+
+
+@dataclass(frozen=True, slots=True)
 class ToolConfig:
-    """Settings shared by all texts of a generator with tools.
+    """What all texts of a generator with tools share.
 
     Attributes
     ----------
@@ -68,34 +111,26 @@ class ToolConfig:
         Source of the logits; also encodes inserted texts.
     spec : Tools
         The tools and their call format.
+    options : ToolOptions
+    segments : Segments
+        Provides the segments.
     spelling : Vocabulary
         The model's vocabulary, in which special tokens spell the format's markers.
     runnable : Mapping
         The tools to run, by name.
     has_segments : bool
         Whether each call ends a segment.
-    segments : Segments
-        Provides the segments.
-    until, call_prompt, errors, select, timeout, confirm, run_steered, concurrency
-        As in `guided.tools`.
     prefixes : int
         As in `Limits`.
     """
 
     model: LanguageModel
     spec: Tools
+    options: ToolOptions
+    segments: Segments
     spelling: Vocabulary
     runnable: Mapping[str, Tool]
     has_segments: bool
-    segments: Segments
-    until: str | None
-    call_prompt: CallPrompt | None
-    errors: Literal["show", "raise"]
-    select: Literal["greedy", "score", "probability"]
-    timeout: float | None
-    confirm: Confirm | None
-    run_steered: bool
-    concurrency: int
     prefixes: int
 
 
@@ -151,7 +186,7 @@ class Writing:
         self._decoding.turn(self._guide, segment.reserve, self._free_guide)
 
     def enter(self, tool: str | None = None) -> None:
-        """Start a call now, between two tokens; raises as `guided.generate.tools`."""
+        """Start a call now, between two tokens; see `ToolStream.enter`."""
         spec = self._spec
         if not spec.is_running_text or not spec.argument_lists:
             raise ValueError(f"with tool_choice={shown(spec.tool_choice)} text never contains calls")
@@ -251,9 +286,9 @@ class Writing:
     def _named(self) -> TextCoroutine:
         """If tools are chosen by whole names, choose one and write its name."""
         start = self._parser.call_start
-        if self._config.select == "greedy" or start is None or self._parser.has_name:
+        if self._config.options.select == "greedy" or start is None or self._parser.has_name:
             return
-        if self._config.select == "probability":
+        if self._config.options.select == "probability":
             yield from self._weighed()
             return
         decoding, begun = self._decoding, bytes(self._data[start:])
@@ -400,7 +435,7 @@ class Writing:
                     yield self._argument(read)
                 case CallRead():
                     yield self._called(read.call)
-        if self._config.has_segments or self._config.concurrency == 1:
+        if self._config.has_segments or self._config.options.concurrency == 1:
             yield from self._run()
 
     def _argument(self, read: ArgumentRead) -> ToolArgument:
@@ -429,28 +464,30 @@ class Writing:
 
     def _run(self) -> TextCoroutine:
         """Run the complete calls, and append their results to the model's input if it continues."""
-        config, calls = self._config, self._waiting
+        config, options, calls = self._config, self._config.options, self._waiting
         if not calls:
             return
         self._waiting = []
         jobs = dict[int, CallOfTool]()
         for place, call in enumerate(calls):
             tool = config.runnable.get(call.name)
-            if tool is not None and call.steered and not config.run_steered and call.name != config.until:
+            if tool is not None and call.steered and not options.run_steered and call.name != options.until:
                 calls[place] = log_call(replace(call, error=call.error or CallRefused(_STEERED)), time.perf_counter())
             elif tool is not None and call.error is None:
                 jobs[place] = call, tool
         if jobs:
-            together = Together(list(jobs.values()), config.concurrency, config.timeout, config.confirm, self._context)
+            together = Together(
+                list(jobs.values()), options.concurrency or 8, options.timeout, options.confirm, self._context
+            )
             done = yield Work(together.run, together.run_async)
             for place, call in zip(jobs, done, strict=True):
                 calls[place] = call
         self._n_open -= len(calls)
         self._calls += calls
         for call in calls:
-            if call.error is not None and config.errors == "raise" and not isinstance(call.error, CallRefused):
+            if call.error is not None and options.errors == "raise" and not isinstance(call.error, CallRefused):
                 raise _raisable(call, call.error)
-            if call.name == config.until and call.error is None:
+            if call.name == options.until and call.error is None:
                 self._reason = "stop"
             elif call.name not in config.runnable:
                 self._reason = self._reason or ("tool_calls" if config.has_segments else None)
@@ -499,7 +536,7 @@ class Writing:
 
     def _inject(self) -> None:
         """Append the prompt for calls and the call so far to the model's input."""
-        prompt, start = self._config.call_prompt, self._parser.call_start
+        prompt, start = self._config.options.call_prompt, self._parser.call_start
         if prompt is None or self._restore is not None:
             return
         try:

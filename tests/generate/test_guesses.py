@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 import guided
-from guided.keywords import _ATTRIBUTES_ELSEWHERE, _KEYWORDS_ELSEWHERE
+from guided.keywords import _elsewhere
 from tests.generate.models import greedy_text_model
 
 
@@ -178,12 +178,13 @@ def test_thirty_guesses_for_each_library(guesses: list[Any]) -> None:
 
 def test_what_stands_for_names_of_other_libraries_exists() -> None:
     """Every name of the package that the advice has, and no name that the package has itself."""
-    for owner, rows in _ATTRIBUTES_ELSEWHERE.items():
+    attributes, keywords = _elsewhere()["attributes"], _elsewhere()["keywords"]
+    for owner, rows in attributes.items():
         for names, _ in rows:
             if owner == "guided":
                 assert not {*names.split()} & {*guided.__all__}, names
-    advice = [text for rows in _ATTRIBUTES_ELSEWHERE.values() for _, text in rows]
-    for text in [*advice, *(text for _, _, text in _KEYWORDS_ELSEWHERE)]:
+    advice = [text for rows in attributes.values() for _, text in rows]
+    for text in [*advice, *(text for _, _, text in keywords)]:
         for name in re.findall(r"guided\.([a-zA-Z]+)", text):
             assert name in guided.__all__ or name == "integrations", text
 
