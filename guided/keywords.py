@@ -30,8 +30,8 @@ C = TypeVar("C", bound=type)
 def _elsewhere() -> dict[str, Any]:
     """Return what stands for names of other libraries, from ``elsewhere.json``.
 
-    Rows of ``keywords``: keywords, an argument of the functions for which the row holds, and the advice. Of ``attributes``, by the module or
-    class that they are looked for in: attributes, and the advice.
+    Rows of ``keywords``: keywords, an argument of the functions for which the row holds, and the advice. Of ``attributes``, by the
+    module or class that they are looked for in: attributes, and the advice.
     """
     found: dict[str, Any] = json.loads(Path(__file__).with_name("elsewhere.json").read_text(encoding="utf-8"))
     return found

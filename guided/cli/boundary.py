@@ -81,7 +81,9 @@ def command(app: typer.Typer, name: str, function: Callable[..., int]) -> None:
     parameters.append(inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Debug))
     guarded.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
     guarded.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
-    text = _help(function.__doc__ or "")
+    # Indented paragraphs are kept, all others are wrapped to the terminal.
+    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(function.__doc__ or ""))
+    text = "\n\n".join(f"\b\n{text}" if text.startswith(" ") else text for text in paragraphs)
     app.command(name, cls=_Command, help=text, short_help=text.partition("\n\n")[0])(guarded)
 
 
@@ -113,9 +115,3 @@ def error_message(error: Exception) -> str:
 def error_data(error: Exception) -> dict[str, Any]:
     """The error for programs: its class, message and data."""
     return {"error": type(error).__name__, "message": str(error), **getattr(error, "__dict__", {})}
-
-
-def _help(docstring: str) -> str:
-    """Format a docstring as help text: indented paragraphs are kept, all others are wrapped to the terminal."""
-    paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
-    return "\n\n".join(f"\b\n{text}" if text.startswith(" ") else text for text in paragraphs)

@@ -4,6 +4,7 @@ import os
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -129,7 +130,10 @@ def first_rejection(language: "Language", data: bytes) -> Rejection | None:
     ends_early = count == len(data)
     if ends_early and language.is_accepting(state):
         return None
-    begin = _whole_characters(data[:count])
+    # Without the bytes of an incomplete character at the end.
+    decoder = getincrementaldecoder("utf-8")(errors="surrogateescape")
+    decoder.decode(data[:count])
+    begin = count - len(decoder.getstate()[0])
     before, _ = language.trace(0, data[:begin])
     expected = describe(characters_after(language, before), may_end=language.is_accepting(before))
     return Rejection(begin, len(_decoded(data[:begin])), ends_early, expected)
@@ -173,23 +177,17 @@ def _cause(spec: "Spec | StackSpec | None", data: bytes, rejection: Rejection) -
     """What a schema finds wrong with a text: with its whole value, if it is JSON, else up to the rejected character."""
     from guided.engine.json_schema import JsonSchema
     from guided.limits import Limits
+    from guided.schema.frontend.json_values import parse_json
 
     if not isinstance(spec, JsonSchema):
         return ""
     end = rejection.byte + len(
         _decoded(data)[rejection.character : rejection.character + 1].encode(errors="surrogateescape")
     )
-    return spec.diagnosis(data if _is_json(data) else data[:end], Limits())
-
-
-def _is_json(data: bytes) -> bool:
-    from guided.schema.frontend.json_values import parse_json
-
-    try:
+    with suppress(ValueError):
         parse_json(data)
-    except ValueError:
-        return False
-    return True
+        end = len(data)
+    return spec.diagnosis(data[:end], Limits())
 
 
 def _impossible_parts(spec: Any) -> tuple[str, ...]:
@@ -218,7 +216,9 @@ def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "P
     if rejection.ends_early:
         where = "the text ends too early"
     else:
-        where = f"character {rejection.character} ({_shown_character(text, rejection.character)}) is not allowed there"
+        char = text[rejection.character]
+        shown = f"the byte {ord(char) - 0xDC00:#04x}" if "\udc80" <= char <= "\udcff" else repr(char)
+        where = f"character {rejection.character} ({shown}) is not allowed there"
     out.print("rejected", style="red", end="")
     out.print(f": {where}")
     for line in excerpt(text, rejection.character):
@@ -264,18 +264,6 @@ def _standard_input() -> bytes:
     return data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
 
 
-def _whole_characters(data: bytes) -> int:
-    """Number of bytes without those of an incomplete character at the end."""
-    decoder = getincrementaldecoder("utf-8")(errors="surrogateescape")
-    decoder.decode(data)
-    return len(data) - len(decoder.getstate()[0])
-
-
 def _decoded(data: bytes) -> str:
     """Decode a text, with a lone surrogate for each byte that is not UTF-8."""
     return data.decode(errors="surrogateescape")
-
-
-def _shown_character(text: str, position: int) -> str:
-    char = text[position]
-    return f"the byte {ord(char) - 0xDC00:#04x}" if "\udc80" <= char <= "\udcff" else repr(char)

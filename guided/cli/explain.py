@@ -67,7 +67,8 @@ def explain(
         index = what.index(words)
     guide = index.guide()
     prefix = os.fsencode(after)
-    if not _read(guide, words, prefix):
+    before = fewest_tokens(words, prefix)
+    if before is None or guide.advance_many(before) < len(before):
         return _show_dead(index, prefix, as_json=as_json)
     facts = _facts(index, guide, prefix, sample)
     verdicts = _verdicts(guide, tokens or [])
@@ -117,12 +118,6 @@ def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[i
         reason = "is empty" if not data else "cannot be spelled with this vocabulary"
         raise UsageError(f"TOKEN {shown_bytes(data)} {reason}")
     return tokens
-
-
-def _read(guide: "Guide", vocabulary: "Vocabulary", prefix: bytes) -> bool:
-    """Advance the guide over a text; return whether it gets to the end."""
-    tokens = fewest_tokens(vocabulary, prefix)
-    return tokens is not None and guide.advance_many(tokens) == len(tokens)
 
 
 def _verdicts(guide: "Guide", tokens: list[int]) -> list["Explanation"]:

@@ -62,7 +62,8 @@ def warmup(as_json: JsonOption = False) -> int:
                 warm(advance)
             found = kernels()
             compiled = sum(sum(kernel.stats.cache_misses.values()) for kernel in found.values())
-            n_kernels, place = len(found), _folder(found)
+            paths = {kernel.stats.cache_path for kernel in found.values()} - {None}
+            n_kernels, place = len(found), min(map(str, paths), default=None)
         else:
             n_kernels, place = extension.count(path), str(path)
     seconds = time.perf_counter() - begin
@@ -187,9 +188,3 @@ def kernels() -> dict[str, Any]:
     from guided.kernels import compiler
 
     return {f"{one.py_func.__module__}.{one.py_func.__qualname__}": one for one in compiler.kernels()}
-
-
-def _folder(found: dict[str, Any]) -> str | None:
-    """The folder of numba's cache."""
-    paths = {kernel.stats.cache_path for kernel in found.values()} - {None}
-    return str(sorted(paths)[0]) if paths else None

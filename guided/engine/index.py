@@ -282,19 +282,18 @@ class Index:
         TypeError
             An id is not an integer.
         """
-        return Guide(self if end_tokens is None else self._ending_with(end_tokens))
-
-    def _ending_with(self, end_tokens: Iterable[int]) -> "Index | EndTokens":
+        if end_tokens is None:
+            return Guide(self)
         if isinstance(end_tokens, int | str | bytes):
             raise TypeError(f"end_tokens must be a list of token ids, not {type(end_tokens).__name__}")
         ids = tuple(sorted({as_index(token) for token in end_tokens}))
         if ids == tuple(sorted(self.vocabulary.eos)):
-            return self
+            return Guide(self)
         found = self._by_end_tokens.get(ids)
         if found is None:
             self._check_end_tokens(ids)
             found = self._by_end_tokens[ids] = EndTokens(self, self.vocabulary.eos, ids, self.vocabulary.size)
-        return found
+        return Guide(found)
 
     @cached_property
     def _by_end_tokens(self) -> Kept[tuple[int, ...], EndTokens]:

@@ -50,7 +50,7 @@ from guided.limits import Limits
 from guided.patterns import tree
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
-from guided.patterns.tree import parts_of
+from guided.patterns.tree import fold
 
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
 
@@ -447,7 +447,8 @@ class _Trees:
             with at_place(place) if place else nullcontext():
                 found = parse(spec.pattern, spec.flags, self._limits)
             # Assertions see only the text of the pattern.
-            return tree.Intersect((found,)) if _has_assertions(found) else found
+            has_assertions = fold(found, lambda node, parts: isinstance(node, tree.Look) or any(parts))
+            return tree.Intersect((found,)) if has_assertions else found
         if self._merges and isinstance(item, FreeText) and item.max_tokens is None:
             return self._text(item)
         leaf = leaf_of(item, self._limits)
@@ -486,15 +487,3 @@ def _repeated(part: Repeat, item: tree.Node, separator: tree.Node | None = None)
     most = None if part.max is None else part.max - 1
     found = tree.Concat((item, tree.repeat(tree.Concat((separator, item)), max(part.min - 1, 0), most)))
     return found if part.min else tree.optional(found)
-
-
-def _has_assertions(node: tree.Node) -> bool:
-    todo, seen = [node], set[int]()
-    while todo:
-        at = todo.pop()
-        if isinstance(at, tree.Look):
-            return True
-        if id(at) not in seen:
-            seen.add(id(at))
-            todo += parts_of(at)
-    return False

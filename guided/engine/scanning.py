@@ -129,18 +129,15 @@ class _Trie:
             self._check(n_cells)
             spend_together(_PER_CELL * len(rows[node]))
             if node:
-                self._note(node, shorter[node])
+                # Strings that end here because they end at the node of a shorter text.
+                if shorter[node] in self.excluded:
+                    self.excluded.add(node)
+                if shorter[node] in self.found:
+                    self.found[node] = SEVERAL if node in self.found else self.found[shorter[node]]
             for character, child in children[node].items():
                 shorter[child] = below.get(character, 0)
                 order.append(child)
         return rows
-
-    def _note(self, node: int, shorter: int) -> None:
-        """Note the strings that end at a node because they end at the node of a shorter text."""
-        if shorter in self.excluded:
-            self.excluded.add(node)
-        if shorter in self.found:
-            self.found[node] = SEVERAL if node in self.found else self.found[shorter]
 
     def _check(self, count: int) -> None:
         if count > self._limit:

@@ -227,7 +227,12 @@ class _Reader:
             _check_keys(item, ("begin", "schema", "end"), at)
             # The API's servers write null where a structure has no schema.
             schema = {} if item.get("schema") is None else item["schema"]
-            schema = _parsed(schema, f"{at}/schema") if isinstance(schema, str) else schema
+            if isinstance(schema, str):
+                try:
+                    schema = parse_json(schema)
+                except (ValueError, GuidedError) as error:
+                    reason = f"the schema is not valid JSON: {error}"
+                    raise SchemaError(reason, f"{at}/schema", "schema") from error
             content = {"type": "json_schema", "json_schema": schema}
             tags.append({"begin": _text(item, "begin", at), "content": content, "end": _text(item, "end", at)})
         self._is_older = True
@@ -610,10 +615,3 @@ def _count(given: Any, at: str) -> int:
     if type(given) is not int or not 0 <= given <= _LARGEST:
         raise SchemaError(f"expected a whole number up to {_LARGEST:,}, not {shown(given)}", at, at.rpartition("/")[2])
     return given
-
-
-def _parsed(text: str, at: str) -> Any:
-    try:
-        return parse_json(text)
-    except (ValueError, GuidedError) as error:
-        raise SchemaError(f"the schema is not valid JSON: {error}", at, "schema") from error

@@ -15,7 +15,7 @@ from guided.errors import LimitError, SchemaError
 from guided.export.graph import ARRAY, CHAIN, ITEMS, OBJECT, Edge, Graph, Key, Leaf, Pending, State, Value
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ITEM, ArrayState
-from guided.schema.containers.opening import Container, Containers
+from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import TYPES
 from guided.schema.formula.formulas import FALSE, Atom
 from guided.schema.formula.queries import ValueQuery
@@ -154,7 +154,8 @@ class _Explorer:
 
     def _look_at_state(self, number: int) -> None:
         state, (kind, content) = self.states[number], self._keys[number]
-        state.close = self._closing(kind, content)
+        ended = None if kind == CHAIN else content.at_close()
+        state.close = -1 if ended is None else bits_of(ended)
         if state.close >= 0:
             self._news.append((False, number, state.close))
         for label, query, after in self._members(number):
@@ -171,12 +172,6 @@ class _Explorer:
         table = label[0]
         name = table.labels[label[1]][0]
         return f"{around}/others" if name == OTHER else f"{around}/{table.names[name]}"
-
-    def _closing(self, kind: str, content: Container) -> int:
-        if kind == CHAIN:
-            return -1
-        ended = content.at_close()
-        return -1 if ended is None else bits_of(ended)
 
     def _edge(self, pending: Pending, value: int, bits: int) -> None:
         source, label, observed, (kind, content) = pending
@@ -227,7 +222,9 @@ class _Explorer:
                 return
             content = content._replace(seen=content.seen | 1 << first)
         if self._first_name(content, table.n_ordered) >= 0:
-            self._link(number, content)
+            state = self.states[number]
+            state.link = self._state((CHAIN, content), state.owner)
+            self._connect(state.link, (False, number))
 
     def _with_item(self, state: ArrayState, value: int) -> ArrayState:
         """Return the state that knows one more item, a constant. Why sorted: arrays of the same items in any order share a state."""
@@ -242,11 +239,6 @@ class _Explorer:
     def _first_name(self, state: ConjunctiveState, n_ordered: int) -> int:
         """Return the first declared name that may still come, if names are ordered; -1 for none."""
         return next((i for i in range(n_ordered) if not state.seen >> i & 1), -1)
-
-    def _link(self, number: int, state: ConjunctiveState) -> None:
-        found = self._state((CHAIN, state), self.states[number].owner)
-        self.states[number].link = found
-        self._connect(found, (False, number))
 
     # Refusals
 

@@ -20,7 +20,7 @@ make lookahead computation, which Lark does by recursion, equally deep.
 Complexity: linear in the states and edges of the graph, times the valuations.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from guided.errors import LimitError
@@ -30,7 +30,7 @@ from guided.export.productions import Productions, Symbol, Terminal, check_depth
 from guided.export.strings import Strings, written
 from guided.patterns.render import render
 from guided.patterns.tree import Chars
-from guided.schema.formula.formulas import Formulas
+from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.pushdown.structure import LITERALS
 from guided.schema.strings.spelling import spelling_of
 from guided.schema.values.context import SchemaContext
@@ -199,12 +199,8 @@ class _Writer:
             if name != OTHER:
                 found = Terminal(f"key {table.names[name]}", self._strings.text(table.names[name], place))
             else:
-                holds = (
-                    pattern if bits >> i & 1 else self._formulas.negation(pattern)
-                    for i, pattern in enumerate(table.patterns)
-                )
-                pattern = self._strings.of(self._formulas.conjunction(holds), place, but=table.names)
-                found = Terminal("key", pattern)
+                wanted = self._reporting(TRUE, table.patterns, bits)
+                found = Terminal("key", self._strings.of(wanted, place, but=table.names))
             self._keys[label] = found
         return found
 
@@ -214,17 +210,16 @@ class _Writer:
             if leaf.kind in LITERALS:
                 found = Terminal(leaf.kind, LITERALS[leaf.kind].decode())
             elif leaf.kind == "string":
-                found = Terminal("string", self._strings.of(self._reporting(leaf), place))
+                must, *observed = leaf.wanted
+                found = Terminal("string", self._strings.of(self._reporting(must, observed, leaf.bits), place))
             else:
                 found = self._number(leaf)
             self._leaves[leaf] = found
         return found
 
-    def _reporting(self, leaf: Leaf) -> int:
-        """Return the formula of the values with a valuation."""
-        must, *observed = leaf.wanted
-        negation = self._formulas.negation
-        literals = (one if leaf.bits >> i & 1 else negation(one) for i, one in enumerate(observed))
+    def _reporting(self, must: int, observed: Sequence[int], bits: int) -> int:
+        """Return the formula of what satisfies one formula and has a valuation of others."""
+        literals = (one if bits >> i & 1 else self._formulas.negation(one) for i, one in enumerate(observed))
         return self._formulas.conjunction([must, *literals])
 
     def _number(self, leaf: Leaf) -> Symbol:

@@ -31,7 +31,7 @@ from guided.arrays import Int32Array
 from guided.errors import LimitError
 from guided.events import Event, FinishReason, Logprob, Scores
 from guided.generate.canonical import Canonical
-from guided.generate.likelihood import Step, logprob_of, step_of
+from guided.generate.likelihood import logprob_of, step_of
 from guided.generate.model import Logits, check_context, common_prefix
 from guided.generate.sampler import Sampler
 from guided.generate.steering import ENDLESS, Steering
@@ -433,7 +433,13 @@ class Decoding:
         if not is_forced or self._scores is not None or self.logprobs is not None:
             logits = yield from self.read()
             penalized = self.sampler.penalized(logits, self.context)
-            step = None if self._scores is None else self._step(logits, left)
+            step = None
+            if self._scores is not None:
+                # None, too, if no further token fits the budget, and the text ends without a choice.
+                fitting = self.guide.mask() if self.on_budget == "truncate" else self.guide.mask_within(left)
+                fitting = self._among(fitting)
+                if (fitting & self._text_words).any():
+                    step = step_of(logits, fitting, self._vocabulary.eos)
             if token is None:
                 token = self.sampler.sample(penalized, mask)
             # A second draw from the tokens that fit gives each its probability renormalized over these tokens.
@@ -483,11 +489,6 @@ class Decoding:
     def _is_dead_end(self, token: int) -> bool:
         """Whether an allowed token does not fit any budget."""
         return self._canonical is not None and not (self.free or self.guide).fits(token, ENDLESS)
-
-    def _step(self, logits: Logits, left: int) -> Step | None:
-        """The tokens to choose from; None if no further token fits the budget, and the text ends without a choice."""
-        mask = self._among(self.guide.mask() if self.on_budget == "truncate" else self.guide.mask_within(left))
-        return step_of(logits, mask, self._vocabulary.eos) if (mask & self._text_words).any() else None
 
     def _follow(self, search: Search) -> Generator[Feed | Rows, Any, int | None]:
         """Take the next token of the text that the search chose; search first if there is none."""

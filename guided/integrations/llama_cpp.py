@@ -9,6 +9,7 @@ The tokenizer has two uses that must be kept apart. A *prompt* is encoded by lla
 llama_cpp is imported inside functions, except for type checkers: this module must be importable without it.
 """
 
+from functools import partial
 from typing import Any
 
 from guided.calls.tool_prompt import ToolPrompt
@@ -70,7 +71,7 @@ class LlamaCpp(LanguageModel):
         block = _GPU_BLOCK if llm.model_params.n_gpu_layers else _CPU_BLOCK
         trained: int = llama_cpp.llama_model_n_ctx_train(llm.model)
         super().__init__(vocabulary, block, context_length or trained)
-        self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
+        self._exactly = ExactEncoder(partial(self._tokenized, add=False, special=False), vocabulary)
         self._chat = ChatTemplate(self._templated, lambda: str(llm.metadata.get("tokenizer.chat_template", "")))
 
     def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
@@ -182,9 +183,6 @@ class LlamaCpp(LanguageModel):
             return ""
         name: bytes = self._api.llama_vocab_get_text(self._vocab, token)
         return name.decode("utf-8", errors="replace")
-
-    def _plain_tokens(self, text: str) -> list[int]:
-        return self._tokenized(text, add=False, special=False)
 
     def _tokenized(self, text: str, *, add: bool, special: bool) -> list[int]:
         data = text.encode()

@@ -191,10 +191,9 @@ class LogitsProcessor:
                 followed.nodes[row].steered = followed.nodes[row].n_generated
 
     def _history(self) -> History:
-        return History([text.initial for text in self._texts], self._next)
-
-    def _next(self, number: int, state: int, token: int) -> int:
-        return self._texts[number].next(state, token)
+        return History(
+            [text.initial for text in self._texts], lambda number, state, token: self._texts[number].next(state, token)
+        )
 
     def _generation(self, caller: Caller | None) -> _Generation:
         """The generation of a call."""

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from guided.calls.rendering import argument_json
-from guided.events import Done, Event, FinishReason, Refused, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
+from guided.events import Done, Event, Refused, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 
 __all__ = ["ChunkWriter", "openai_chunks", "openai_chunks_async"]
 
@@ -113,7 +113,10 @@ class ChunkWriter:
             case Refused():
                 raise ValueError("the text of the chunks was refused and cannot be taken back: stream without retries")
             case Done():
-                yield self._chunk({}, self._finish_reason(event.result.finish_reason))
+                reason = event.result.finish_reason
+                reason = "stop" if reason == "stop_string" else reason
+                is_waiting = reason == "stop" and self._n_answered < self._n_calls
+                yield self._chunk({}, "tool_calls" if is_waiting else reason)
 
     def _argument(self, event: ToolArgument) -> str:
         """The text that an argument adds to the JSON object."""
@@ -125,11 +128,6 @@ class ChunkWriter:
         found = f"{closed}{self._before}{json.dumps(event.name)}: {'[' * event.is_item}{spelled}"
         self._before = ", "
         return found
-
-    def _finish_reason(self, reason: FinishReason) -> str:
-        if reason == "stop_string":
-            reason = "stop"
-        return "tool_calls" if reason == "stop" and self._n_answered < self._n_calls else reason
 
     def _fragment(self, text: str) -> dict[str, Any]:
         return self._call_chunk({"function": {"arguments": text}})

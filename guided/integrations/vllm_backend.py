@@ -545,12 +545,8 @@ def metrics() -> Metrics:
 
 
 def _vocabulary(tokenizer: Any, size: int) -> Vocabulary:
-    return vocabulary_of(tokenizer, size, _ends(tokenizer))
-
-
-def _ends(tokenizer: Any) -> list[int] | None:
     end = getattr(tokenizer, "eos_token_id", None)
-    return None if end is None else [end]
+    return vocabulary_of(tokenizer, size, None if end is None else [end])
 
 
 def _options(config: Any) -> Options:
