@@ -262,11 +262,9 @@ class Result(Generic[T_co]):
             "refused": text_cell("\n".join(f"{shown(one.text)}: {one.error}" for one in self.refused)),
         }
         rows |= {f"capture {shown(name)}": text_cell(brief(value, 400)) for name, value in self.captures.items()}
-        return card(type(self).__name__, rows | self._more_rows())
-
-    def _more_rows(self) -> dict[str, str]:
-        """Further rows for notebooks."""
-        return {}
+        calls = getattr(self, "calls", ())
+        rows |= {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(calls, 1)}
+        return card(type(self).__name__, rows)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -282,9 +280,6 @@ class ToolsResult(Result[list[Call]]):
     """
 
     calls: tuple[Call, ...] = ()
-
-    def _more_rows(self) -> dict[str, str]:
-        return {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(self.calls, 1)}
 
 
 def plain(value: Any) -> Any:

@@ -30,7 +30,7 @@ def deferred() -> Iterator[Callable[[], None]]:
     global _active
     handler = signal.getsignal(signal.SIGINT)
     if _active or not callable(handler) or threading.current_thread() is not threading.main_thread():
-        yield _nothing
+        yield lambda: None
         return
     received: list[FrameType | None] = []
 
@@ -51,7 +51,3 @@ def deferred() -> Iterator[Callable[[], None]]:
         _active = False
         signal.signal(signal.SIGINT, handler)
         deliver()
-
-
-def _nothing() -> None:
-    pass

@@ -170,15 +170,10 @@ class Limits:
             It is another object.
         """
         if given is None:
-            return _usual()
+            return _USUAL
         if not isinstance(given, Limits):
             raise TypeError(f"limits must be a Limits, not {type(given).__name__}")
         return given
-
-
-@cache
-def _usual() -> Limits:
-    return Limits()
 
 
 @cache
@@ -190,3 +185,6 @@ def _defaults() -> tuple[tuple[str, int, int | None], ...]:
 def _number(value: int) -> str:
     # Python refuses to write numbers of more than 4,300 digits.
     return str(value) if value < 1 << 63 else f"2**{value.bit_length() - 1} or more"
+
+
+_USUAL = Limits()

@@ -65,7 +65,9 @@ def new_lock(rank: Rank) -> threading.RLock:
 def _before_fork() -> None:
     _forking.acquire()
     while True:
-        known = _live_locks()
+        # In order of their ranks.
+        with _registering:
+            known = [lock for same in _alive for lock in same]
         for lock in known:
             lock.acquire()
             _held.append(lock)
@@ -81,12 +83,6 @@ def _after_fork() -> None:
     _release()
     _registering.release()
     _forking.release()
-
-
-def _live_locks() -> list[_Lock]:
-    """Return the locks to acquire, in order of their ranks."""
-    with _registering:
-        return [lock for same in _alive for lock in same]
 
 
 def _release() -> None:

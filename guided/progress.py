@@ -49,7 +49,7 @@ def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iter
     if not is_shown():
         if announce:
             _write(f"{text} ...")
-        yield _ignore
+        yield lambda _: None
         return
     global _display
     with _lock:
@@ -60,8 +60,14 @@ def progress(text: str, *, announce: bool = False, elapsed: float = 0.0) -> Iter
         for shown in _display.tasks:
             if shown.id == task and shown.start_time is not None:
                 shown.start_time -= elapsed
+
+    def update(new: str) -> None:
+        with _lock:
+            if _display is not None:
+                _display.update(task, description=new)
+
     try:
-        yield lambda new: _update(task, new)
+        yield update
     finally:
         with _lock:
             if _display is not None:
@@ -161,13 +167,3 @@ def _new_display() -> "Progress":
     console = Console(file=sys.stderr)
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True)
-
-
-def _update(task: int, text: str) -> None:
-    with _lock:
-        if _display is not None:
-            _display.update(task, description=text)  # type: ignore[arg-type]
-
-
-def _ignore(_: str) -> None:
-    pass

@@ -109,7 +109,6 @@ def _built(source: Source) -> Spec | StackSpec:
 
 
 def _compiled(source: Source, spec: Spec | StackSpec, work: _Work) -> Outcome:
-    """Compile one spec and write its index."""
     path = work.folder / file_name(source.name)
     try:
         index = compile_spec(spec, work.vocabulary)
@@ -199,7 +198,6 @@ _given: _Work
 
 
 def _begin(work: _Work) -> None:
-    """Initialize a worker process."""
     global _given
     _given = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -208,7 +206,6 @@ def _begin(work: _Work) -> None:
 
 
 def _compile(source: Source) -> Outcome:
-    """Compile a spec in a worker process."""
     try:
         spec = _built(source)
     except Exception as error:  # as above

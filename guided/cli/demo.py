@@ -137,7 +137,6 @@ def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: Lines) 
 
 
 def _show_tools(spec: "Tools") -> None:
-    """Print the functions' signatures."""
     from guided.cli.demo_tools import NAMED_TYPES
 
     out = console()
@@ -157,7 +156,6 @@ def _show_tools(spec: "Tools") -> None:
 
 
 def _show_totals(answered: Sequence[_Answered], *, n_hidden: int, ask_all: bool) -> None:
-    """Print the counts and their limitations."""
     out, totals = console(), _totals(answered)
     if n_hidden:
         out.print(f"\n... and {n_hidden} more questions, not shown.")

@@ -104,7 +104,6 @@ def _facts_as_data(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[int]:
-    """The tokens that the argument specifies."""
     if not as_text and given in vocabulary.special:
         return [vocabulary.special[given]]
     if not as_text and given.isdecimal():

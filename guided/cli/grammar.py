@@ -86,7 +86,6 @@ def check_grammar(
 
 
 def _example(finding: "Finding") -> list[str]:
-    """The lines that describe an example."""
     if finding.kind == "doubt":
         return []
     if finding.example is None:

@@ -72,7 +72,6 @@ def inspect_index(
 
 
 def _identity(file: Path, found: "IndexFile") -> dict[str, Any]:
-    """The metadata of any index file."""
     from guided.index.storage import FORMAT_VERSION
 
     return {
@@ -131,7 +130,6 @@ def _rows_of_identity(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _facts(file: Path, found: "IndexFile", automaton: "Automaton") -> dict[str, Any]:
-    """Sizes and fingerprints."""
     arrays = found.arrays
     shortest = automaton.witness() or b""
     return {

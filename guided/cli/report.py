@@ -78,7 +78,6 @@ def _proof(kind: str, vocabulary: "Vocabulary") -> dict[str, Any]:
 
 
 def _facts(vocabulary: "Vocabulary", top: int) -> dict[str, Any]:
-    """Statistics of the vocabulary."""
     tokens = vocabulary.tokens
     by_length = sorted((-len(data), token) for token, data in enumerate(tokens) if data)
     silent = {*vocabulary.special.values(), *vocabulary.eos}

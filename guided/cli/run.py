@@ -205,7 +205,6 @@ def _in_format_of(spec: Any, model: Any) -> Any:
 
 
 def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> str:
-    """A prompt of the tools' examples and a question."""
     from guided.calls.prompts import few_shot
     from guided.calls.spec import Tools
 
@@ -217,7 +216,6 @@ def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> 
 
 
 def _check_options(options: "GenerationOptions") -> None:
-    """Raise an error for generation options that are out of range."""
     from guided.generate.options import Settings
 
     try:
@@ -227,7 +225,6 @@ def _check_options(options: "GenerationOptions") -> None:
 
 
 def _search(given: str | None) -> "SearchMethod | None":
-    """Read the value of ``--search``."""
     from guided.generate.options import search_named
 
     if given is None:

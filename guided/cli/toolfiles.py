@@ -178,14 +178,12 @@ def _public(module: ModuleType) -> list[Any]:
 
 
 def _is_tool(value: Any) -> bool:
-    """Return whether it is a function, a `Tool` or a definition."""
     from guided.calls.tool import Tool
 
     return isinstance(value, Tool | dict) or (callable(value) and not isinstance(value, type))
 
 
 def _definitions(path: Path) -> list[Any]:
-    """Read the definitions in a JSON file."""
     try:
         document = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:

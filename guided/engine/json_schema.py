@@ -15,6 +15,7 @@ from guided.automata.pushdown import Pushdown
 from guided.engine.algebra import Composable
 from guided.engine.diagnosis import diagnosis
 from guided.engine.fingerprints import fingerprint_of
+from guided.engine.reading import JsonTexts
 from guided.engine.specs import (
     FINITE_SPECS,
     NO_VALUE,
@@ -35,7 +36,7 @@ from guided.limits import Limits
 from guided.schema.formula.atoms import CAPS, NO_CAPS, Arguments, Caps, JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
-from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.frontend.json_values import check_levels, text_of, value_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.references import reachable
 from guided.schema.pushdown.layout import whitespace_pattern
@@ -488,10 +489,7 @@ class JsonSchema(Composable, Generic[T_co]):
             return cast("T_co", self._reader.read(text))
         if self.options.arguments is not None:
             return cast("T_co", text if isinstance(text, str) else text.decode())
-        try:
-            return cast("T_co", parse_json(text))
-        except ValueError as error:
-            raise SchemaError(f"the text is not valid JSON: {error}", "", "schema") from error
+        return cast("T_co", JsonTexts().read(text))
 
     def read_part(self, path: Sequence[str | int], text: str, parsed: Any) -> Any:
         """Return the value of a part of a text as `read` would build it there; ``parsed`` if the type of the part is unknown.
@@ -532,7 +530,6 @@ def _whitespace(given: Any) -> Any:
 
 
 def _escapes(given: Any) -> Any:
-    """Return `JsonOptions.escapes` of an option."""
     if isinstance(given, str):
         return given
     try:

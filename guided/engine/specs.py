@@ -500,7 +500,6 @@ def options_of(spec: Any, *names: str) -> str:
 
 
 def _values_of(options: Any) -> tuple[Any, ...]:
-    """Return the values of the options of a `Choice`."""
     while type(options).__name__ == "TypeAliasType" and hasattr(options, "__value__"):
         options = options.__value__
     if get_origin(options) is Literal:
@@ -530,7 +529,6 @@ def _text_of(value: Any, position: int, of_scalars: Collection[type[enum.Enum]])
 
 
 def _is_scalar(value: Any) -> bool:
-    """Return whether a value is a JSON scalar."""
     return isinstance(value, str | int | None) or (isinstance(value, float) and math.isfinite(value))
 
 

@@ -133,7 +133,6 @@ def value_data(value: Value) -> list[Any]:
 def _value(
     document: Any, pointer: Any, begins: Any, notation: Any = None, arguments: Any = None, any_order: Any = None
 ) -> Value:
-    """Return the value of `value_data`."""
     texts = _notation(notation), read_arguments(arguments)
     return Value(document, str(pointer), begins.encode("latin-1"), *texts, bool(any_order))
 

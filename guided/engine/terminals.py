@@ -145,7 +145,6 @@ def _texts(automaton: Automaton) -> list[str] | None:
 
 
 def _joined(part: Composition, inner: list[str]) -> str:
-    """Return a node of a composition in Lark's notation."""
     match part:
         case Alternatives():
             return f"({' | '.join(inner)})"

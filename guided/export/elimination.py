@@ -157,7 +157,6 @@ class _Expressions:
         return self.maybe(one) if is_optional else one
 
     def _items(self, one: int) -> tuple[int, ...]:
-        """Return the parts of a concatenation."""
         node = self.nodes[one]
         return node[1:] if node[0] == "then" else (one,)
 

@@ -18,7 +18,7 @@ from guided.schema.values.key_table import KeyTable
 __all__ = ["ARRAY", "CHAIN", "ITEMS", "OBJECT", "Edge", "Graph", "Key", "Leaf", "Pending", "State", "Value"]
 
 # Kinds of states: an object, the declared names of a conjunctive object from some name on, an array, and an array with unique items
-# # after its first item.
+# after its first item.
 OBJECT, CHAIN, ARRAY, ITEMS = "object", "chain", "array", "items"
 Key: TypeAlias = tuple[str, Container]
 

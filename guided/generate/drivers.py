@@ -95,7 +95,6 @@ def _logged(event: Event, begin: float) -> Event:
 
 
 def _next(steps: Generator[Event | Work, Any, None], answer: Any) -> Event | Work | None:
-    """The next item; None at the end."""
     try:
         return steps.send(answer)
     except StopIteration:

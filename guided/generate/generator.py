@@ -262,7 +262,6 @@ class Generator(Generic[T_co]):
             raise
 
     def _failed(self, error: GuidedError) -> Result[T_co]:
-        """The result of a text that could not be generated."""
         return Result("", None, (), "error", 0, error)
 
     @suggest_keywords(GenerationOptions)
@@ -471,7 +470,6 @@ def no_value(_text: str) -> Any:
 
 
 def _result(events: Sequence[Event]) -> Any:
-    """The result in the last event of a stream."""
     last = events[-1]
     assert isinstance(last, Done)
     return last.result

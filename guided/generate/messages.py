@@ -69,7 +69,6 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 
 def _text_of(content: Any, place: str) -> str:
-    """The text of a message's content."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, Sequence) or isinstance(content, bytes):

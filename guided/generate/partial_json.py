@@ -278,7 +278,6 @@ class JsonReader:
         return value
 
     def _location(self) -> Location | None:
-        """The location of the next value."""
         if not self._open:
             return None
         last = self._open[-1]

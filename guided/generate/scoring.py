@@ -171,7 +171,6 @@ class WeighedChoice(Generator[T_co]):
 
 
 def _check_unused(settings: Settings, choosing: str) -> None:
-    """Raise ValueError for options of choosing token by token."""
     for name in ("logprobs", "repetition_penalty", "top_k", "top_p", "min_p"):
         if getattr(settings, name) is not None:
             raise ValueError(f"{choosing} chooses whole options by the model's own distribution: leave out {name}")

@@ -5,7 +5,7 @@ Separate from those of calls and JSON, so that programs without these do not imp
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from guided.engine.algebra import Composition
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
@@ -77,43 +77,28 @@ def regex(
     return Generator(model, index_of(spec, model, index, limits), limits=limits)
 
 
+class ChoiceOptions(TypedDict, total=False):
+    """Keyword arguments of `choice`."""
+
+    select: Literal["greedy", "score"]
+    probabilities: bool
+    tolerance: float | None
+    index: Index | None
+    limits: Limits | None
+
+
 @overload
-def choice(
-    model: LanguageModel,
-    options: Choice[T],
-    *,
-    select: Literal["greedy", "score"] = "greedy",
-    probabilities: bool = False,
-    tolerance: float | None = None,
-    index: Index | None = None,
-    limits: Limits | None = None,
-) -> Generator[T]: ...
+def choice(model: LanguageModel, options: Choice[T], **how: Unpack[ChoiceOptions]) -> Generator[T]: ...
 
 
 @overload
 def choice(
-    model: LanguageModel,
-    options: Iterable[TextOrMember],
-    *,
-    select: Literal["greedy", "score"] = "greedy",
-    probabilities: bool = False,
-    tolerance: float | None = None,
-    index: Index | None = None,
-    limits: Limits | None = None,
+    model: LanguageModel, options: Iterable[TextOrMember], **how: Unpack[ChoiceOptions]
 ) -> Generator[TextOrMember]: ...
 
 
 @overload
-def choice(
-    model: LanguageModel,
-    options: "TypeForm[T]",
-    *,
-    select: Literal["greedy", "score"] = "greedy",
-    probabilities: bool = False,
-    tolerance: float | None = None,
-    index: Index | None = None,
-    limits: Limits | None = None,
-) -> Generator[T]: ...
+def choice(model: LanguageModel, options: "TypeForm[T]", **how: Unpack[ChoiceOptions]) -> Generator[T]: ...
 
 
 @suggest_keywords()

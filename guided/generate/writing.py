@@ -404,7 +404,6 @@ class Writing:
         return "", 0
 
     def _take(self, token: int) -> TextCoroutine:
-        """Choose a token for the model."""
         yield from self._decoding.take(token)
         yield from self._read(self._config.spelling[token] or b"")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-__all__ = ["Caller", "Draft", "calling_list", "draft_of"]
+__all__ = ["Caller", "calling_list", "draft_of"]
 
 _LISTS = "transformers.generation.logits_process"
 _DRAFTERS = "transformers.generation.candidate_generator"
@@ -52,22 +52,6 @@ class Caller:
         return getattr(self.frame.f_locals.get("generation_config"), name, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A draft for another generation.
-
-    Attributes
-    ----------
-    processors : LogitsProcessorList or None
-        The list of the generation that the draft is for.
-    own_tokenizer : bool
-        Whether the assistant model uses another tokenizer.
-    """
-
-    processors: Any
-    own_tokenizer: bool
-
-
 def calling_list(depth: int) -> Caller | None:
     """Find the innermost list of processors on the stack, from the caller's ``depth``-th caller on; None if there is none."""
     module = sys.modules.get(_LISTS)
@@ -83,8 +67,8 @@ def calling_list(depth: int) -> Caller | None:
     return None
 
 
-def draft_of(caller: Caller) -> Draft | None:
-    """Return the generation that the caller drafts for; None if it is not a draft."""
+def draft_of(caller: Caller) -> tuple[Any, bool] | None:
+    """Return the list of the generation that the caller drafts for, and whether with another tokenizer; None if it is not a draft."""
     module = sys.modules.get(_DRAFTERS)
     found = None
     frame: FrameType | None = caller.frame if module is not None else None
@@ -93,6 +77,6 @@ def draft_of(caller: Caller) -> Draft | None:
             drafter = frame.f_locals.get("self")
             if isinstance(drafter, module.CandidateGenerator):  # type: ignore[union-attr]
                 # No break: a subclass may call its parent's method, and the decoding loop calls only the outermost one.
-                found = Draft(frame.f_back.f_locals.get("logits_processor"), hasattr(drafter, "assistant_tokenizer"))
+                found = frame.f_back.f_locals.get("logits_processor"), hasattr(drafter, "assistant_tokenizer")
         frame = frame.f_back
-    return None if found is None or found.processors is caller.processors else found
+    return None if found is None or found[0] is caller.processors else found

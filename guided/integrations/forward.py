@@ -134,7 +134,6 @@ class PaddedBatch(Batch):
         return [logits for logits in self.feed([prompt[shared:] for prompt in prompts]) if logits is not None]
 
     def _join(self, other: "PaddedBatch") -> None:
-        """Append the rows of another batch."""
         import torch
 
         batches = (self, other)
@@ -163,7 +162,6 @@ class PaddedBatch(Batch):
         return [(align(keys), align(values)) for keys, values in _tensors(self._cache)]
 
     def _fill(self, layers: "Iterable[tuple[torch.Tensor, torch.Tensor]]") -> None:
-        """Replace the cache by one of these keys and values."""
         cache = self._forward.new_cache()
         for number, (keys, values) in enumerate(layers):
             cache.update(keys, values, number)

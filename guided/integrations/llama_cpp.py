@@ -195,7 +195,6 @@ class LlamaCpp(LanguageModel):
 
 
 def _check_kind(api: Any, llm: Any) -> None:
-    """Raise ModelError for models that this module cannot run."""
     if llm.model is None:
         raise ModelError("this llama_cpp.Llama has been closed")
     if api.llama_model_has_encoder(llm.model) or not api.llama_model_has_decoder(llm.model):

@@ -196,23 +196,19 @@ def default_model_gguf() -> Path:
     return (
         whole
         if whole.is_file()
-        else prepare(_gguf_folder(), lambda folder: download(DEFAULT_MODEL, folder / _GGUF)) / _GGUF
+        else prepare(_folder("-gguf"), lambda folder: download(DEFAULT_MODEL, folder / _GGUF)) / _GGUF
     )
 
 
-def _folder() -> Path:
-    return cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}"
-
-
-def _gguf_folder() -> Path:
-    return cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}-gguf"
+def _folder(kind: str = "") -> Path:
+    return cache_folder() / "models" / f"{_NAME}-{DEFAULT_MODEL.version}{kind}"
 
 
 def _fill(folder: Path) -> None:
     # Why before the download: a missing package must be reported before 93 MB are fetched.
     require("the default model", *_CONVERTING)
     _share_cores()
-    gguf, alone = folder / _GGUF, _gguf_folder() / _GGUF
+    gguf, alone = folder / _GGUF, _folder("-gguf") / _GGUF
     if alone.is_file():
         try:
             os.link(alone, gguf)
@@ -242,7 +238,6 @@ def _convert(gguf: Path, folder: Path) -> None:
 
 
 def _usual_backend(path: Path | None, dtype: str | None) -> str:
-    """The default backend for a model."""
     if dtype is None and is_installed("llama_cpp"):
         if path is not None:
             return "llama.cpp" if path.is_file() and _is_gguf(path) else "transformers"

@@ -196,7 +196,6 @@ class LogitsProcessor:
         )
 
     def _generation(self, caller: Caller | None) -> _Generation:
-        """The generation of a call."""
         if caller is None:
             generation: _Generation | None = getattr(self._of_thread, "generation", None)
             if generation is None:
@@ -210,9 +209,10 @@ class LogitsProcessor:
         if draft is None:
             generation = _Generation(self._history())
         else:
-            goal = self._known(draft.processors)
+            processors, has_own_tokenizer = draft
+            goal = self._known(processors)
             history = self._history() if goal is None else goal.history
-            generation = _Generation(history, is_draft=True, is_masked=not draft.own_tokenizer)
+            generation = _Generation(history, is_draft=True, is_masked=not has_own_tokenizer)
         key, generations = id(caller.processors), self._generations
         generations[key] = weakref.ref(caller.processors, lambda _: generations.pop(key, None)), generation
         return generation
