@@ -1,12 +1,14 @@
 """Models for tests of programs that use `guided`: they need no weights, and write what the test says."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.errors import ModelError, kind_of
+from guided.generate.function_model import FunctionModel, FunctionSession
 from guided.generate.messages import check_messages, text_of
-from guided.generate.model import LanguageModel, Logits, Prompt, Session
+from guided.generate.model import Logits, Prompt, Session
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["ScriptedModel", "scripted"]
@@ -17,7 +19,7 @@ _END = 256
 _WANTED, _INSTEAD = 60.0, 30.0
 
 
-class ScriptedModel(LanguageModel):
+class ScriptedModel(FunctionModel):
     """A model that writes given texts, one token for each byte; made by `scripted`.
 
     Attributes
@@ -27,15 +29,11 @@ class ScriptedModel(LanguageModel):
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        super().__init__(_VOCABULARY)
+        super().__init__(self._logits, _VOCABULARY, lambda text: list(text.encode()))
         self._texts = {end: text.encode() for end, text in texts.items()}
         self.prompts: list[str] = []
         # The prompts of which tokens were asked: the first request may have forced tokens after one.
         self._known: list[bytes] = []
-
-    def encode(self, text: str) -> list[int]:
-        """Return the bytes of a text."""
-        return list(text.encode())
 
     def prompt_tokens(self, prompt: Prompt, tools: object = None) -> list[int]:  # noqa: ARG002 - tools are not shown
         """Return the bytes of a prompt; messages are written ``role: content``, one on a line."""
@@ -49,7 +47,7 @@ class ScriptedModel(LanguageModel):
 
     def session(self) -> Session:
         """Return a new, empty session."""
-        return _ScriptedSession(self)
+        return _ScriptedSession(self, self._logits)
 
     def prompt_and_text(self, read: bytes) -> tuple[bytes, bytes]:
         """Return the prompt with which the bytes read begin, and the text that the model writes after it.
@@ -70,36 +68,29 @@ class ScriptedModel(LanguageModel):
             raise ModelError(f"the script has no text after a prompt that ends in {prompt.decode()[-40:]!r}")
         return prompt, text
 
+    def _logits(self, tokens: list[int]) -> Logits:
+        prompt, text = self.prompt_and_text(bytes(tokens))
+        written = bytes(tokens[len(prompt) :])
+        logits = np.zeros(self.vocabulary.size, np.float32)
+        logits[_END] = _INSTEAD
+        is_followed = text.startswith(written) and written != text
+        logits[text[len(written)] if is_followed else _END] = _WANTED
+        return logits
+
     def _text_after(self, prompt: bytes) -> bytes | None:
         ends = [end for end in self._texts if prompt.endswith(end.encode())]
         return self._texts[max(ends, key=len)] if ends else None
 
 
-class _ScriptedSession(Session):
-    def __init__(self, model: ScriptedModel) -> None:
-        # Why this block: a prompt is read at once.
-        super().__init__(model.vocabulary.size, block=2**31)
+class _ScriptedSession(FunctionSession):
+    def __init__(self, model: ScriptedModel, function: Callable[[list[int]], npt.ArrayLike]) -> None:
+        super().__init__(function, model.vocabulary.size, model.block)
         self._model = model
 
     def start(self, tokens: Sequence[int]) -> Logits:
         prompt, _ = self._model.prompt_and_text(bytes(tokens))
         self._model.prompts.append(prompt.decode(errors="replace"))
         return super().start(tokens)
-
-    def _forward(self, tokens: Sequence[int]) -> Logits:
-        read = bytes([*self._tokens, *tokens])
-        prompt, text = self._model.prompt_and_text(read)
-        written = read[len(prompt) :]
-        logits = np.zeros(self._size, np.float32)
-        logits[_END] = _INSTEAD
-        if text.startswith(written) and written != text:
-            logits[text[len(written)]] = _WANTED
-        else:
-            logits[_END] = _WANTED
-        return logits
-
-    def _truncate(self, n_kept: int) -> None:
-        """Do nothing: there is no cache besides the tokens."""
 
 
 def scripted(texts: str | Mapping[str, str]) -> ScriptedModel:

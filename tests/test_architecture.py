@@ -288,6 +288,8 @@ SINGLE_SUBCLASSES = {
     "StackSpec": "the protocol of specs that need a stack",
     # Classes that are instantiated themselves.
     "Masks": "builds the masks of schemas; `NameMasks` adds what the names of an inventory need",
+    "FunctionModel": "a model of any function; `ScriptedModel` keeps a script and notes its prompts",
+    "FunctionSession": "the session of such a model; the one of `ScriptedModel` notes its prompts",
     "Concatenation": "what `+` makes; `StructuralTag` is one with a constructor of its own",
     "Located": "a spec without a stack at a place; `LocatedStack` adds what specs with one have",
     "Result": "what all generators return",

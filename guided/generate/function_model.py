@@ -9,7 +9,7 @@ from guided.errors import ModelError
 from guided.generate.model import LanguageModel, Logits, Session
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FunctionModel"]
+__all__ = ["FunctionModel", "FunctionSession"]
 
 
 class FunctionModel(LanguageModel):
@@ -48,10 +48,12 @@ class FunctionModel(LanguageModel):
 
     def session(self) -> Session:
         """Return a new, empty session."""
-        return _FunctionSession(self._function, self.vocabulary.size, self.block)
+        return FunctionSession(self._function, self.vocabulary.size, self.block)
 
 
-class _FunctionSession(Session):
+class FunctionSession(Session):
+    """One sequence that a function reads as a whole."""
+
     def __init__(self, function: Callable[[list[int]], npt.ArrayLike], size: int, block: int) -> None:
         super().__init__(size, block)
         self._function = function

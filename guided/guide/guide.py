@@ -185,15 +185,6 @@ class Guide:
                 self._at = (self._steps.state_after(self._tokens()), *self._at[1:])
         return question(self._at[0], *arguments, **keywords)
 
-    def _next(self, state: int, token: int, read: Sequence[int] = (), count: int = 0) -> int:
-        """Return the state after a token, or -1. The first ``count`` tokens of ``read`` led from the guide's position to ``state``."""
-        for _ in range(_RECOVERY_ATTEMPTS):
-            try:
-                return self._steps.next(state, token)
-            except StateEvicted:
-                state = self._steps.state_after([*self._tokens(), *read[:count]])
-        return self._steps.next(state, token)
-
     def mask(self, out: Int32Array | None = None) -> Int32Array:
         """Return the mask of allowed tokens. O(1) in a state visited before; all zeros once the guide is finished.
 
@@ -228,7 +219,7 @@ class Guide:
     def fits(self, token: int, budget: int) -> bool:
         """Return whether an allowed token is in `mask_within` of a budget, without building that mask."""
         for _ in range(_RECOVERY_ATTEMPTS):
-            after = self._next(self._at[0], token)
+            after = self._ask(self._steps.next, token)
             try:
                 return after == self._steps.final or (after >= 0 and self._steps.remaining(after) < budget)
             except StateEvicted:
@@ -267,7 +258,7 @@ class Guide:
         try:
             state = self._steps.next(at[0], token)
         except StateEvicted:
-            state = self._next(at[0], token)
+            state = self._ask(self._steps.next, token)
         if state < 0:
             steps, read = self._steps, [*self._tokens(), as_index(token)]
             expected = self._ask(steps.explain, as_index(token)).expected
@@ -278,7 +269,7 @@ class Guide:
         """Read tokens up to the first that is not allowed, and return how many were read."""
         count = 0
         for token in tokens:
-            state = self._next(self._at[0], token)
+            state = self._ask(self._steps.next, token)
             if state < 0:
                 break
             self._at = (state, token, self._at, self._at[3] + 1)
@@ -287,12 +278,7 @@ class Guide:
 
     def validate(self, tokens: Sequence[int]) -> int:
         """Return how many of ``tokens`` would be accepted, without advancing."""
-        state = self._at[0]
-        for count, token in enumerate(tokens):
-            state = self._next(state, token, tokens, count)
-            if state < 0:
-                return count
-        return len(tokens)
+        return self.fork().advance_many(tokens)
 
     def rollback(self, n: int) -> None:
         """Undo the last ``n`` tokens, EOS included. O(n).

@@ -101,20 +101,11 @@ class GuidedGrammarObject(BaseGrammarObject):
                 own[row] = grammar
             else:
                 grammar.fill_vocab_mask(vocab_mask, row)
-        guides = [None if grammar.has_no_mask else grammar.guide for grammar in own.values()]
+        # All tokens are allowed where the text has ended or will be refused.
+        guides = [None if one._has_failed or one._guide.is_finished else one._guide for one in own.values()]
         for row, error in fill_masks(guides, vocab_mask, own).items():
             own[row]._fail(error)
             vocab_mask[row].fill_(-1)
-
-    @property
-    def guide(self) -> Any:
-        """The position of the text."""
-        return self._guide
-
-    @property
-    def has_no_mask(self) -> bool:
-        """Whether all tokens are allowed, since the text has ended or will be refused."""
-        return self._has_failed or self._guide.is_finished
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
