@@ -195,15 +195,12 @@ class JsonSchema(Composable, Generic[T_co]):
     @overload
     def __init__(
         self: "JsonSchema[Any]",
-        schema: Mapping[str, Any] | bool | str | PathLike[str],
+        schema: Mapping[str, Any] | bool | str | PathLike[str] | Callable[..., Any],
         **options: Unpack[SchemaOptions],
     ) -> None: ...
 
     @overload
     def __init__(self, schema: "TypeForm[T_co]", **options: Unpack[SchemaOptions]) -> None: ...
-
-    @overload
-    def __init__(self: "JsonSchema[Any]", schema: Callable[..., Any], **options: Unpack[SchemaOptions]) -> None: ...
 
     @suggest_keywords()
     def __init__(

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
 from guided.errors import LimitError
+from guided.fixpoint.worklist import post_order
 
 __all__ = ["Productions", "Symbol", "Terminal", "check_depth", "shortened"]
 
@@ -59,19 +60,8 @@ def check_depth(found: Productions) -> None:
         key: {line[-1] for line in lines if not isinstance(line[-1], Terminal)} - {key} for key, lines in found.items()
     }
     depth: dict[Symbol, int] = {}
-    for key in found:
-        todo: list[Symbol] = [key]
-        on_path: set[Symbol] = set()
-        while todo:
-            top = todo[-1]
-            below = [end for end in ends[top] if end not in depth and end not in on_path]
-            if top not in depth and below:
-                on_path.add(top)
-                todo += below
-                continue
-            todo.pop()
-            on_path.discard(top)
-            depth.setdefault(top, 1 + max((depth.get(end, 0) for end in ends[top]), default=0))
+    for key in post_order(found, lambda key: ends[key]):
+        depth[key] = 1 + max((depth.get(end, 0) for end in ends[key]), default=0)
     deepest = max(depth.values())
     if deepest > _DEEPEST:
         advice = "objects have too many names; Lark computes lookaheads by recursion"

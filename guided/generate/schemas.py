@@ -43,7 +43,7 @@ def json(
 @overload
 def json(
     model: LanguageModel,
-    schema: Mapping[str, Any] | bool | str | PathLike[str],
+    schema: Mapping[str, Any] | bool | str | PathLike[str] | Callable[..., Any],
     *,
     index: Index | None = None,
     limits: Limits | None = None,
@@ -60,17 +60,6 @@ def json(
     limits: Limits | None = None,
     **options: Unpack[SchemaOptions],
 ) -> JsonGenerator[T]: ...
-
-
-@overload
-def json(
-    model: LanguageModel,
-    schema: Callable[..., Any],
-    *,
-    index: Index | None = None,
-    limits: Limits | None = None,
-    **options: Unpack[SchemaOptions],
-) -> JsonGenerator[Any]: ...
 
 
 @refuse_options_of(JsonSchema, "schema")
