@@ -1,36 +1,82 @@
-"""Encodes text to tokens with exactly its bytes, with any tokenizer.
+"""`TokenizedModel`: what models with a tokenizer of their own share.
+
+The tokenizer has two uses that must be kept apart. A *prompt* is encoded by the tokenizer's own rules, including special tokens by name.
+*Inserted text* (a tool's result) is encoded to exactly its bytes, so it can never become a special token.
 
 SentencePiece tokenizers add a space at the beginning of a text, but not within a text. If the tokens of a text do not decode to it, the
 text is encoded after an anchor, and the anchor's tokens are removed; if that fails too, the text is split into the longest matching tokens.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
+from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import ModelError
+from guided.generate.chat import ChatTemplate
+from guided.generate.model import LanguageModel, Prompt
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ExactEncoder"]
+__all__ = ["TokenizedModel"]
 
 _ANCHORS = ("\n", "a", ".")
 
 
-class ExactEncoder:
-    """Encodes text exactly.
+class TokenizedModel(LanguageModel):
+    """A model whose prompts are encoded by its tokenizer.
 
     Parameters
     ----------
-    encode : callable
-        The tokenizer: maps a str to token ids, adds no tokens, and treats names of special tokens as plain text.
-    vocabulary : Vocabulary
-        The tokenizer's vocabulary.
+    vocabulary, block, context_length
+        As in `LanguageModel`.
+    template : callable
+        Returns the source of the chat template.
     """
 
-    def __init__(self, encode: Callable[[str], list[int]], vocabulary: Vocabulary) -> None:
-        self._encode, self._vocabulary = encode, vocabulary
+    def __init__(
+        self, vocabulary: Vocabulary, block: int, context_length: int | None, template: Callable[[], str]
+    ) -> None:
+        super().__init__(vocabulary, block, context_length)
+        self._chat = ChatTemplate(self._templated, template)
         self._ids: dict[bytes, int] | None = None
 
-    def __call__(self, text: str) -> list[int]:
-        """Encode a text to tokens that decode to exactly its bytes.
+    @abstractmethod
+    def _tokenized(self, text: str, *, add: bool, special: bool) -> list[int]:
+        """Encode with the tokenizer; ``add``: add what begins a sequence; ``special``: recognize names of special tokens."""
+
+    @abstractmethod
+    def _begin(self) -> int | None:
+        """The token that begins a sequence, if there is one."""
+
+    @abstractmethod
+    def _templated(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, continued: bool) -> str:
+        """Render messages, as `ChatTemplate` calls it."""
+
+    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
+        """Return the tokens of a prompt.
+
+        A str is encoded by the tokenizer's own rules: special tokens in it are recognized, and a beginning of sequence is added if the
+        tokenizer adds one. Messages are rendered by the chat template, with ``tools`` if given (`guided.generate.chat`); if the last
+        message is the assistant's, it is continued.
+
+        Raises
+        ------
+        ModelError
+            There is no chat template, or it rejects the messages; or the prompt is empty and the tokenizer has no token to begin with.
+        """
+        if isinstance(prompt, str):
+            tokens = self._tokenized(prompt, add=True, special=True)
+        else:
+            tokens = self._tokenized(self._chat.text(prompt, tools), add=False, special=True)
+        if tokens:
+            return tokens
+        begin = self._begin()
+        if begin is None:
+            raise ModelError("the prompt is empty, and this tokenizer has no token that begins a sequence")
+        return [begin]
+
+    def encode(self, text: str) -> list[int]:
+        """Encode a text to tokens that decode to exactly its bytes: names of special tokens are plain text, and nothing is added.
 
         Raises
         ------
@@ -38,23 +84,23 @@ class ExactEncoder:
             The vocabulary cannot spell the text.
         """
         data = text.encode()
-        tokens = self._encode(text)
-        if self._vocabulary.decode(tokens) == data:
+        tokens = self._tokenized(text, add=False, special=False)
+        if self.vocabulary.decode(tokens) == data:
             return tokens
         for anchor in _ANCHORS:
-            tokens = self._encode(anchor + text)
+            tokens = self._tokenized(anchor + text, add=False, special=False)
             for begin in range(1, len(tokens) + 1):
-                if self._vocabulary.decode(tokens[:begin]).endswith(anchor.encode()):
+                if self.vocabulary.decode(tokens[:begin]).endswith(anchor.encode()):
                     break
-            if self._vocabulary.decode(tokens[begin:]) == data:
+            if self.vocabulary.decode(tokens[begin:]) == data:
                 return tokens[begin:]
         return self._longest_matches(data)
 
     def _longest_matches(self, data: bytes) -> list[int]:
         """Split bytes into the longest tokens from left to right."""
         if self._ids is None:
-            self._ids = {spelled: token for token, spelled in reversed(list(enumerate(self._vocabulary))) if spelled}
-        tokens, begin, longest = [], 0, self._vocabulary.max_token_length
+            self._ids = {spelled: token for token, spelled in reversed(list(enumerate(self.vocabulary))) if spelled}
+        tokens, begin, longest = [], 0, self.vocabulary.max_token_length
         while begin < len(data):
             for end in range(min(begin + longest, len(data)), begin, -1):
                 token = self._ids.get(data[begin:end])

@@ -3,21 +3,15 @@
 The weights, settings and tokenizer are those of a `llama_cpp.Llama`; this adapter computes in contexts of its own
 (`guided.integrations.llama_memory`), so the object's own generation is not disturbed.
 
-The tokenizer has two uses that must be kept apart. A *prompt* is encoded by llama.cpp's own rules, including special tokens by name.
-*Inserted text* (a tool's result) is encoded to exactly its bytes, so it can never become a special token.
-
 llama_cpp is imported inside functions, except for type checkers: this module must be importable without it.
 """
 
-from functools import partial
 from typing import Any
 
-from guided.calls.tool_prompt import ToolPrompt
 from guided.engine.index import Index
 from guided.errors import ModelError, VocabularyError
-from guided.generate.chat import ChatTemplate
-from guided.generate.model import Batch, LanguageModel, Prompt, Session
-from guided.integrations.encoding import ExactEncoder
+from guided.generate.model import Batch, Session
+from guided.integrations.encoding import TokenizedModel
 from guided.integrations.llama_memory import CachedSession, StreamBatch
 from guided.integrations.llama_processor import LlamaProcessor, processor_list
 from guided.integrations.llama_vocabulary import vocabulary_of
@@ -28,7 +22,7 @@ _CPU_BLOCK, _GPU_BLOCK = 64, 512
 _NEEDED = ("llama_init_from_model", "llama_memory_seq_rm", "llama_model_is_hybrid", "llama_state_seq_get_data")
 
 
-class LlamaCpp(LanguageModel):
+class LlamaCpp(TokenizedModel):
     """A causal language model of llama.cpp.
 
     Parameters
@@ -70,43 +64,8 @@ class LlamaCpp(LanguageModel):
             raise VocabularyError(f"the tokenizer of {llm.model_path} can not be used: {error}") from error
         block = _GPU_BLOCK if llm.model_params.n_gpu_layers else _CPU_BLOCK
         trained: int = llama_cpp.llama_model_n_ctx_train(llm.model)
-        super().__init__(vocabulary, block, context_length or trained)
-        self._exactly = ExactEncoder(partial(self._tokenized, add=False, special=False), vocabulary)
-        self._chat = ChatTemplate(self._templated, lambda: str(llm.metadata.get("tokenizer.chat_template", "")))
-
-    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
-        """Return the tokens of a prompt.
-
-        A str is encoded by llama.cpp's own rules: special tokens in it are recognized, and a beginning of sequence is added if the model
-        asks for one. Messages are rendered by the chat template, with ``tools`` if given (`guided.generate.chat`); if the last message is
-        the assistant's, it is continued.
-
-        Raises
-        ------
-        ModelError
-            The model has no chat template, or its template rejects the messages; or the prompt is empty and the tokenizer has no token to
-            begin with.
-        """
-        if isinstance(prompt, str):
-            tokens = self._tokenized(prompt, add=True, special=True)
-        else:
-            tokens = self._tokenized(self._chat.text(prompt, tools), add=False, special=True)
-        if not tokens:
-            begin = int(self._api.llama_vocab_bos(self._vocab))
-            if begin < 0:
-                raise ModelError("the prompt is empty, and this tokenizer has no token that begins a sequence")
-            tokens = [begin]
-        return tokens
-
-    def encode(self, text: str) -> list[int]:
-        """Encode a text exactly: names of special tokens in it are plain text, and nothing is added.
-
-        Raises
-        ------
-        ModelError
-            The vocabulary cannot spell the text.
-        """
-        return self._exactly(text)
+        template = "tokenizer.chat_template"
+        super().__init__(vocabulary, block, context_length or trained, lambda: str(llm.metadata.get(template, "")))
 
     def session(self) -> Session:
         """Return a new, empty session."""
@@ -183,6 +142,10 @@ class LlamaCpp(LanguageModel):
             return ""
         name: bytes = self._api.llama_vocab_get_text(self._vocab, token)
         return name.decode("utf-8", errors="replace")
+
+    def _begin(self) -> int | None:
+        begin = int(self._api.llama_vocab_bos(self._vocab))
+        return None if begin < 0 else begin
 
     def _tokenized(self, text: str, *, add: bool, special: bool) -> list[int]:
         data = text.encode()

@@ -1,8 +1,5 @@
 """``guided.Model``: a transformers model with its tokenizer.
 
-The tokenizer has two uses that must be kept apart. A *prompt* is encoded by the tokenizer's own rules, including special tokens by name.
-*Inserted text* (a tool's result) is encoded to exactly its bytes, so it can never become a special token.
-
 Neither torch nor transformers is imported here: the caller passes both objects. `guided.integrations.forward` runs the forward pass.
 """
 
@@ -10,11 +7,9 @@ import copy
 from os import PathLike
 from typing import Any
 
-from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import ModelError
-from guided.generate.chat import ChatTemplate
-from guided.generate.model import Batch, LanguageModel, Prompt, Session
-from guided.integrations.encoding import ExactEncoder
+from guided.generate.model import Batch, Session
+from guided.integrations.encoding import TokenizedModel
 from guided.integrations.forward import CachedSession, Forward, PaddedBatch
 from guided.integrations.model_fit import fitting_vocabulary
 
@@ -24,7 +19,7 @@ _CPU_BLOCK, _GPU_BLOCK = 64, 512
 _CACHED_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 
 
-class Model(LanguageModel):
+class Model(TokenizedModel):
     """A causal language model of transformers with its tokenizer.
 
     Parameters
@@ -51,52 +46,17 @@ class Model(LanguageModel):
         size = _logit_width(hf_model, config)
         vocabulary = fitting_vocabulary(hf_model, config, hf_tokenizer, size)
         block = _CPU_BLOCK if hf_model.device.type == "cpu" else _GPU_BLOCK
-        super().__init__(vocabulary, block, getattr(config, "max_position_embeddings", None))
+        context_length = getattr(config, "max_position_embeddings", None)
+        super().__init__(vocabulary, block, context_length, lambda: str(getattr(hf_tokenizer, "chat_template", "")))
         hf_model.eval()
         self.hf_model, self.hf_tokenizer = hf_model, hf_tokenizer
         self._forward = Forward(hf_model)
         self._backend = getattr(hf_tokenizer, "backend_tokenizer", hf_tokenizer)
         self._plain_backend: Any = None
-        self._exactly = ExactEncoder(self._plain_tokens, vocabulary)
-        self._chat = ChatTemplate(self._templated, lambda: str(getattr(hf_tokenizer, "chat_template", "")))
 
     def __repr__(self) -> str:
         model, dtype = self.hf_model, str(getattr(self.hf_model, "dtype", "")).removeprefix("torch.")
         return f"<Model {type(model).__name__}: {self.vocabulary.size:,} tokens, {dtype} on {model.device}>"
-
-    def prompt_tokens(self, prompt: Prompt, tools: ToolPrompt | None = None) -> list[int]:
-        """Return the tokens of a prompt.
-
-        A str is encoded by the tokenizer's own rules: special tokens in it are recognized, and a beginning of sequence is added if the
-        tokenizer adds one. Messages are rendered by the chat template, with ``tools`` if given (`guided.generate.chat`); if the last
-        message is the assistant's, it is continued.
-
-        Raises
-        ------
-        ModelError
-            The tokenizer has no chat template, or its template rejects the messages; or the prompt is empty and the tokenizer has no token
-            to begin with.
-        """
-        if isinstance(prompt, str):
-            tokens = list(self._backend.encode(prompt).ids)
-        else:
-            tokens = list(self._backend.encode(self._chat.text(prompt, tools), add_special_tokens=False).ids)
-        if not tokens:
-            begin = getattr(self.hf_tokenizer, "bos_token_id", None)
-            if begin is None:
-                raise ModelError("the prompt is empty, and this tokenizer has no token that begins a sequence")
-            tokens = [int(begin)]
-        return tokens
-
-    def encode(self, text: str) -> list[int]:
-        """Encode a text exactly: names of special tokens in it are plain text, and nothing is added.
-
-        Raises
-        ------
-        ModelError
-            The vocabulary cannot spell the text.
-        """
-        return self._exactly(text)
 
     def session(self) -> Session:
         """Return a new, empty session."""
@@ -121,15 +81,20 @@ class Model(LanguageModel):
             raise ModelError(f"the model's chat template refuses these messages: {error}") from error
         return str(text)
 
-    def _plain_tokens(self, text: str) -> list[int]:
-        """Encode with the tokenizer's backend, which treats names of special tokens as plain text."""
-        if self._plain_backend is None:
+    def _begin(self) -> int | None:
+        begin = getattr(self.hf_tokenizer, "bos_token_id", None)
+        return None if begin is None else int(begin)
+
+    def _tokenized(self, text: str, *, add: bool, special: bool) -> list[int]:
+        if not special and self._plain_backend is None:
+            # Treats names of special tokens as plain text.
             backend = copy.deepcopy(self._backend)
             backend.encode_special_tokens = True
             backend.no_truncation()
             backend.no_padding()
             self._plain_backend = backend
-        return list(self._plain_backend.encode(text, add_special_tokens=False).ids)
+        backend = self._backend if special else self._plain_backend
+        return list(backend.encode(text, add_special_tokens=add).ids)
 
 
 def _checked_config(hf_model: Any) -> Any:
