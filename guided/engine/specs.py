@@ -53,6 +53,7 @@ __all__ = [
     "StackSpec",
     "StoredSpec",
     "Substring",
+    "check_text",
     "finite_data",
     "finite_spec",
     "impossible_parts",
@@ -319,10 +320,7 @@ class Choice(Composable, Generic[T_co]):
                 raise SchemaError(f"duplicate option {shown(text)}", f"/{position}", "choice")
             seen.add(text)
             texts.append(text)
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                raise SchemaError("a lone surrogate cannot be encoded as UTF-8", f"/{position}", "choice") from error
+            check_text(text, f"/{position}", "choice")
         if not values:
             raise SchemaError("a choice needs at least one option", "", "choice")
         object.__setattr__(self, "options", tuple(texts))
@@ -428,10 +426,7 @@ class Substring(Composable):
         between = {unit for unit in units if by in ("words", "lines") and unit.isspace()}
         if len(between) == len(set(units)):
             raise SchemaError("the source has nothing to quote", "", "substring")
-        try:
-            "".join(units).encode()
-        except UnicodeEncodeError as error:
-            raise SchemaError("a lone surrogate cannot be encoded as UTF-8", "", "substring") from error
+        check_text("".join(units), "", "substring")
         for name, value in (("units", units), ("between", tuple(sorted(between))), ("by", by or "pieces")):
             object.__setattr__(self, name, value)
 
@@ -489,6 +484,14 @@ def finite_spec(data: list[Any]) -> "Regex | Choice[Any] | Substring | None":
         case ["substring", by, text]:
             return Substring(text, by)
     return None
+
+
+def check_text(text: str, pointer: str, keyword: str) -> None:
+    """Raise SchemaError for a text that UTF-8 cannot encode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SchemaError("a lone surrogate cannot be encoded as UTF-8", pointer, keyword) from error
 
 
 def options_of(spec: Any, *names: str) -> str:

@@ -19,7 +19,7 @@ from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeTex
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
 from guided.engine.located import TreeSpec, at_place, located
-from guided.engine.specs import Regex
+from guided.engine.specs import Regex, check_text
 from guided.errors import GuidedError, SchemaError, shown
 from guided.keywords import closest, suggest_keywords
 from guided.limits import Limits
@@ -399,7 +399,7 @@ class _Reader:
             place = f"{at}/rules/{i}"
             if not isinstance(rule, list | tuple) or len(rule) != 2 or not isinstance(rule[0], str) or not rule[0]:
                 raise SchemaError("a rule must be a pair of a pattern and a format", place, "rules")
-            _check_text(rule[0], f"{place}/0", "rules")
+            check_text(rule[0], f"{place}/0", "rules")
             rules.setdefault(rule[0], []).append(self._format(rule[1], f"{place}/1", ends))
         excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *ends)
         pairs = [(pattern, Alternatives(tuple(parts))) for pattern, parts in rules.items()]
@@ -425,14 +425,6 @@ class _Reader:
         if most is not None and most < low:
             raise SchemaError(f"max {most} is below min {low}", at, "max")
         return Repeat(inner, low, most)
-
-
-def _check_text(text: str, place: str, keyword: str) -> None:
-    """Refuse a text that UTF-8 cannot encode."""
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise SchemaError("a lone surrogate cannot be encoded as UTF-8", place, keyword) from error
 
 
 def _containing(texts: Sequence[str]) -> Node:
@@ -574,7 +566,7 @@ def _text(given: Any, name: str, at: str) -> str:
     found = _get(given, name, at)
     if not isinstance(found, str):
         raise SchemaError(f"{name!r} must be a string, not {type(found).__name__}", f"{at}/{name}", name)
-    _check_text(found, f"{at}/{name}", name)
+    check_text(found, f"{at}/{name}", name)
     return found
 
 
@@ -600,7 +592,7 @@ def _texts(given: Any, name: str, at: str, default: Any = None, *, may_be_empty:
             raise SchemaError(f"{name!r} must be a list of strings", place, name)
         if not text and not may_be_empty:
             raise SchemaError(f"{name!r} must not contain an empty string", place, name)
-        _check_text(text, place, name)
+        check_text(text, place, name)
     return tuple(found)
 
 

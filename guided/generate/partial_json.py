@@ -96,18 +96,6 @@ class JsonReader:
     ``has_snapshots``: whether the values in snapshots may differ from those that outer values hold (`Completed.shown_in`).
     """
 
-    __slots__ = (
-        "_begin",
-        "_decoded",
-        "_expected",
-        "_has_snapshots",
-        "_open",
-        "_position",
-        "_rest",
-        "_token",
-        "_within",
-    )
-
     def __init__(self, *, has_snapshots: bool = False) -> None:
         self._has_snapshots = has_snapshots
         self._open: list[_Open] = []
