@@ -26,12 +26,13 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.errors import GuidedError, LimitError, VocabularyError
-from guided.generate.steering import ENDLESS, Steering
+from guided.generate.steering import ENDLESS, FreeGuide
 from guided.guide.end_tokens import token_mask
+from guided.guide.guide import Guide
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Canonical"]
+__all__ = ["Canonical", "Steering"]
 
 # Masks with up to this many tokens are searched token by token.
 _FEW = 32
@@ -51,7 +52,7 @@ class _Completion:
 _END = _Completion(-1, None, 0)
 
 # A node of the search: a guide, the state of the segmentation, the last token, a budget in tokens.
-_Request: TypeAlias = tuple[Steering, int, int, int]
+_Request: TypeAlias = tuple[Guide | FreeGuide, int, int, int]
 # A completion, if there is one; without one, whether there is none of any length.
 _Answer: TypeAlias = tuple[_Completion | None, bool]
 
@@ -86,7 +87,7 @@ class Canonical:
 
     Parameters
     ----------
-    guide : Steering
+    guide : Guide or FreeGuide
         At the beginning of a text. It is advanced together with this one.
     vocabulary : Vocabulary
         Of the model.
@@ -99,7 +100,7 @@ class Canonical:
         The encoding of the vocabulary is unknown or not supported.
     """
 
-    def __init__(self, guide: Steering, vocabulary: Vocabulary, limits: Limits) -> None:
+    def __init__(self, guide: Guide | FreeGuide, vocabulary: Vocabulary, limits: Limits) -> None:
         self._guide, self._segmentation = guide, vocabulary.segmentation
         self._text_words = ~token_mask(vocabulary.eos, vocabulary.size)
         self._at, self._last = self._segmentation.initial, -1
@@ -203,7 +204,7 @@ class Canonical:
         guide.advance(token)
         return self._complete(guide, after, token, budget - 1) is not None
 
-    def _complete(self, guide: Steering, at: int, last: int, budget: int) -> _Completion | None:
+    def _complete(self, guide: Guide | FreeGuide, at: int, last: int, budget: int) -> _Completion | None:
         """Return a completion of at most ``budget`` tokens: first of the guide's shortest length, then longer ones."""
         self._found.make_room()
         self._steps = self._most_steps
@@ -218,7 +219,7 @@ class Canonical:
         except _OutOfSteps:
             return None
 
-    def _search(self, guide: Steering, at: int, last: int, budget: int) -> _Answer:
+    def _search(self, guide: Guide | FreeGuide, at: int, last: int, budget: int) -> _Answer:
         """Search for a completion of at most ``budget`` tokens; without one, say whether there is none of any length."""
         # A stack of generators: recursion would be as deep as a completion is long.
         stack = [self._explore(guide, at, last, budget)]
@@ -236,7 +237,7 @@ class Canonical:
         return answer
 
     def _explore(
-        self, guide: Steering, at: int, last: int, budget: int
+        self, guide: Guide | FreeGuide, at: int, last: int, budget: int
     ) -> Generator[_Request, _Answer | None, _Answer]:
         """Answer one request of `_search`; yield those after each token."""
         try:
@@ -275,6 +276,10 @@ class Canonical:
             is_all &= is_everything
         self._found.failed[key] = ENDLESS if is_all else budget
         return None, is_all
+
+
+# The guides of decoding.
+Steering: TypeAlias = Guide | FreeGuide | Canonical
 
 
 def _tokens(words: Int32Array) -> Iterator[int]:

@@ -30,12 +30,13 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.errors import LimitError
 from guided.events import Event, FinishReason, Logprob, Scores
-from guided.generate.canonical import Canonical
+from guided.generate.canonical import Canonical, Steering
 from guided.generate.likelihood import logprob_of, step_of
 from guided.generate.model import Logits, check_context, common_prefix
 from guided.generate.sampler import Sampler
-from guided.generate.steering import ENDLESS, Steering
+from guided.generate.steering import ENDLESS, FreeGuide
 from guided.guide.end_tokens import token_mask
+from guided.guide.guide import Guide
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -181,7 +182,7 @@ class Decoding:
 
     Parameters
     ----------
-    guide : Steering
+    guide : Guide or FreeGuide
         Guide in its current state. Coroutines may replace it between tokens.
     sampler : Sampler
         Chooses among the allowed tokens.
@@ -243,7 +244,7 @@ class Decoding:
 
     def __init__(
         self,
-        guide: Steering,
+        guide: Guide | FreeGuide,
         sampler: Sampler,
         vocabulary: Vocabulary,
         prompt: Sequence[int],
@@ -334,16 +335,16 @@ class Decoding:
         """Length of the context before the next token: tokens that the model has read or will read with its next request."""
         return len(self.context) + len(self.pending)
 
-    def turn(self, guide: Steering, reserve: int, free: Steering | None = None) -> None:
+    def turn(self, guide: Guide | FreeGuide, reserve: int, free: Guide | FreeGuide | None = None) -> None:
         """Begin a segment.
 
         Parameters
         ----------
-        guide : Steering
+        guide : Guide or FreeGuide
             Allows the texts of the segment.
         reserve : int
             Part of the budget to keep for later segments.
-        free : Steering, optional
+        free : Guide or FreeGuide, optional
             Allows the texts that the segment could have with a larger budget. None: those of the guide.
 
         Raises
@@ -357,7 +358,7 @@ class Decoding:
         self.free = None if free is None else self._restricted(free)
         self._check_budget()
 
-    def _restricted(self, guide: Steering) -> Steering:
+    def _restricted(self, guide: Guide | FreeGuide) -> Steering:
         return guide if self._canonical is None else Canonical(guide, self._vocabulary, self._canonical)
 
     def replace(self, place: int, tokens: Sequence[int]) -> None:

@@ -18,8 +18,9 @@ from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.options import Beam, GenerationOptions, Settings, search_named
 from guided.generate.retries import budget_error, prompt_with_error, with_retries
 from guided.generate.sampler import Sampler, whole_number
-from guided.generate.steering import FreeGuide, Steering
+from guided.generate.steering import FreeGuide
 from guided.generate.stops import TextStream
+from guided.guide.guide import Guide
 from guided.keywords import suggest_attributes, suggest_keywords
 from guided.limits import Limits
 from guided.notebook import card, text_cell
@@ -101,7 +102,10 @@ class Generator(Generic[T_co]):
         self._value, self._limits = value, limits or Limits()
         # The vocabulary in which special tokens that a spec names have bytes.
         self._spelling = model.vocabulary
-        self._free = FreeGuide(model.vocabulary) if index is None else None
+        # A guide of free text has one state, so all texts can share it.
+        self._new_guide: Callable[[], Guide | FreeGuide] = (
+            FreeGuide(model.vocabulary).fork if index is None else index.guide
+        )
 
     @suggest_keywords(GenerationOptions)
     def __call__(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> Result[T_co]:
@@ -338,14 +342,8 @@ class Generator(Generic[T_co]):
 
     def _decoding(self, prompt: Sequence[int], settings: Settings, sampler: Sampler, search: Search | None) -> Decoding:
         """The state at the start of a text; stop strings end the texts of the search."""
-        guide: Steering
-        if self._free is not None:
-            guide = self._free
-        else:
-            assert self.index is not None
-            guide = self.index.guide()
         return Decoding(
-            guide,
+            self._new_guide(),
             sampler,
             self.model.vocabulary,
             prompt,

@@ -47,11 +47,11 @@ import numpy.typing as npt
 from guided.arrays import Int32Array, Int64Array
 from guided.errors import LimitError, ModelError
 from guided.events import FinishReason, Scores
-from guided.generate.canonical import Canonical
+from guided.generate.canonical import Canonical, Steering
 from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
 from guided.generate.likelihood import Step, scaled, step_of
 from guided.generate.model import Logits, common_prefix
-from guided.generate.steering import ENDLESS, Steering
+from guided.generate.steering import ENDLESS
 from guided.guide.end_tokens import token_mask
 
 __all__ = ["Node", "Texts", "beam", "best_first", "enumeration", "pick", "rejection", "smc"]

@@ -1,7 +1,6 @@
-"""`Steering`: the interface of guides that decoding needs, and the guide of free text."""
+"""The guide of free text, and masks of the tokens that may spell a text."""
 
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
@@ -9,37 +8,10 @@ from guided.arrays import Int32Array, freeze, mask_words
 from guided.guide.end_tokens import token_mask
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ENDLESS", "FreeGuide", "Steering", "tokens_along"]
+__all__ = ["ENDLESS", "FreeGuide", "tokens_along"]
 
 # In place of a budget: more tokens than any text has.
 ENDLESS = 1 << 40
-
-
-class Steering(Protocol):
-    """The interface of guides that decoding needs."""
-
-    @property
-    def state(self) -> int:
-        """A number of the state: with equal numbers, guides of one text's forks have the same continuations."""
-
-    @property
-    def remaining(self) -> int:
-        """Minimum number of tokens to an accepted text."""
-
-    def mask(self) -> Int32Array:
-        """The allowed tokens."""
-
-    def fits(self, token: int, budget: int) -> bool:
-        """Return whether at most ``budget - 1`` more tokens complete the text after an allowed token, or it is the end of sequence."""
-
-    def mask_within(self, budget: int) -> Int32Array:
-        """Allowed tokens from which ``budget - 1`` more reach an accepted text; the end of sequence if the text is accepted now."""
-
-    def advance(self, token: int) -> None:
-        """Take an allowed token."""
-
-    def fork(self) -> "Steering":
-        """Return an independent guide in the same state."""
 
 
 class FreeGuide:
@@ -69,11 +41,11 @@ class FreeGuide:
         """All tokens that have bytes, and the end of sequence."""
         return self._all
 
-    def fits(self, token: int, budget: int) -> bool:  # noqa: ARG002 - the protocol's signature
+    def fits(self, token: int, budget: int) -> bool:  # noqa: ARG002 - as `Guide`
         """Return True: free text may end after any token."""
         return True
 
-    def mask_within(self, budget: int) -> Int32Array:  # noqa: ARG002 - the protocol's signature
+    def mask_within(self, budget: int) -> Int32Array:  # noqa: ARG002 - as `Guide`
         """The same mask: free text may end after any token."""
         return self._all
 
