@@ -86,7 +86,7 @@ def _rules(
     found: Segments, values: Mapping[int, str | None], labels: Mapping[int, str], text: GrammarText
 ) -> list[str]:
     """Return the rules of cuts."""
-    names = {cut: text.fresh(f"_after_{label}") for cut, label in labels.items()}
+    names = {cut: text.rule_names.fresh(f"_after_{label}") for cut, label in labels.items()}
     bodies: dict[int, list[str]] = {cut: [] for cut in names}
     bodies[0].append("")
     for piece in found.pieces:

@@ -192,7 +192,7 @@ class GrammarText:
     """Builds the text of a grammar, rule by rule."""
 
     def __init__(self) -> None:
-        self._rule_names = _Names("start")
+        self.rule_names = _Names("start")
         self._terminal_names = _Names()
         self._terminals: dict[str, str] = {}
 
@@ -216,7 +216,7 @@ class GrammarText:
 
         def named(key: tuple[Hashable, ...]) -> str:
             if key not in names:
-                names[key] = self._rule_names.fresh(_base(key, found))
+                names[key] = self.rule_names.fresh(_base(key, found))
             return names[key]
 
         start = named(next(iter(found.productions)))
@@ -229,10 +229,6 @@ class GrammarText:
             comment = f"// {_comment(found.places[key[1]])}\n" if key[0] == "value" else ""  # type: ignore[call-overload]
             blocks.append(comment + rule_text(named(key), bodies))
         return blocks, start
-
-    def fresh(self, base: str) -> str:
-        """Return an unused rule name."""
-        return self._rule_names.fresh(base)
 
     def terminal(self, terminal: Terminal) -> str:
         """Return the name of a terminal."""

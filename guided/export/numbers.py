@@ -3,7 +3,7 @@
 Complexity: linear in the automaton, plus `guided.export.elimination`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +24,10 @@ _NO_NUMBER = Look(Chars(Charset.of((sign, sign) for sign in _SIGNS)), behind=Fal
 
 
 class Number(NamedTuple):
-    """The numbers with one valuation: edges of each state by characters, and the states in which they may end."""
+    """The numbers with one valuation: edges by characters, and the states in which they may end."""
 
-    edges: list[list[tuple[Charset, int]]]
+    n_states: int
+    edges: list[tuple[int, Charset, int]]
     ends: list[int]
 
     @classmethod
@@ -40,23 +41,18 @@ class Number(NamedTuple):
             for target in set(row):
                 sources.setdefault(target, []).append(source)
         alive = set(post_order(ends, lambda state: sources.get(state, ())))
-        edges: list[list[tuple[Charset, int]]] = []
-        for row in rows:
+        edges: list[tuple[int, Charset, int]] = []
+        for source, row in enumerate(rows):
             letters: dict[int, list[tuple[int, int]]] = {}
             for sign, target in zip(_SIGNS, row, strict=True):
                 if target in alive:
                     letters.setdefault(target, []).append((sign, sign))
-            edges.append([(Charset.of(pairs), target) for target, pairs in letters.items()])
-        return cls(edges, ends)
+            edges += [(source, Charset.of(pairs), target) for target, pairs in letters.items()]
+        return cls(len(rows), edges, ends)
 
     def expression(self) -> Node | None:
         """Return the tree of the numbers, each up to its end; None if it would be large."""
-        if len(self.edges) > _STATES_ELIMINATED:
+        if self.n_states > _STATES_ELIMINATED:
             return None
-        edges = ((source, charset, target) for source, (charset, target) in self.all_edges())
-        tree = expression(edges, self.ends, _SETS_WRITTEN)
+        tree = expression(self.edges, self.ends, _SETS_WRITTEN)
         return None if tree is None else concat([tree, _NO_NUMBER])
-
-    def all_edges(self) -> Iterator[tuple[int, tuple[Charset, int]]]:
-        """Return each edge with its source."""
-        return ((source, edge) for source, edges in enumerate(self.edges) for edge in edges)

@@ -233,7 +233,7 @@ class _Writer:
         return Terminal("integer" if is_integer else "number", written(tree, ""))
 
     def _digits(self, number: int, state: int) -> Iterator[tuple[Symbol, ...]]:
-        for source, (charset, target) in self._numbers[number].all_edges():
+        for source, charset, target in self._numbers[number].edges:
             if target == state:
                 sign = Terminal("digit", render(Chars(charset)))
                 if source == 0:

@@ -11,6 +11,7 @@ Invariant: each segment leaves the minimum number of tokens that the following s
 Near its end, a text may contain fewer calls, or only the last one; ``free`` is what it might contain otherwise.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from guided.automata.automaton import Automaton
@@ -102,6 +103,11 @@ class Segments:
         def made(changed: Tools, must_call: bool = False) -> Segment:
             return Segment(changed, compile(changed.first_call(must_call), model.vocabulary, limits))
 
+        def both(change: Callable[[Tools], Tools], must_call: bool = False) -> tuple[Segment, Segment]:
+            """Return the segment of a changed spec before all others, and later."""
+            first = made(change(spec), must_call)
+            return first, first if later is spec else made(change(later), must_call)
+
         self._has_segments, self._until = has_segments, until
         self._fewest, self._most = spec.count.in_text(spec.format) if has_segments else (1, None)
         later = spec
@@ -116,37 +122,30 @@ class Segments:
             if index is not None:
                 raise ValueError("this index was compiled for the tools, not for text that ends with a call")
             named = [tool for tool in spec.tools if tool.name == until]
-            self._calling = self._later_calling = made(spec, must_call=True)
-            self._last = self._later_last = made(spec.with_options(tools=named), must_call=True)
-            if later is not spec:
-                self._later_calling = made(later, must_call=True)
-                self._later_last = made(later.with_options(tools=named), must_call=True)
-            self.index = self._calling.index
+            self._first_calling = both(lambda one: one, must_call=True)
+            self._last = both(lambda one: one.with_options(tools=named), must_call=True)
+            self.index = self._first_calling[0].index
             return
         self.index = _index_of(spec, has_segments, model, index, limits)
-        self._first = Segment(spec, self.index)
-        self._later = self._first if later is spec else made(later)
+        first = Segment(spec, self.index)
+        self._usual = first, first if later is spec else made(later)
         if self._fewest > 1:
             self._calling = made(later, must_call=True)
         if self._fewest > 1 or self._most is not None:
-            self._silent = self._later_silent = made(spec.with_options(tool_choice="none"))
-            if later is not spec:
-                self._later_silent = made(later.with_options(tool_choice="none"))
+            self._silent = both(lambda one: one.with_options(tool_choice="none"))
 
     def segment(self, n_before: int, left: int) -> Segment:
         """Return the segment after `n_before` segments, with `left` tokens of budget."""
         if self._until is not None:
-            calling, last = self._calling, self._last
-            if n_before:
-                calling, last = self._later_calling, self._later_last
-            reserve = self._later_last.least
+            calling, last = self._first_calling[n_before > 0], self._last[n_before > 0]
+            reserve = self._last[1].least
             if self._most is not None and n_before + 1 >= self._most:
                 return last
             has_room = left >= calling.least + reserve
             return replace(calling, reserve=reserve) if has_room else replace(last, free=calling)
-        usual = self._later if n_before else self._first
+        usual = self._usual[n_before > 0]
         if self._most is not None and n_before >= self._most:
-            return self._later_silent
+            return self._silent[1]
         if self._fewest <= max(n_before, 1):
             return usual
         each = self._calling.least
@@ -154,15 +153,15 @@ class Segments:
             return replace(self._calling, reserve=(self._fewest - n_before - 1) * each)
         # Why silent: once a call begins, the required number must follow, and they do not fit.
         has_room = left >= self._fewest * each + usual.least
-        return replace(usual, reserve=(self._fewest - 1) * each) if has_room else replace(self._silent, free=usual)
+        return replace(usual, reserve=(self._fewest - 1) * each) if has_room else replace(self._silent[0], free=usual)
 
     def least(self, n_before: int) -> int:
         """Return the minimum number of tokens that a text needs after `n_before` segments."""
         if self._until is not None:
-            return (self._later_last if n_before else self._last).least
+            return self._last[n_before > 0].least
         if self._fewest > 1 and n_before:
             return max(self._fewest - n_before, 0) * self._calling.least
-        return (self._later if n_before else self._first).least
+        return self._usual[n_before > 0].least
 
 
 @dataclass(frozen=True, slots=True)
