@@ -360,10 +360,10 @@ def annotation_text(annotation: object) -> str:
         return f"<{type(annotation).__name__}>"
 
 
-def shown(value: object, width: int = 60) -> str:
+def shown(value: object, width: int = 60, written: Callable[[object], str] = repr) -> str:
     """Return a value as messages show it: its ``repr``, truncated and without memory addresses."""
     try:
-        text = without_addresses(repr(value))
+        text = without_addresses(written(value))
     except Exception:  # Why: the repr of an arbitrary object may raise anything
         text = f"<{type(value).__name__}>"
     return _cut(text, width)
@@ -376,11 +376,7 @@ def kind_of(value: object) -> str:
 
 def brief(value: object, width: int = 100) -> str:
     """Return a value as `shown` does; for large values: containers are truncated before they are written."""
-    try:
-        text = without_addresses(_BRIEF.repr(value))
-    except Exception:  # Why: as in `shown`
-        text = f"<{type(value).__name__}>"
-    return _cut(text, width)
+    return shown(value, width, _BRIEF.repr)
 
 
 def listed(names: Sequence[str], most: int = 5, width: int = 20) -> str:

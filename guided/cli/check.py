@@ -12,19 +12,18 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
-from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
 
 if TYPE_CHECKING:
-    from guided.cli.languages import Language
+    from guided.cli.expected import Language
     from guided.engine.index import Index
     from guided.engine.specs import Spec, StackSpec
     from guided.errors import CallError
     from guided.lalr.prefix_position import PrefixPosition
 
-__all__ = ["Rejection", "check", "first_rejection"]
+__all__ = ["Rejection", "check", "first_rejection", "position_as_data", "prefix_position_of"]
 
 
 def check(
@@ -137,6 +136,18 @@ def first_rejection(language: "Language", data: bytes) -> Rejection | None:
     before, _ = language.trace(0, data[:begin])
     expected = describe(characters_after(language, before), may_end=language.is_accepting(before))
     return Rejection(begin, len(_decoded(data[:begin])), ends_early, expected)
+
+
+def prefix_position_of(spec: object, data: bytes) -> "PrefixPosition | None":
+    """Return the state of a grammar after a text; None for other specs, and if the lexer rejects the text."""
+    prefix_position = getattr(spec, "prefix_position", None)
+    found: PrefixPosition | None = None if prefix_position is None else prefix_position(data)
+    return found
+
+
+def position_as_data(position: "PrefixPosition | None") -> dict[str, Any]:
+    """Return the state as JSON data."""
+    return {} if position is None else {"terminals": list(position.terminals), "lexeme_begin": position.begin}
 
 
 def _steps(index: "Index", data: bytes) -> list[_Step]:

@@ -4,20 +4,32 @@ The given state is between two characters. The sets are exact: after each charac
 """
 
 import sys
+from typing import TypeAlias
 from unicodedata import category
 
-from guided.cli.languages import Language, targets
+from guided.automata.automaton import Automaton
 from guided.export.characters import Characters
+from guided.index.composition import CompositionIndex
+from guided.index.pushdown import PushdownIndex
 from guided.patterns.charset import Charset
 
-__all__ = ["characters_after", "describe"]
+__all__ = ["Language", "characters_after", "describe"]
 
+# A language of bytes whose states are integers, of which 0 is the start.
+Language: TypeAlias = Automaton | PushdownIndex | CompositionIndex
 _SHOWN = 6
 
 
 def characters_after(language: Language, state: int) -> Charset:
     """The characters that may follow a state."""
-    found = Characters(lambda state: targets(language, state)).edges(state).values()
+
+    def targets(state: int) -> list[int]:
+        if isinstance(language, Automaton):
+            return language.targets(state)
+        reached = [language.trace(state, bytes([byte])) for byte in range(256)]
+        return [target if count else -1 for target, count in reached]
+
+    found = Characters(targets).edges(state).values()
     return Charset.of(pair for charset in found for pair in charset.ranges)
 
 

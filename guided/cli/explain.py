@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
-from guided.cli.check import first_rejection
+from guided.cli.check import first_rejection, position_as_data, prefix_position_of
 from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
-from guided.cli.prefix_positions import position_as_data, prefix_position_of
 from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary

@@ -19,7 +19,7 @@ from guided.keywords import closest
 from guided.progress import progress
 
 if TYPE_CHECKING:
-    from guided.cli.languages import Language
+    from guided.cli.expected import Language
     from guided.engine.index import Index
     from guided.engine.specs import Spec, StackSpec
     from guided.vocabulary.vocabulary import Vocabulary
@@ -144,29 +144,28 @@ class Constraint:
         GuidedError
             The file is not an index, or the spec cannot be lowered.
         """
-        from guided.cli.languages import language_with_stack
-
         with progress(COMPILING):
-            spec = self.spec
-            if self.file is not None:
-                from guided.calls.files import read_index_file
+            from guided.automata.automaton import Automaton
+            from guided.calls.files import read_index_file
+            from guided.engine.compile import compile as compile_spec
+            from guided.engine.specs import Spec
+            from guided.index.regular import RegularIndex
+            from guided.limits import Limits
+            from guided.vocabulary.vocabulary import single_bytes
 
+            spec: Any = self.spec
+            if self.file is not None:
                 found = read_index_file(self.file)
                 if found.automaton is not None:
                     return found.automaton
                 assert found.origin is not None
-                return language_with_stack(found.origin.spec)
-            from guided.automata.automaton import Automaton
-            from guided.engine.specs import Spec
-            from guided.limits import Limits
-
-            if isinstance(spec, Spec):
-                lowered = spec.lower(Limits())
-                if isinstance(lowered, Automaton):
-                    return lowered
-                spec = lowered
-            assert spec is not None
-            return language_with_stack(spec)
+                spec = found.origin.spec
+            elif isinstance(spec, Spec):
+                spec = spec.lower(Limits())
+                if isinstance(spec, Automaton):
+                    return spec
+            tables = compile_spec(spec, single_bytes()).tables
+            return tables.automaton if isinstance(tables, RegularIndex) else tables
 
 
 def options_of_kinds(given: Sequence[str] | None, kinds: Collection[str]) -> dict[str, dict[str, Any]]:
