@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from guided.cli.boundary import UsageError
 from guided.cli.output import type_name
-from guided.engine.algebra import Alternatives, Concatenation, FreeText, Maybe, Named, Repeat, concatenation
+from guided.engine.algebra import Alternatives, Concatenation, FreeText, Maybe, Named, Repeat
 from guided.files import read_text
 
 __all__ = ["ENDINGS", "Build", "composition", "read_composition"]
@@ -72,7 +72,7 @@ def composition(given: Any, folder: Path, build: Build) -> Any:
 
         return StructuralTag(given)
     found = _Reader(folder, build).part(given, "", 1)
-    return concatenation((found,)) if isinstance(found, str) else found
+    return Concatenation((found,)) if isinstance(found, str) else found
 
 
 class _Reader:

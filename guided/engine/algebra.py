@@ -46,6 +46,7 @@ __all__ = [
 # A part as users write it: a spec, a composition, a str, or what `guided.calls.inputs.spec_of` converts.
 Part: TypeAlias = Any
 _Made = TypeVar("_Made")
+_Node = TypeVar("_Node", "Concatenation", "Alternatives")
 
 # Kind of specs that are compositions, and of their index files.
 COMPOSITION = "composition"
@@ -60,16 +61,16 @@ class Composable:
     __slots__ = ()
 
     def __add__(self, other: Part) -> "Concatenation":
-        return concatenation((self, other)) if is_part(other) else NotImplemented
+        return _joined(Concatenation, self, other)
 
     def __radd__(self, other: Part) -> "Concatenation":
-        return concatenation((other, self)) if is_part(other) else NotImplemented
+        return _joined(Concatenation, other, self)
 
     def __or__(self, other: Part) -> "Alternatives":
-        return alternatives((self, other)) if is_part(other) else NotImplemented
+        return _joined(Alternatives, self, other)
 
     def __ror__(self, other: Part) -> "Alternatives":
-        return alternatives((other, self)) if is_part(other) else NotImplemented
+        return _joined(Alternatives, other, self)
 
     def named(self, name: str) -> "Named":
         """Return this spec with a name, under which results hold its text or value (``Result.captures``)."""
@@ -368,16 +369,6 @@ class Stored(Composable):
         return str(self.lowered.fingerprint)
 
 
-def concatenation(parts: Iterable[Part]) -> Concatenation:
-    """Return the concatenation of parts; nested concatenations are merged."""
-    return Concatenation(tuple(_merged(parts, Concatenation)))
-
-
-def alternatives(parts: Iterable[Part]) -> Alternatives:
-    """Return the alternatives of parts; nested alternatives are merged."""
-    return Alternatives(tuple(_merged(parts, Alternatives)))
-
-
 def folded(
     part: Part,
     joined: Callable[[Part, list[_Made]], _Made],
@@ -412,12 +403,11 @@ def leaves(part: Part) -> Iterator[Part]:
             yield item
 
 
-def _merged(parts: Iterable[Part], kind: type[Composition]) -> Iterator[Part]:
-    for part in parts:
-        if isinstance(part, kind):
-            yield from part.parts
-        else:
-            yield part
+def _joined(kind: type[_Node], *parts: Part) -> _Node:
+    """Return the node of parts, nested ones of its class merged; NotImplemented if one cannot be a part."""
+    if not all(map(is_part, parts)):
+        return NotImplemented  # type: ignore[no-any-return]
+    return kind(tuple(one for part in parts for one in (part.parts if isinstance(part, kind) else (part,))))
 
 
 def _set(node: Composition, **attributes: Any) -> None:

@@ -38,7 +38,6 @@ __all__ = [
     "check_context",
     "check_model",
     "common_prefix",
-    "known_blocks",
     "shared_blocks",
 ]
 
@@ -322,17 +321,16 @@ class _Rows(Batch):
         self._sessions, self._unread = sessions, unread
 
 
-def shared_blocks(prompts: Sequence[Sequence[int]], block: int) -> int:
-    """Number of leading tokens, in whole blocks, that all prompts share; each has a token after them."""
+def shared_blocks(prompts: Sequence[Sequence[int]], rows: Sequence[Sequence[int]], block: int) -> tuple[int, int, int]:
+    """Return how many leading tokens all prompts share, each of which goes on; and the row that shares most of them, and how many.
+
+    Numbers of tokens are in whole blocks; without rows, the last two are -1 and 0.
+    """
     shared = min(min(common_prefix(prompts[0], prompt) for prompt in prompts), min(map(len, prompts)) - 1)
-    return shared // block * block
-
-
-def known_blocks(rows: Sequence[Sequence[int]], tokens: Sequence[int], block: int) -> tuple[int, int]:
-    """Return the row that shares most leading tokens with some others, and how many, in whole blocks; (-1, 0) without rows."""
-    lengths = [common_prefix(row, tokens) // block * block for row in rows]
+    shared -= shared % block
+    lengths = [common_prefix(row, prompts[0][:shared]) // block * block for row in rows]
     best = max(range(len(lengths)), key=lengths.__getitem__, default=-1)
-    return best, lengths[best] if lengths else 0
+    return shared, best, lengths[best] if lengths else 0
 
 
 def common_prefix(left: Sequence[int], right: Sequence[int]) -> int:

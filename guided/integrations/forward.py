@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from guided.errors import ModelError
-from guided.generate.model import Batch, Logits, Session, check_context, known_blocks, shared_blocks
+from guided.generate.model import Batch, Logits, Session, check_context, shared_blocks
 
 if TYPE_CHECKING:
     import torch
@@ -117,8 +117,7 @@ class PaddedBatch(Batch):
 
         for prompt in prompts:
             check_context(len(prompt), self._context_length)
-        shared = shared_blocks(prompts, self._block)
-        row, n_known = known_blocks(known._tokens, prompts[0][:shared], self._block)
+        shared, row, n_known = shared_blocks(prompts, known._tokens, self._block)
         if n_known:
             columns = known.shown[row].nonzero()[:n_known, 0].to(self._forward.device)
             self._fill(

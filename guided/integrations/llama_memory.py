@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from guided.errors import ModelError
-from guided.generate.model import Batch, Logits, Session, check_context, known_blocks, shared_blocks
+from guided.generate.model import Batch, Logits, Session, check_context, shared_blocks
 
 __all__ = ["CachedSession", "Sequences", "StreamBatch"]
 
@@ -231,8 +231,7 @@ class StreamBatch(Batch):
         for prompt in prompts:
             check_context(len(prompt), self._context_length)
         self._sequences.widen(len(kept) + len(prompts))
-        shared = shared_blocks(prompts, self._block)
-        row, n_known = known_blocks(self._tokens, prompts[0][:shared], self._block)
+        shared, row, n_known = shared_blocks(prompts, self._tokens, self._block)
         self.keep([*kept, row] if n_known else kept)
         first = len(kept)
         if n_known:
