@@ -66,7 +66,7 @@ def check(
         with progress(COMPILING):
             index = what.index(read_vocabulary(vocabulary, eos))
         steps = _steps(index, data)
-    accepted = rejection is None and (steps is None or all(step.allowed for step in steps))
+    accepted = rejection is None and (steps is None or all(step["allowed"] for step in steps))
     reason = None if rejection is None else _call_error(what.spec, data)
     cause = "" if rejection is None else _cause(what.spec, data, rejection)
     position = None if rejection is None else prefix_position_of(what.spec, data[: rejection.byte])
@@ -77,7 +77,9 @@ def check(
         remarks: dict[str, Any] = {"reason": cause} if cause else {}
         if notes:
             remarks["notes"] = list(notes)
-        print_json({"accepted": accepted, **where, **call_error, **remarks, **_steps_as_data(steps)})
+        if steps is not None:
+            remarks["tokens"] = [{**step, "text": as_text(step["text"])} for step in steps]
+        print_json({"accepted": accepted, **where, **call_error, **remarks})
     else:
         _show(data, rejection, accepted, position)
         if reason is not None:
@@ -86,7 +88,8 @@ def check(
             console().print(f"reason: {cause}")
         for note in notes:
             console().print(f"note: {note}")
-        _show_steps(steps)
+        if steps is not None:
+            _show_steps(steps)
     return ACCEPTED if accepted else REJECTED
 
 
@@ -108,17 +111,6 @@ class Rejection:
     character: int
     ends_early: bool
     expected: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One token of a text, whether it is allowed, and the number of allowed tokens; ``token`` is None if no tokens spell the rest."""
-
-    token: int | None
-    data: bytes
-    allowed: bool
-    n_choices: int
-    reason: str
 
 
 def first_rejection(language: "Language", data: bytes) -> Rejection | None:
@@ -150,20 +142,20 @@ def position_as_data(position: "PrefixPosition | None") -> dict[str, Any]:
     return {} if position is None else {"terminals": list(position.terminals), "lexeme_begin": position.begin}
 
 
-def _steps(index: "Index", data: bytes) -> list[_Step]:
-    """The text's tokens up to the first that is rejected, and the end of the text."""
+def _steps(index: "Index", data: bytes) -> list[dict[str, Any]]:
+    """The text's tokens up to the first that is rejected, and the end of the text; with the number of tokens that are allowed there."""
     from guided.cli.tokens import fewest_tokens
 
     vocabulary = index.vocabulary
     tokens = fewest_tokens(vocabulary, data)
     if tokens is None:
-        return [_Step(None, data, False, 0, "no sequence of tokens spells it")]
+        reason = "no sequence of tokens spells it"
+        return [{"id": None, "text": data, "allowed": False, "choices": 0, "reason": reason}]
     guide, steps = index.guide(), []
     for token in [*tokens, vocabulary.eos[0]]:
-        verdict = guide.explain(token)
-        steps.append(
-            _Step(token, verdict.data or b"", verdict.allowed, len(index.allowed(guide.state)), verdict.reason)
-        )
+        verdict, choices = guide.explain(token), len(index.allowed(guide.state))
+        said = {"allowed": verdict.allowed, "choices": choices, "reason": verdict.reason}
+        steps.append({"id": token, "text": verdict.data or b"", **said})
         if not verdict.allowed:
             break
         guide.advance(token)
@@ -238,35 +230,16 @@ def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "P
     out.print(f"expected {rejection.expected}{terminals}")
 
 
-def _show_steps(steps: Sequence[_Step] | None) -> None:
-    if steps is None:
-        return
+def _show_steps(steps: Sequence[dict[str, Any]]) -> None:
     out = console()
     out.print("token by token (the split with the fewest tokens):")
     rows = [("id", "token", "choices", "verdict")]
     for step in steps:
-        name = shown_bytes(step.data) if step.data else "(end of text)"
-        verdict = "ok" if step.allowed else f"refused: {step.reason}"
-        rows.append(("" if step.token is None else str(step.token), name, f"{step.n_choices:,}", verdict))
+        name = shown_bytes(step["text"]) if step["text"] else "(end of text)"
+        verdict = "ok" if step["allowed"] else f"refused: {step['reason']}"
+        rows.append(("" if step["id"] is None else str(step["id"]), name, f"{step['choices']:,}", verdict))
     for line in aligned(rows):
         out.print(line)
-
-
-def _steps_as_data(steps: Sequence[_Step] | None) -> dict[str, Any]:
-    if steps is None:
-        return {}
-    return {
-        "tokens": [
-            {
-                "id": step.token,
-                "text": as_text(step.data),
-                "allowed": step.allowed,
-                "choices": step.n_choices,
-                "reason": step.reason,
-            }
-            for step in steps
-        ]
-    }
 
 
 def _standard_input() -> bytes:

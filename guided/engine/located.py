@@ -15,7 +15,6 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import over_characters, spend_together
 from guided.automata.steps import Steps
 from guided.engine.algebra import Composable
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Lowered, impossible_parts, needs_stack
 from guided.errors import GuidedError, SchemaError
 from guided.limits import Limits
@@ -94,29 +93,19 @@ class TreeSpec(Composable):
     tree : Node
     fingerprint : str
         SHA-256 in hex of what the tree was made from.
-    may_be_empty : bool
-        Whether a tree without a text is accepted; otherwise lowering it raises `SchemaError`.
     max_tokens : int or None
         Maximum number of tokens that begin in the text.
     """
 
     tree: Node
     fingerprint: str
-    may_be_empty: bool = True
     max_tokens: int | None = None
-
-    @classmethod
-    def of(cls, tree: Node, *source: str, may_be_empty: bool = True) -> "TreeSpec":
-        """Return the spec of a tree that was made from some texts."""
-        return cls(tree, fingerprint_of("pattern tree", *source), may_be_empty)
 
     def lower(self, limits: Limits) -> Any:
         """Return the automaton of the tree."""
         steps = Steps(limits.steps)
         found = Automaton.from_characters(over_characters(self.tree, limits, steps), limits)
         spend_together(steps.spent)
-        if not self.may_be_empty and found.is_empty():
-            raise SchemaError("no value satisfies the schema", "", "schema")
         return found
 
 

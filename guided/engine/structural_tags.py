@@ -8,7 +8,7 @@ strings. In *triggered tags*, free text switches to a tag as soon as a trigger i
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 from typing import Literal as Word
@@ -16,6 +16,7 @@ from typing import Literal as Word
 from guided.automata.build import in_one_budget, spend_together
 from guided.automata.steps import Steps
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
+from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
 from guided.engine.located import TreeSpec, at_place, located
@@ -325,8 +326,8 @@ class _Reader:
             # The first occurrence of a stop string ends the text.
             found = concat([tree, alternate(map(Literal, stop))])
             tree = Intersect((found, Complement(concat([_containing(stop), _CHARACTER]))))
-        source = (str(characters), repr(excludes), repr(stop))
-        return located(replace(TreeSpec.of(tree, "text", *source, str(tokens)), max_tokens=tokens), at)
+        fingerprint = fingerprint_of("pattern tree", "text", str(characters), repr(excludes), repr(stop), str(tokens))
+        return located(TreeSpec(tree, fingerprint, tokens), at)
 
     def _grammar(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         text = _text(given, "grammar", at)

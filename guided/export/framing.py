@@ -26,9 +26,7 @@ _NUMBER = b"-0123456789"
 _OPENING = {"_lbrace": b"{", "_lsqb": b"[", "string": b'"'}
 
 
-def framed_grammar(
-    frame: Frame, options: JsonOptions, limits: Limits, *, names: Mapping[int, str], most_rules: int = DEFAULT_RULES
-) -> LarkGrammar:
+def framed_grammar(frame: Frame, options: JsonOptions, limits: Limits, *, names: Mapping[int, str]) -> LarkGrammar:
     """Return the grammar of a frame's valid UTF-8 texts.
 
     Parameters
@@ -39,8 +37,6 @@ def framed_grammar(
     limits : Limits
     names : mapping of int to str
         Names for the pieces of text that begin at states with a label, by label.
-    most_rules : int
-        Largest number of pieces, and of alternatives of each value.
 
     Raises
     ------
@@ -49,7 +45,7 @@ def framed_grammar(
     LimitError
         The grammar would be too large.
     """
-    found = segments(frame, most_rules)
+    found = segments(frame, DEFAULT_RULES)
     if not set(frame.following).isdisjoint(_SIGNS):
         raise SchemaError(
             "the text after a number must not start with a character that continues the number", "", "format"
@@ -60,7 +56,7 @@ def framed_grammar(
     unenforced: list[tuple[str, str]] = []
     for number in dict.fromkeys(number for number, _ in found.holes.values()):
         value = frame.values[number]
-        rules = value_rules(value.schema, options, limits, None, value.pointer, most_rules=most_rules)
+        rules = value_rules(value.schema, options, limits, None, value.pointer)
         unenforced += rules.unenforced
         begun = _restricted(_ends_copied(rules.productions), value)
         values[number] = None
