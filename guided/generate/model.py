@@ -322,7 +322,7 @@ class _Rows(Batch):
 
 
 def shared_blocks(prompts: Sequence[Sequence[int]], rows: Sequence[Sequence[int]], block: int) -> tuple[int, int, int]:
-    """Return how many leading tokens all prompts share, each of which goes on; and the row that shares most of them, and how many.
+    """Return how many leading tokens all prompts share, without the last of any; and the row that shares most of them, and how many.
 
     Numbers of tokens are in whole blocks; without rows, the last two are -1 and 0.
     """
