@@ -125,11 +125,10 @@ class VocabularyData:
             node = int(trie.child[prefix[0] + 1, prefix[1]])
             if node >= 0:
                 ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
-                spelled = frozenset(self.vocabulary[token] or b"" for token in ids.tolist())
-            found = self._of_trie.beginnings[prefix] = (
-                spelled,
-                tuple(sorted({len(one) for one in spelled}, reverse=True)),
-            )
+                tokens = self.vocabulary.tokens
+                spelled = frozenset([tokens[token] or b"" for token in ids.tolist()])
+            lengths = tuple(sorted(set(map(len, spelled)), reverse=True))
+            found = self._of_trie.beginnings[prefix] = spelled, lengths
         return found
 
     def spelled(self, text: bytes) -> list[int]:

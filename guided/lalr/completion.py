@@ -206,7 +206,7 @@ class Completion:
     def _exact(self, option: _Option) -> _Option:
         text, match = self._paths.path(option.scanned, option.label)
         cost = len(text) + 1 + self._after(option.node, match, NO_NEWLINE)
-        return option._replace(cost=cost, is_exact=True, byte=text[0])
+        return _Option(cost, True, option.label, text[0], option.node, option.scanned, option.meant)
 
     def _is_meant(self, after: Configuration, option: _Option) -> bool:
         """Return whether the byte has started the intended lexeme, so that no other hypothesis is left, or none that excludes it."""
@@ -255,8 +255,11 @@ class Completion:
             if away:
                 bound = away + 1 + max(least - self._weights[label], 0)
                 option = _Option(bound, False, label, 0, node, scanned, meant)
-                yield option
-                if hypothesis.is_fresh and not thorough and bound <= least and self._exact(option).cost <= least:
+                if hypothesis.is_fresh and not thorough and bound <= least:
+                    option = self._exact(option)
+                if option.cost < INFINITE:
+                    yield option
+                if option.is_exact and option.cost <= least:
                     break
         if is_line:
             yield from self._lines(hypothesis, node, meant)

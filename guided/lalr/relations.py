@@ -103,9 +103,11 @@ class Relations:
         return found
 
     def backward(self, relation: int, members: int) -> int:
-        """Return the preimage of these members, as bits."""
+        """Return the preimage of these members, as bits; ``~relation``: the identity on those members, without its many blocks."""
         if relation == EMPTY or not members:
             return 0
+        if relation < 0:
+            return ~relation & members
         key = relation, members
         found = self._backward.get(key)
         if found is None:
