@@ -449,6 +449,19 @@ def counted(steps: int) -> Index:
     return compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(call_steps=steps))
 
 
+@pytest.mark.parametrize("options", [{}, {"whitespace": "compact"}, {"whitespace": "pretty(2)"}, {"property_order": "any"}])
+def test_as_many_required_members_as_compile_can_be_completed(options: Any) -> None:
+    limits = Limits(call_steps=12_000)
+    for count, is_refused in ((100, False), (101, True)):
+        names = [f"n{i}" for i in range(count)]
+        spec = JsonSchema({"type": "object", "properties": dict.fromkeys(names, True), "required": names}, **options)
+        if is_refused:
+            with pytest.raises(LimitError, match="at /required"):
+                compile_spec(spec, BYTES, limits)
+        else:
+            assert compile_spec(spec, BYTES, limits).guide().remaining > 4 * count
+
+
 @pytest.mark.parametrize("steps", [300, 1_000])
 def test_a_completion_that_takes_too_much_is_an_error(steps: int) -> None:
     guide = counted(steps).guide()

@@ -27,7 +27,7 @@ __all__ = [
 
 _STRING = frozenset({str})
 # Steps of a short completion for each required member, measured; so few members are never refused.
-_PER_REQUIRED, _FEW_REQUIRED = 150, 64
+_PER_REQUIRED, _FEW_REQUIRED = 120, 64
 
 
 def _are_names(values: Collection[object]) -> bool:
