@@ -39,8 +39,8 @@ _CELLS = 1 << 21
 NEVER = 1 << 40
 # Characters of one step of a completion, and steps that one of them costs a call.
 _STEP, _PER_CHARACTER = 64, 10
-# Edges followed in one step.
-_PER_STEP = 64
+# Steps of a set of states, and edges followed in one step.
+_PER_ROW, _PER_STEP = 2, 128
 
 
 class _Recurring(NamedTuple):
@@ -107,8 +107,6 @@ class CountedStrings:
         The states between two characters.
     registers : (int, int)
         Code points needed, up to the last length that matters, and allowed, at the beginning of a string.
-    cost : int
-        Steps that making it took.
     """
 
     def __init__(
@@ -117,11 +115,11 @@ class CountedStrings:
         starts: tuple[int, ...],
         outcomes: dict[int, tuple[int, ...]],
         measure: Measure,
+        spend: Callable[[int], None],
     ) -> None:
-        self.automaton, self.starts, self.outcomes = automaton, starts, outcomes
+        self.automaton, self.starts, self.outcomes, self._spend = automaton, starts, outcomes, spend
         self.measure, self.allowed, self.registers = measure, measure.needs, (0, UNLIMITED)
         self.between: Int64Array = np.flatnonzero(measure.phases == 1)
-        self.cost = 0
         # By state: the states between characters after the next one.
         self._characters: dict[int, list[tuple[bytes, int]]] = {}
         self._reaches: dict[bytes, _Reach | None] = {}
@@ -166,7 +164,7 @@ class CountedStrings:
                 return None
             met[key] = len(rows)
             rows.append(row)
-            self.cost += 1 + len(sources) // _PER_STEP
+            self._spend(_PER_ROW + len(sources) // _PER_STEP)
             before, row = row, np.zeros_like(row)
             row[targets[before[sources]]] = True
         return _Recurring(np.array(rows), len(rows) - met[key])
@@ -287,7 +285,11 @@ class CountedStrings:
 
 
 def counted_strings(
-    automaton: Automaton, starts: tuple[int, ...], outcomes: dict[int, tuple[int, ...]], measure: Measure
+    automaton: Automaton,
+    starts: tuple[int, ...],
+    outcomes: dict[int, tuple[int, ...]],
+    measure: Measure,
+    spend: Callable[[int], None],
 ) -> CountedStrings | None:
     """Return the strings with bounds and registers; None if no bounds describe at which counts states are live, or none were found."""
     starts = tuple(min(start, _LONGEST) for start in starts)
@@ -295,7 +297,7 @@ def counted_strings(
     last = max(i for bits in outcomes.values() for i, one in enumerate(bits) if one >= 0)
     first = min(last, sum(start <= measure.needs[0] for start in starts[1:]))
     starts, outcomes = (0, *starts[first + 1 :]), {label: bits[first:] for label, bits in outcomes.items()}
-    found = CountedStrings(automaton, starts, outcomes, measure)
+    found = CountedStrings(automaton, starts, outcomes, measure, spend)
     if set(outcomes.values()) == {(0, -1)} and measure.needs[0] < starts[1]:
         # Only a greatest length: a state is live as long as its nearest end is within it.
         found.registers = 0, starts[1] - 1
@@ -320,7 +322,7 @@ def counted_strings(
         assert reach is not None
         least = reach.least(np.maximum(starts[interval] - counts, 0))
         live |= least < (found.end(interval) - counts)[:, None]
-    found.cost += live.size // _PER_STEP
+    spend(live.size // _PER_STEP)
     bounds = _bounds(counts, live, reached)
     if bounds is None:
         return None
@@ -347,7 +349,8 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
     is_observed = len({one for bits in strings.outcomes.values() for one in bits} - {-1}) > 1
     # Why beyond the greatest length: then the count is always known, and with it which valuations are in reach.
     needed = starts[last + 1] if is_observed and last + 1 < len(starts) else starts[last]
-    needs = np.full(len(phases), NEVER)
+    # The last element is that of no state.
+    needs = np.full(len(phases) + 1, np.iinfo(np.int32).max, np.int32)
     needs[strings.between] = 0
     allowed = UNLIMITED
     is_bounded = bounds < NEVER
@@ -359,13 +362,14 @@ def _registers(strings: CountedStrings, bounds: Int64Array, reached: _Recurring)
         if (is_met_later & ~is_bounded).any():
             allowed = BEYOND + most + 1
         needs[strings.between[is_bounded]] = allowed - bounds[is_bounded]
-    table, within = strings.automaton.table, np.flatnonzero(phases != 1)
+    within = np.flatnonzero(phases != 1)
+    onward = strings.automaton.table[within]
     is_final = not len(within)
     while not is_final:
-        least = np.where(table[within] >= 0, needs[table[within]], NEVER).min(axis=1)
+        least = needs[onward].min(axis=1)
         is_final = np.array_equal(least, needs[within])
         needs[within] = least
-    return (needed, allowed), freeze(needs.astype(np.int32))
+    return (needed, allowed), freeze(needs[:-1])
 
 
 def _nexts(sets: _Recurring) -> Int64Array:

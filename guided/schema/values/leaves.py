@@ -47,6 +47,8 @@ __all__ = ["Leaf", "Leaves", "Numbers", "Strings", "too_many_values"]
 
 # Measured bytes of memory of an automaton, and of a state beside its row.
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
+# Cells of the automaton of a string whose lengths are counted, per step.
+_CELLS = 64
 # There are more strings of each length but 0 than this.
 _MANY_TEXTS = 1_000_000
 # Most bytes that spell a character: two escapes with hexadecimal digits.
@@ -148,6 +150,10 @@ class Leaves:
     def can_spell(self, data: bytes) -> bool:
         """Return whether the alphabet contains all these bytes."""
         return self.has_all_bytes or all(self.alphabet[byte] for byte in data)
+
+    def spend(self, count: int) -> None:
+        """Charge the lengths of strings."""
+        self.formulas.steps.spend(count, "the lengths of strings take too many steps")
 
     def kept(self, automaton: Automaton) -> Automaton:
         """Return an automaton restricted to the alphabet; its memory is counted."""
@@ -392,12 +398,12 @@ class Strings(Leaf):
             every = self._leaves.strings((required, *distinct))
             found = self._counted(every, some)
             if found is not None:
-                formulas.steps.spend(found.cost, "the lengths of strings take too many steps")
                 return every, found
         return None
 
     def _counted(self, every: "Strings", intervals: Sequence[Interval]) -> CountedStrings | None:
         automaton, notation = every.automaton, self._leaves.notation
+        self._leaves.spend(automaton.table.size // _CELLS)
         measure = measure_of(automaton, has_escapes=notation is None)
         if measure is None:
             return None
@@ -413,7 +419,7 @@ class Strings(Leaf):
         starts = tuple(interval.start + n_after if interval.start else 0 for interval in intervals)
         if notation is not None and notation.padding == "line feeds":
             starts, outcomes = _behind_feeds(starts, outcomes)
-        return counted_strings(automaton, starts, outcomes, measure)
+        return counted_strings(automaton, starts, outcomes, measure, self._leaves.spend)
 
     def _unlisted(self, atom: Atom) -> int:
         return FALSE if atom[0] == "strings" else self._formulas.atom(atom)
