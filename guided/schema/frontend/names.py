@@ -9,13 +9,14 @@ Small automata are not built here: those of other names are made when a text nee
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from guided.errors import LimitError, placed
 from guided.limits import Limits
-from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, Repeat, fold
+from guided.patterns.anchors import FIRST, LAST
+from guided.patterns.tree import Alternate, Chars, Complement, Intersect, Literal, Look, Node, Repeat, fold
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.memo import Memo
@@ -25,9 +26,8 @@ from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.ecma import parse_ecma
 from guided.schema.strings.languages import known
 
-__all__ = ["Names", "may_be_large"]
+__all__ = ["Names", "places_of"]
 
-_ANY_COUNT, _REPEATED = re.compile(r"\{\d"), re.compile(r"[*+]|\{\d+,\}")
 # What groups and divides alternatives; an alternative that begins with ^ is left out.
 _GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|\|\^|[()|]", re.DOTALL)
 # Edges of each state of an automaton of names, about, beside those of the characters that it tells apart; and how much larger than such a
@@ -35,6 +35,9 @@ _GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|\|\^|[()|]", re.DOTALL)
 _PER_CHARACTER, _SMALLER, _PER_LETTER, _HUGE = 60, 2, 8, 1 << 40
 # Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
 _BYTES_OF_STATE = 1_500
+
+# More places than any automaton within the limits follows, and states that are few even for names that several patterns tell apart.
+_MANY_SETS, _FEW_STATES = 40, 64
 
 _sizes: Memo[tuple[int, int]] = Memo(4096, 1 << 21)
 
@@ -126,12 +129,59 @@ class Names:
             raise LimitError("call_steps", n_steps, self.limits.call_steps, advice)
 
 
-def may_be_large(source: str, count: re.Pattern[str] = _ANY_COUNT) -> bool:
-    """Return whether the automaton of a pattern may be much larger than the pattern: a counted repeat may begin at many places.
+class Places(NamedTuple):
+    """What says how many places of a pattern may be followed at once.
 
-    The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
+    Attributes
+    ----------
+    states : int
+        States of the pattern, with its repeats written out.
+    counts : int
+        Product of those of its bounded repeats.
+    sets : int
+        Places that one of several characters leaves, besides those that a loop passes.
+    has_loop : bool
     """
-    return bool(count.search(source)) and (not _is_anchored(source) or bool(_REPEATED.search(source)))
+
+    states: int
+    counts: int = 1
+    sets: int = 0
+    has_loop: bool = False
+
+    def at_once(self, source: str) -> int:
+        """Return how many sets of places a text may lead to, about: an automaton with one state for each is much larger than the pattern.
+
+        The automata of other patterns are made when a text needs them (`python -m benchmarks.first_mask`).
+        """
+        if not self.sets or not (self.has_loop or not _is_anchored(source)):
+            return self.counts
+        # Where a match may begin anywhere, or a loop goes on, each place behind may be followed or not.
+        return self.counts << min(1 + self.sets, _MANY_SETS)
+
+
+def places_of(tree: Node) -> Places:
+    """Return the places of a pattern."""
+    return fold(tree, _places)
+
+
+def _places(node: Node, parts: Sequence[Places]) -> Places:
+    states, sets = sum(part.states for part in parts), sum(part.sets for part in parts)
+    counts, has_loop = _product(part.counts for part in parts), any(part.has_loop for part in parts)
+    match node:
+        case Literal(text):
+            states = len(text)
+        case Chars(charset):
+            states, sets = 1, int(len(charset.ranges) > 1 or any(low < high for low, high in charset.ranges))
+        case Alternate():
+            counts, sets = max(part.counts for part in parts), 1 + max(part.sets for part in parts)
+        case Repeat(_, least, most):
+            copies = max(1, least, most or 0)
+            states, sets = states * copies, sets * (least - 1 if most is None else copies)
+            counts *= states if most is not None and copies > max(1, least) else 1
+            has_loop |= most is None
+        case Look():
+            has_loop |= node not in (FIRST, LAST)
+    return Places(min(states, _HUGE), min(counts, _HUGE), max(0, min(sets, _HUGE)), has_loop)
 
 
 def _is_anchored(source: str) -> bool:
@@ -157,8 +207,9 @@ def _size(atom: tuple[Any, ...], limits: Limits) -> tuple[int, int]:
         case ("pattern", source):
             found = _sizes.get((source, limits))
             if found is None:
-                states, kinds = fold(parse_ecma(source, limits), _size_of)
-                if may_be_large(source):
+                tree = parse_ecma(source, limits)
+                states, kinds = fold(tree, _size_of)
+                if places_of(tree).at_once(source) > max(states, _FEW_STATES):
                     states = max(states, len(known(("pattern", source), limits, limits.steps).dfa.table))
                 found = 1 + states, kinds
                 _sizes.put((source, limits), found)

@@ -39,8 +39,8 @@ _CELLS = 1 << 21
 NEVER = 1 << 40
 # Characters of one step of a completion, and steps that one of them costs a call.
 _STEP, _PER_CHARACTER = 64, 10
-# Steps of a set of states, and edges followed in one step.
-_PER_ROW, _PER_STEP = 2, 128
+# Steps of a set of states, edges followed in one step, and most edges until sets must recur.
+_PER_ROW, _PER_STEP, _MOST_EDGES = 2, 128, 1 << 22
 
 
 class _Recurring(NamedTuple):
@@ -160,7 +160,7 @@ class CountedStrings:
         rows: list[BoolArray] = []
         row = first
         while (key := np.packbits(row).tobytes()) not in met:
-            if len(rows) == _ROWS:
+            if len(rows) == _ROWS or len(rows) * len(sources) > _MOST_EDGES:
                 return None
             met[key] = len(rows)
             rows.append(row)

@@ -37,7 +37,8 @@ def test_names_that_count_far_are_refused_at_once_or_read(keyword: str, letters:
         reason = str(error)
     if reason:
         assert count > 90
-        assert f"the names at /items/{keyword} need too large an automaton" in reason or "transitions" in reason
+        assert f"at /items/{keyword}" in reason
+        assert "too large an automaton" in reason or "transitions" in reason
         return
     guide = index.guide()
     for piece in ['[{"', SETS[letters] * 80, '": 1, "', SETS[letters] * 30]:

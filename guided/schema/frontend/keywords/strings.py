@@ -4,7 +4,6 @@ A pattern that is a plain list of words, such as ``^(on|off)$``, becomes an enum
 """
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,13 +12,13 @@ from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, LAST
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Concat, Literal, Node, Repeat, fold
+from guided.patterns.tree import Chars, Concat, Node, Repeat
 from guided.schema.formats import FORMATS, LENGTHS, REFUSED, draft3
 from guided.schema.formula.formulas import FALSE
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.keywords.counts import count_or
 from guided.schema.frontend.location import pointer_of
-from guided.schema.frontend.names import may_be_large
+from guided.schema.frontend.names import places_of
 from guided.schema.frontend.site import Site
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.ecma import parse_ecma
@@ -36,11 +35,9 @@ __all__ = [
 
 # One word, or several in a group, that span the whole text and consist of literal characters.
 _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',/:;<=>@`~-]*))\$", re.ASCII)
-# Counts of at least ten.
-_COUNTED = re.compile(r"\{\d{2,}|\{\d+,\d{2,}")
 # Patterns of up to so many characters, with repeats written out (one in so many of the states allowed), surely have small enough automata;
-# and a number too large to matter.
-_SURELY_FEWER, _HUGE = 8, 1 << 40
+# longer ones are made when the schema is compiled.
+_SURELY_FEWER = 8
 # A large count of all characters, as of ^(?=.{1,253}$)[a-z.]+$, which a register counts, too.
 _LENGTH = re.compile(r"\^\(\?=\.\{(\d+),(\d{3,})\}\$\)")
 # States that count the characters of a repeated set.
@@ -155,26 +152,13 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
 def _judged_as_written(source: str, tree: Node, limits: Limits, most: int) -> _Judgement:
     counted, more = _counted(source, tree, limits) or (None, 0)
     steps = n_states = 0
-    is_long = (
-        counted is None and _COUNTED.search(source) and fold(tree, _n_characters) > limits.nfa_states // _SURELY_FEWER
-    )
-    if is_long or may_be_large(source, _COUNTED):
+    places = places_of(tree)
+    is_long = places.states > limits.nfa_states // _SURELY_FEWER
+    many = min(limits.states, limits.growth_bytes // (_SPELLED * PER_CONTROL))
+    if counted is None and (is_long or places.at_once(source) > many):
         built = known(("pattern", source), limits, most)
         steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
     return _Judgement("", steps + more, n_states, counted)
-
-
-def _n_characters(node: Node, parts: Sequence[int]) -> int:
-    """Return the characters of a pattern with its repeats written out."""
-    match node:
-        case Literal(text):
-            return len(text)
-        case Chars():
-            return 1
-        case Repeat(_, least, most):
-            return min(parts[0] * max(1, least, most or 0), _HUGE)
-        case _:
-            return min(sum(parts), _HUGE)
 
 
 def _counted(source: str, tree: Node, limits: Limits) -> tuple[_Counted, int] | None:
