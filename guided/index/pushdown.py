@@ -54,7 +54,7 @@ _PER_STATE, _PER_STEP = 700, 120
 # Memory is checked once in this many calls, and at each call if fewer would fill the rest; few calls need this many bytes.
 _UNCHECKED_CALLS, _PER_CALL = 16, 1 << 17
 # How many times `Limits.growth_bytes` the controls of one call may take: what they belong to is dropped only between calls.
-_MOST_GROWTH = 2
+_GROWTH_OF_CALL = 2
 _INITIAL, _FINAL = 0, 1
 
 
@@ -287,7 +287,7 @@ class PushdownIndex:
             # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
             self._n_unchecked = min(left // _PER_CALL, _UNCHECKED_CALLS)
             self._most_unchecked = tables.n_controls + left // PER_CONTROL
-            tables.most = self._most_unchecked + _MOST_GROWTH * self._limits.growth_bytes // PER_CONTROL
+            tables.most = self._most_unchecked + _GROWTH_OF_CALL * self._limits.growth_bytes // PER_CONTROL
 
     def _begin_anew(self, state: int) -> None:
         """Drop the cache, all but the explored states and one state, which keeps its number."""

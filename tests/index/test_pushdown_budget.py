@@ -449,7 +449,9 @@ def counted(steps: int) -> Index:
     return compile_spec(JsonSchema(schema, whitespace="compact"), BYTES, Limits(call_steps=steps))
 
 
-@pytest.mark.parametrize("options", [{}, {"whitespace": "compact"}, {"whitespace": "pretty(2)"}, {"property_order": "any"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"whitespace": "compact"}, {"whitespace": "pretty(2)"}, {"property_order": "any"}]
+)
 def test_as_many_required_members_as_compile_can_be_completed(options: Any) -> None:
     limits = Limits(call_steps=12_000)
     for count, is_refused in ((100, False), (101, True)):

@@ -155,7 +155,7 @@ class Places(NamedTuple):
         """
         if not self.sets or not (self.has_loop or not _is_anchored(source)):
             return self.counts
-        # Where a match may begin anywhere, or a loop goes on, each place behind may be followed or not.
+        # Where a match may begin anywhere, or a loop continues, each place behind may be followed or not.
         return self.counts << min(1 + self.sets, _MANY_SETS)
 
 

@@ -40,7 +40,7 @@ NEVER = 1 << 40
 # Characters of one step of a completion, and steps that one of them costs a call.
 _STEP, _PER_CHARACTER = 64, 10
 # Steps of a set of states, edges followed in one step, and most edges until sets must recur.
-_PER_ROW, _PER_STEP, _MOST_EDGES = 2, 128, 1 << 22
+_PER_ROW, _PER_STEP, _EDGES = 2, 128, 1 << 22
 
 
 class _Recurring(NamedTuple):
@@ -160,7 +160,7 @@ class CountedStrings:
         rows: list[BoolArray] = []
         row = first
         while (key := np.packbits(row).tobytes()) not in met:
-            if len(rows) == _ROWS or len(rows) * len(sources) > _MOST_EDGES:
+            if len(rows) == _ROWS or len(rows) * len(sources) > _EDGES:
                 return None
             met[key] = len(rows)
             rows.append(row)
