@@ -113,6 +113,7 @@ class Leaves:
         self.lost = () if self.notation is not None else unwritable(options.spelling)
         self.has_all_bytes = 0 not in flags and not self.lost
         self.has_ascii = 0 not in flags[0x20:0x7F] and not self.lost
+        self._spellable = alphabet.nonzero()[0].astype(np.uint8).tobytes()
         self._n_bytes = 0
         self._strings: dict[tuple[int, ...], Strings] = {}
         self._numbers: dict[tuple[int, ...], Numbers] = {}
@@ -149,7 +150,7 @@ class Leaves:
 
     def can_spell(self, data: bytes) -> bool:
         """Return whether the alphabet contains all these bytes."""
-        return self.has_all_bytes or all(self.alphabet[byte] for byte in data)
+        return not data.translate(None, self._spellable)
 
     def spend(self, count: int) -> None:
         """Charge the lengths of strings."""
@@ -237,8 +238,8 @@ class Leaf(ABC):
     @cached_property
     def listed(self) -> tuple[Any, ...]:
         """The values that the formula lists, without those it excludes; empty for formulas that list none."""
-        found = _listed(self._formulas, self.wanted[0], self._listing)
-        self._formulas.spend(len(found))
+        if found := _listed(self._formulas, self.wanted[0], self._listing):
+            self._formulas.spend(len(found))
         return found
 
     @abstractmethod
@@ -650,8 +651,7 @@ def quick_satisfiable_number(atoms: list[Atom], n_excluded: int = 0) -> bool:
     # Why not for large ones: building their automaton early reports an exceeded limit as soon as possible.
     if step != 1 and max(step.numerator, step.denominator, int(abs(low)), int(abs(high))) > _SMALL:
         return False
-    above: Fraction = (low // step + 1) * step
-    return ceil((high - above) / step) > n_excluded
+    return ceil(high / step) - low // step - 1 > n_excluded
 
 
 def _listed(formulas: Formulas, formula: int, name: str) -> tuple[str | Fraction, ...]:
