@@ -122,7 +122,7 @@ class Stacks:
         self.cells: list[int] = [0]
         self._below: list[int] = [-1]
         self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
-        self.nodes: Int32Array = np.zeros((256, 3), np.int32)
+        self.nodes: Int32Array = np.zeros((64, 3), np.int32)
         self.nodes[0] = 0, -1, 0
         self.least_depth = 0
         # Whether a guard and a set of allowed labels have a common label.

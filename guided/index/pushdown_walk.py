@@ -27,7 +27,7 @@ Foresee: TypeAlias = Callable[[Pushdown, int, WalkTrie, int, int], None]
 _NONE: Int32Array = np.zeros(0, np.int32)
 _TOO_MANY_PUSHES = "tokens change the stack too often"
 _NONE_BELOW: UInt64Array = np.zeros((0, 2), np.uint64)
-_FIRST_ROOM = 256
+_FIRST_ROOM = 64
 _IS_SLOW = may_be_python(kernel.read)
 # Controls whose loops a walk keeps; a power of two. They are cleared for each walk.
 _LOOPS = 64
