@@ -480,7 +480,7 @@ class FrontEnd:
 
     def _checked(self, kind: str, text: str, options: Options, allowed: Int32Array | None, limits: Limits) -> str:
         """Return why a request cannot be served; raise LimitError if that is unknown within the limits."""
-        reading = replace(limits, steps=_READING_SHARE * limits.steps)
+        reading = _reading(limits)
         try:
             steps = Steps((_GRAMMAR_SHARE if kind == "GRAMMAR" else _READING_SHARE) * limits.steps)
             spec = in_one_budget(lambda: spec_of(kind, text, options, reading), steps)
@@ -498,6 +498,12 @@ class FrontEnd:
         if allowed is not None and not (mask & allowed).any():
             return "allowed_token_ids leaves no token with which a text of the constraint can begin"
         return ""
+
+
+@lru_cache(maxsize=16)
+def _reading(limits: Limits) -> Limits:
+    # PERF: making limits takes a tenth of the check of a small schema (`python -m benchmarks.serving`).
+    return replace(limits, steps=_READING_SHARE * limits.steps)
 
 
 @lru_cache(maxsize=16)
