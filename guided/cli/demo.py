@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from guided.cli.boundary import ACCEPTED
-from guided.cli.demo_lines import Lines
 from guided.cli.models import load_model
-from guided.cli.output import COMPILING, aligned, console, print_json
+from guided.cli.output import COMPILING, aligned, console, print_json, shown
 from guided.cli.specs import DeviceOption, JsonOption, ModelOption
 from guided.progress import progress
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from guided.calls.spec import Tools
     from guided.cli.demo_questions import Question
     from guided.cli.judge import Verdict
-    from guided.events import Result
+    from guided.events import Event, Result
     from guided.generate.generator import Generator
 
 __all__ = ["demo"]
@@ -33,6 +32,7 @@ __all__ = ["demo"]
 _SHOWN = 5
 _MAX_TOKENS = 60
 _ARMS = ("unguided", "guided")
+_INDENT = " " * 12
 
 
 def demo(
@@ -69,7 +69,7 @@ def demo(
         _show_tools(guided.spec)
     answered: list[_Answered] = []
     for place, question in enumerate(chosen):
-        prompt, lines = few_shot(guided.spec, question.text, PLAIN), Lines(is_quiet=place >= n_shown)
+        prompt, lines = few_shot(guided.spec, question.text, PLAIN), _Lines(is_quiet=place >= n_shown)
         lines.ask(question.text)
         answers = {}
         # Why not while answers are shown: their text streams as the model generates it.
@@ -122,7 +122,7 @@ class _Answer:
 _Answered: TypeAlias = "tuple[Question, dict[str, _Answer]]"
 
 
-def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: Lines) -> "tuple[Result[Any], float]":
+def _answer(arm: "Generator[Any]", prompt: str, seed: int | None, lines: "_Lines") -> "tuple[Result[Any], float]":
     """Generate an arm's answer: the result and the time in seconds."""
     from guided.calls.prompts import STOP
     from guided.events import Done
@@ -188,3 +188,57 @@ def _totals(answered: Sequence[_Answered]) -> dict[str, dict[str, Any]]:
             "tokens_per_second": round(sum(answers[arm].n_tokens for _, answers in answered) / seconds, 1),
         }
     return totals
+
+
+class _Lines:
+    """Writes questions and answers on stdout, with brackets around the results of tools.
+
+    Trailing blanks of a piece are held back until the next one, so answers have none at their ends; further lines are indented.
+
+    Parameters
+    ----------
+    is_quiet : bool
+        Write nothing.
+    """
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._out = console()
+        self._out.quiet = is_quiet
+        self._blanks, self._has_begun = "", False
+
+    def ask(self, question: str) -> None:
+        """Print a question."""
+        self._out.print(f"\nQ: {question}", style="bold")
+
+    def begin(self, arm: str) -> None:
+        """Print the name of the arm that answers next."""
+        self._out.print(f"  {arm:<{len(_INDENT) - 2}}", end="", style="dim")
+        self._blanks, self._has_begun = "", False
+
+    def hear(self, event: "Event") -> None:
+        """Print a piece of the answer."""
+        from guided.events import Text, ToolCall, ToolResult
+
+        if isinstance(event, Text | ToolCall | ToolResult):
+            self._say(event.text, is_inserted=isinstance(event, ToolResult))
+
+    def end(self, verdict: "Verdict") -> None:
+        """Print the verdict on the answer."""
+        style = "red" if verdict.error else "green" if verdict.right_call else "yellow"
+        self._out.print()
+        self._out.print(f"{_INDENT}-> {shown(str(verdict))}", style=style)
+
+    def _say(self, text: str, *, is_inserted: bool) -> None:
+        body = text.strip()
+        if not body:
+            self._blanks += text
+            return
+        before, _, after = text.partition(body)
+        if self._has_begun:
+            self._out.print((self._blanks + before).replace("\n", f"\n{_INDENT}"), end="")
+        written = f"\n{_INDENT}".join(map(shown, body.split("\n")))
+        if is_inserted:
+            self._out.print(f"[{written}]", end="", style="bold cyan")
+        else:
+            self._out.print(written, end="")
+        self._blanks, self._has_begun = after, True

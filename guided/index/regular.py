@@ -20,6 +20,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,8 @@ class RegularIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: only the tables are sent to another process; masks and look-ups are rebuilt there.
-        tables = {name: getattr(self, name) for name in TABLE_ARRAYS}
-        return _unpickled, (self.automaton, self.eos, self.size, self.mask_bytes, tables)
+        tables = (getattr(self, name) for name in TABLE_ARRAYS)
+        return partial(RegularIndex, mask_bytes=self.mask_bytes), (self.automaton, self.eos, self.size, *tables)
 
     @property
     def initial(self) -> int:
@@ -263,12 +264,6 @@ class RegularIndex:
             unsigned = words.view(np.uint32)
             for token in self.eos:
                 unsigned[token >> 5] |= np.uint32(1 << (token & 31))
-
-
-def _unpickled(
-    automaton: Automaton, eos: tuple[int, ...], size: int, mask_bytes: int, tables: dict[str, npt.NDArray[Any]]
-) -> RegularIndex:
-    return RegularIndex(automaton, eos, size, mask_bytes=mask_bytes, **tables)
 
 
 class Lookup:

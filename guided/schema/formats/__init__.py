@@ -14,11 +14,17 @@ from types import MappingProxyType
 from guided.patterns.tree import Node
 from guided.schema.formats.dates import date, date_time, duration, time
 from guided.schema.formats.expressions import regex
-from guided.schema.formats.hosts import hostname, ipv4, ipv6
-from guided.schema.formats.mail import email, idn_email
-from guided.schema.formats.pointers import json_pointer, relative_json_pointer, uuid
-from guided.schema.formats.references import iri, iri_reference, uri, uri_reference
-from guided.schema.formats.templates import uri_template
+from guided.schema.formats.hosts import email, hostname, idn_email, ipv4, ipv6
+from guided.schema.formats.references import (
+    iri,
+    iri_reference,
+    json_pointer,
+    relative_json_pointer,
+    uri,
+    uri_reference,
+    uri_template,
+    uuid,
+)
 
 __all__ = ["FORMATS", "LENGTHS", "REFUSED"]
 

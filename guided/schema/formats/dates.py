@@ -7,8 +7,8 @@ leap second are not distinguished, since future ones are unknown.
 
 from functools import cache
 
+from guided.patterns.parse import parse
 from guided.patterns.tree import Literal, Node, alternate, concat
-from guided.schema.formats.syntax import pattern
 
 __all__ = ["CLOCK", "DATE", "date", "date_time", "duration", "time"]
 
@@ -25,14 +25,14 @@ _LAST_MINUTE, _MINUTES_OF_DAY, _QUARTER = 23 * 60 + 59, 24 * 60, 15
 @cache
 def date() -> Node:
     """``full-date`` of RFC 3339; only days that exist."""
-    return pattern(DATE)
+    return parse(DATE)
 
 
 @cache
 def time() -> Node:
     """``full-time`` of RFC 3339, with an offset; second 60 only where UTC inserts it."""
-    usual = pattern(f"{CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{CLOCK})")
-    fraction = pattern(_FRACTION)
+    usual = parse(f"{CLOCK}:[0-5][0-9]{_FRACTION}(?:[Zz]|[+-]{CLOCK})")
+    fraction = parse(_FRACTION)
     leap: list[Node] = []
     for offset in range(0, _MINUTES_OF_DAY, _QUARTER):
         ends = [f"+{_clock(offset)}", f"-{_clock(-offset)}", *(() if offset else "Zz")]
@@ -44,7 +44,7 @@ def time() -> Node:
 @cache
 def date_time() -> Node:
     """``date-time`` of RFC 3339: a date, ``T`` in either case, and a time."""
-    return concat([date(), pattern("[Tt]"), time()])
+    return concat([date(), parse("[Tt]"), time()])
 
 
 @cache
@@ -57,7 +57,7 @@ def duration() -> Node:
     day = "[0-9]+D"
     month = f"[0-9]+M(?:{day})?"
     year = f"[0-9]+Y(?:{month})?"
-    return pattern(f"P(?:(?:{day}|{month}|{year})(?:{clock})?|{clock}|[0-9]+W)")
+    return parse(f"P(?:(?:{day}|{month}|{year})(?:{clock})?|{clock}|[0-9]+W)")
 
 
 def _clock(minutes: int) -> str:

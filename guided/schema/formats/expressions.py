@@ -14,8 +14,8 @@ Annex B is included: ``\-``, a lone ``]``, octal escapes. The syntax is that of 
 import re
 from functools import cache
 
+from guided.patterns.parse import parse
 from guided.patterns.tree import Literal, Node, Repeat, alternate, concat, optional
-from guided.schema.formats.syntax import pattern
 
 __all__ = ["regex"]
 
@@ -31,25 +31,25 @@ def regex() -> Node:
 
     Excluded: groups more than four deep, named groups but one at the beginning, ``\k``, and some ranges and counts.
     """
-    name = pattern(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
+    name = parse(r"\(\?<[A-Za-z_$][A-Za-z0-9_$]*>")
     named = concat([name, Repeat(_term(1), 0, None), Literal(")"), _quantifier()])
-    look = concat([pattern(r"\(\?<?[=!]"), Repeat(_term(2), 0, None), Literal(")")])
+    look = concat([parse(r"\(\?<?[=!]"), Repeat(_term(2), 0, None), Literal(")")])
     return concat([optional(named), Repeat(alternate([_term(4), look]), 0, None)])
 
 
 @cache
 def _term(depth: int) -> Node:
     """Return a term, or the ``|`` between alternatives, with groups down to a depth."""
-    terms = [pattern(r"\||\^|\$|\\[bB]"), concat([_atom(), _quantifier()])]
+    terms = [parse(r"\||\^|\$|\\[bB]"), concat([_atom(), _quantifier()])]
     if depth:
         inside = Repeat(_term(depth - 1), 0, None)
-        terms.append(concat([pattern(r"\((?:\?:)?"), inside, Literal(")"), _quantifier()]))
+        terms.append(concat([parse(r"\((?:\?:)?"), inside, Literal(")"), _quantifier()]))
     return alternate(terms)
 
 
 @cache
 def _atom() -> Node:
-    return alternate([pattern(rf"[^\^$\\.*+?()\[{{|]|\.|{_SETS}|{_PROPERTY}|\\[0-9]|{_CHARACTERS}"), _class()])
+    return alternate([parse(rf"[^\^$\\.*+?()\[{{|]|\.|{_SETS}|{_PROPERTY}|\\[0-9]|{_CHARACTERS}"), _class()])
 
 
 @cache
@@ -61,15 +61,15 @@ def _quantifier() -> Node:
         ordered += [f"{digit}[0-9]{{{n}}},[{digit + 1}-9][0-9]{{{n}}}" for n in (1, 2) if digit < 9]
         ordered.append(f"{digit},[{digit}-9]")
     ordered += [f"{first}{second},{first}[{second}-9]" for first in range(1, 10) for second in range(10)]
-    return pattern(rf"(?:(?:[*+?]|\{{(?:[0-9]+,?|{'|'.join(ordered)})\}})\??)?")
+    return parse(rf"(?:(?:[*+?]|\{{(?:[0-9]+,?|{'|'.join(ordered)})\}})\??)?")
 
 
 @cache
 def _class() -> Node:
     single = rf"[^\]\\-]|{_CHARACTERS}|\\b"
-    ended = concat([alternate([pattern(_SETS), _ranges()]), pattern(f"(?:-(?:{single}))?")])
-    members = alternate([pattern(f"{single}|{_PROPERTY}"), ended])
-    return concat([pattern(r"\[\^?-?"), Repeat(members, 0, None), pattern(r"-?\]")])
+    ended = concat([alternate([parse(_SETS), _ranges()]), parse(f"(?:-(?:{single}))?")])
+    members = alternate([parse(f"{single}|{_PROPERTY}"), ended])
+    return concat([parse(r"\[\^?-?"), Repeat(members, 0, None), parse(r"-?\]")])
 
 
 @cache
@@ -83,4 +83,4 @@ def _ranges() -> Node:
         greater = f"(?:{'|'.join(_DIGITS[value + 1 :])})"
         found.append(rf"\\x{digit}{_HEX}-\\x{greater}{_HEX}")
         found += [rf"\\u0{{{n}}}{digit}{_HEX}{{{3 - n}}}-\\u0{{{n}}}{greater}{_HEX}{{{3 - n}}}" for n in (0, 2)]
-    return pattern("|".join(found))
+    return parse("|".join(found))
