@@ -1,8 +1,9 @@
-"""Conversion of text arguments to bytes, and bytes as readable text."""
+"""Conversion of text arguments to bytes, their fingerprint, and bytes as readable text."""
 
+import hashlib
 import unicodedata
 
-__all__ = ["as_bytes", "shown_bytes", "width"]
+__all__ = ["as_bytes", "fingerprint_of", "shown_bytes", "width"]
 
 
 def as_bytes(text: object) -> bytes:
@@ -20,6 +21,12 @@ def as_bytes(text: object) -> bytes:
     if isinstance(text, bytes | bytearray | memoryview):
         return bytes(text)
     raise TypeError(f"expected str or bytes, not {type(text).__name__}")
+
+
+def fingerprint_of(kind: str, *parts: str | bytes) -> str:
+    """Return the SHA-256 in hex of a kind of spec and its parts, each prefixed with its length."""
+    encoded = [as_bytes(part) for part in (kind, *parts)]
+    return hashlib.sha256(b"".join([b"%d:%b" % (len(data), data) for data in encoded])).hexdigest()
 
 
 def shown_bytes(data: bytes) -> str:

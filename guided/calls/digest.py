@@ -4,7 +4,7 @@ Linear in the memory of the tree, even if subtrees are shared. Equal trees have 
 """
 
 from guided.automata.nfa import Operand
-from guided.engine.fingerprints import fingerprint_of
+from guided.encoding import fingerprint_of
 from guided.patterns.tree import Call, Chars, Graph, Literal, Look, Node, Repeat, fold
 
 __all__ = ["digest"]

@@ -31,7 +31,7 @@ from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
 from guided.calls.values import ValueType
-from guided.engine.fingerprints import fingerprint_of
+from guided.encoding import fingerprint_of
 from guided.engine.specs import Lowered
 from guided.engine.templates import impossible_in
 from guided.errors import LimitError, PatternError, SchemaError, placed

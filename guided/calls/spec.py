@@ -21,8 +21,8 @@ from guided.calls.naming import LeftOut, inventory
 from guided.calls.options import choice_of, chosen_tools, reasoning_texts
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
+from guided.encoding import fingerprint_of
 from guided.engine.algebra import Composable
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.templates import Template, value_data
 from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-from guided.engine.fingerprints import fingerprint_of
+from guided.encoding import fingerprint_of
 from guided.errors import ArgumentError, LimitError, brief, shown
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits

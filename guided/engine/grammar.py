@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from guided.encoding import fingerprint_of
 from guided.engine.algebra import Composable, Part
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.lark_lowering import bounded, lower, machine_of, start_of
 from guided.engine.specs import NO_TEXT, Lowered
 from guided.errors import ArgumentError, GrammarError, shown

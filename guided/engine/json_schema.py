@@ -12,9 +12,9 @@ from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
 from guided.automata.flattening import flattened
 from guided.automata.pushdown import Pushdown
+from guided.encoding import fingerprint_of
 from guided.engine.algebra import Composable
 from guided.engine.diagnosis import diagnosis
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.reading import JsonTexts
 from guided.engine.specs import (
     FINITE_SPECS,

@@ -28,9 +28,9 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
 from guided.automata.pushdown import Pushdown
 from guided.automata.substrings import runs
+from guided.encoding import fingerprint_of
 from guided.engine import interegular
 from guided.engine.algebra import Composable, Composition
-from guided.engine.fingerprints import fingerprint_of
 from guided.errors import ArgumentError, LimitError, SchemaError, kind_of, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class

@@ -15,8 +15,8 @@ from typing import Literal as Word
 
 from guided.automata.build import in_one_budget, spend_together
 from guided.automata.steps import Steps
+from guided.encoding import fingerprint_of
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
 from guided.engine.located import TreeSpec, at_place, located

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from guided.automata.automaton import Automaton
 from guided.calls.modes import ended_by_calls
 from guided.calls.spec import Tools
+from guided.encoding import fingerprint_of
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.index import Index
 from guided.engine.specs import Spec
 from guided.errors import IndexFormatError, SchemaError, shown

@@ -52,6 +52,7 @@ class DeadEnds:
     ----------
     call : Steps
         Those of the current call.
+    indenter : Indenter
     lexemes : Lexemes
     columns : Columns
     lookaheads : LookaheadClasses or None
@@ -79,7 +80,7 @@ class DeadEnds:
         self.most_searched = limits.dead_end_configurations
         self._contexts: list[int] = tables.context.tolist()
         self._label, self._end = len(tables.lexer.terminals), tables.end
-        self._indenter = indenter = Indenter(tables)
+        self.indenter = indenter = Indenter(tables)
         self.lexemes = Lexemes(scanner, self._steps)
         self.lookaheads: LookaheadClasses | None = None
         self.cells: Coaccessible | None = None
@@ -130,11 +131,11 @@ class DeadEnds:
         anywhere = set[int]().union({start.state}, *after)
         can_come, contexts = self._safe_states.can_come, self._contexts
         # INDENT and DEDENT follow a newline without lexemes of their own.
-        with_newline = sum(1 << symbol for symbol in self._indenter.following)
-        newline = self._indenter.newline
+        with_newline = sum(1 << symbol for symbol in self.indenter.following)
+        newline = self.indenter.newline
         if newline >= 0:
             # White space after a newline belongs to the newline.
-            brought = set[int]().union(*(after[symbol] for symbol in (newline, *self._indenter.following)))
+            brought = set[int]().union(*(after[symbol] for symbol in (newline, *self.indenter.following)))
             anywhere -= {state for state in brought if state not in can_come}
             after[newline] = set()
 
@@ -201,18 +202,18 @@ class DeadEnds:
     def _uncounted(self, tables: LalrTables, items: Items) -> list[str]:
         """Describe how an Indenter's counts can differ from those of the stack."""
         found = []
-        broken = imbalance(self._indenter, items, tables.rules)
+        broken = imbalance(self.indenter, items, tables.rules)
         if broken:
             found.append(f"the Indenter's counts can differ from the rules: {broken}")
         if not self._lexical_follow.columns_are_free:
-            found.append(f"{tables.symbols[self._indenter.newline]} cannot end at every indentation")
+            found.append(f"{tables.symbols[self.indenter.newline]} cannot end at every indentation")
         return found
 
     def _unproductive(self, tables: LalrTables, items: Items) -> tuple[str, ...]:
         """Return the rules and terminals that parser states expect but no text contains."""
         readable = self._lexical_follow.readable(items, self._contexts)
-        if self._indenter.newline in readable:
-            readable |= {self._indenter.indent, self._indenter.dedent}
+        if self.indenter.newline in readable:
+            readable |= {self.indenter.indent, self.indenter.dedent}
         found = productive(items, readable)
         if self.cells is not None:
             found -= set(self.cells.empty())

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from guided.arrays import DEAD
 from guided.errors import GrammarError, LimitError
 from guided.lalr.deadends import DeadEnds
-from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.lexemes import Control, Joined, Outcomes
 from guided.lalr.lexing import Lexing, Match, last_characters
 from guided.lalr.scanner import Scanner
@@ -121,7 +121,7 @@ class HypothesisReader:
         self._n_terminals = scanner.n_terminals
         self._allowed: dict[int, int] = {}
         self._wanted: dict[tuple[int, bytes, bool, frozenset[int]], int] = {}
-        self.indenter = Indenter(tables)
+        self.indenter = dead_ends.indenter
         self._has_indents = tables.indentation is not None
         self.end = tables.end
         self.lexing = Lexing(tables, scanner, self.indenter)

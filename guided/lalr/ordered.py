@@ -25,9 +25,10 @@ from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr.program import AGAIN, ENTER, JUMP, LOOK, MATCH, READ, SPLIT, Program
+from guided.lalr.terminals import LexerContext
 from guided.limits import Limits
 
-__all__ = ["Context", "Event", "Keyword", "Ordered", "determinize_in_order"]
+__all__ = ["Event", "Keyword", "Ordered", "determinize_in_order"]
 
 # As in `guided.automata.lookaround`: a step here costs about as much as this many compiled ones.
 _STEP_COST = 250
@@ -53,13 +54,6 @@ class Keyword(NamedTuple):
     owner: int
     terminal: int
     spelling: tuple[int, ...]
-
-
-class Context(NamedTuple):
-    """Lexer context: terminals in order of preference, and the numbers of the active keywords."""
-
-    terminals: tuple[int, ...]
-    keywords: tuple[int, ...]
 
 
 class Event(NamedTuple):
@@ -116,7 +110,7 @@ class Ordered:
 def determinize_in_order(
     program: Program,
     parts: Partition,
-    contexts: Sequence[Context],
+    contexts: Sequence[LexerContext],
     keywords: Sequence[Keyword],
     ignored: frozenset[int],
     names: Sequence[str],
@@ -159,7 +153,7 @@ class _Construction:
         self,
         program: Program,
         parts: Partition,
-        contexts: Sequence[Context],
+        contexts: Sequence[LexerContext],
         keywords: Sequence[Keyword],
         ignored: frozenset[int],
         names: Sequence[str],
@@ -234,7 +228,7 @@ class _Construction:
         if number * self.n_classes > self.limits.transitions:
             raise LimitError("transitions", number * self.n_classes, self.limits.transitions, _TOO_MANY)
 
-    def _start(self, context: Context, left: int) -> int:
+    def _start(self, context: LexerContext, left: int) -> int:
         spelled = frozenset((keyword, 0) for keyword in context.keywords)
         threads: list[_Thread] = [(self.program.starts[terminal], _NOTHING) for terminal in context.terminals]
         closed, event = self._close(threads, left, spelled)

@@ -21,7 +21,7 @@ from guided.automata.partition import INVALID, Partition, partition
 from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
 from guided.errors import GrammarError, PatternError
-from guided.lalr.ordered import Context, Event, Keyword, Ordered, determinize_in_order
+from guided.lalr.ordered import Event, Keyword, Ordered, determinize_in_order
 from guided.lalr.program import program_of
 from guided.lalr.terminals import Lexer, Terminal
 from guided.limits import Limits
@@ -142,13 +142,14 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     keywords = [
         Keyword(owner, word, tuple(numbers[charset] for charset in spelling)) for owner, word, spelling in words
     ]
-    contexts = [Context(context.terminals, context.keywords) for context in lexer.contexts]
     # The terminals of GBNF are parts of rules, and numbered (`guided.lalr.gbnf`).
     names = [each.name.rpartition("_")[0].lower() if lexer.is_scannerless else each.name for each in lexer.terminals]
     parts = partition(program.charsets, limits)
     cuts = not (lexer.is_scannerless or lexer.takes_longest)
-    ordered = determinize_in_order(program, parts, contexts, keywords, lexer.ignored, names, limits, steps, cuts=cuts)
-    table, events, ends, starts, first_left = _minimized(ordered, len(contexts))
+    ordered = determinize_in_order(
+        program, parts, lexer.contexts, keywords, lexer.ignored, names, limits, steps, cuts=cuts
+    )
+    table, events, ends, starts, first_left = _minimized(ordered, len(lexer.contexts))
     rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits)
     inside = np.full((len(rows) - len(table), 3), (NOTHING, 0, 0), np.int32)
     return Scanner(

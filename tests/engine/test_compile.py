@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings, from_tree
+from guided.encoding import fingerprint_of
 from guided.engine.compile import compile as compile_index
-from guided.engine.fingerprints import fingerprint_of
 from guided.engine.specs import Choice, Regex, Spec
 from guided.errors import LimitError, PatternError, SchemaError, VocabularyError
 from guided.limits import Limits

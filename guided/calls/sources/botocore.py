@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from guided.caching import cached_property
-from guided.engine.fingerprints import fingerprint_of
+from guided.encoding import fingerprint_of
 from guided.errors import SchemaError
 from guided.schema.frontend.json_values import text_of
 

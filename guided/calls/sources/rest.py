@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from guided.caching import cached_property
-from guided.engine.fingerprints import fingerprint_of
+from guided.encoding import fingerprint_of
 from guided.errors import SchemaError, shown
 from guided.schema.frontend.bundling import bundled
 from guided.schema.frontend.json_values import text_of
