@@ -106,7 +106,7 @@ class Reader:
     Invariant: ``open`` holds the groups around the cursor, outermost first.
     """
 
-    counts = re.compile(r"\{(?!\})(?P<low>[0-9]*)(?P<comma>,(?P<high>[0-9]*))?\}")
+    quantifier = re.compile(r"(?:[*+?]|\{(?!\})(?P<low>[0-9]*)(?P<comma>,(?P<high>[0-9]*))?\})(?P<mode>[?+]?)")
     in_line, first_of_line, last_of_line, last = ~NEWLINE, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE
 
     def __init__(
@@ -170,7 +170,7 @@ class Reader:
         if run:
             return self.characters(run)
         sign = source.text[start]
-        if sign in "*+?{" and self._repeat(start, sign):
+        if sign in "*+?{" and self._repeat(start):
             return 1
         source.position += 1
         match sign:
@@ -200,33 +200,31 @@ class Reader:
                 branches.characters(sign, None)
         return 1
 
-    def _repeat(self, start: int, sign: str) -> bool:
+    def _repeat(self, start: int) -> bool:
         """Read a quantifier ``* + ? {m} {m,} {,n} {m,n}``, lazy with a ``?`` behind it; return whether one begins here.
 
         A ``{`` that does not begin a count is a character. A possessive ``+`` is refused: its language would depend on the order of
         attempts.
         """
         source, branches = self.source, self.open[-1].branches
-        if sign != "{":
-            source.position += 1
-            minimum, maximum = _SIGNS[sign]
+        found = self.quantifier.match(source.text, start)
+        if found is None:
+            return False
+        source.position = found.end()
+        if found["low"] is None:
+            minimum, maximum = _SIGNS[source.text[start]]
         else:
-            counts = self.counts.match(source.text, start)
-            if counts is None:
-                return False
-            source.position = counts.end()
-            minimum = self._count(counts["low"], start) or 0
-            maximum = self._count(counts["high"] if counts["comma"] else counts["low"], start)
+            minimum = self._count(found["low"], start) or 0
+            maximum = self._count(found["high"] if found["comma"] else found["low"], start)
             if maximum is not None and maximum < minimum:
                 raise source.error("min repeat greater than max repeat", start + 1)
         if branches.last in (Last.NOTHING, Last.ANCHOR):
             raise source.error("nothing to repeat", start)
         if branches.last is Last.REPEAT:
             raise source.error("multiple repeat", start)
-        is_lazy = source.accept("?")
-        if not is_lazy and source.accept("+"):
+        if found["mode"] == "+":
             raise source.error("possessive quantifier: its language depends on the order of attempts", start)
-        branches.repeat(minimum, maximum, is_lazy)
+        branches.repeat(minimum, maximum, found["mode"] == "?")
         return True
 
     def _count(self, digits: str, start: int) -> int | None:

@@ -63,7 +63,7 @@ def parse_ecma(pattern: str, limits: Limits = Limits()) -> Node:  # noqa: B008 -
 class _Reader(Reader):
     """A pattern of ECMA-262 that is being read."""
 
-    counts = re.compile(r"\{(?P<low>[0-9]+)(?P<comma>,(?P<high>[0-9]*))?\}")
+    quantifier = re.compile(r"(?:[*+?]|\{(?P<low>[0-9]+)(?P<comma>,(?P<high>[0-9]*))?\})(?P<mode>[?+]?)")
     in_line, last = ~TERMINATORS, LAST
     first_of_line = Look(Chars(in_line), behind=True, negative=True)
     last_of_line = Look(Chars(in_line), behind=False, negative=True)
