@@ -6,7 +6,7 @@ tree (`tree`), which `guided.automata` compiles.
 Invariants: the tree describes exactly the texts that ``re.fullmatch`` accepts, flags included; a construct that no automaton supports,
 such as a backreference, is a `PatternError` with its position.
 
-Reading order: `charset`, `tree`, `source`, `parse` with `groups`, `brackets`, `escapes`, `properties`, `anchors`; then the
+Reading order: `charset`, `tree`, `source`, `parse` with `groups`, `escapes`, `properties`, `anchors`; then the
 functions of trees: `first`, `width`, `render`.
 
 Public modules: none.

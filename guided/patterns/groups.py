@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from guided.patterns.branches import Branches
-from guided.patterns.source import LETTERS, TYPES, Source, combine
+from guided.patterns.source import LETTERS, TYPES, Source, flags_inside
 
 __all__ = ["Assertion", "Comment", "GlobalFlags", "Group", "OpenGroup", "Opening", "opening"]
 
@@ -133,7 +133,7 @@ def _flags(source: Source, flags: int) -> Group | GlobalFlags:
         removed, _ = _letters(source, _REMOVABLE, ":", "missing :")
         if added & removed:
             raise source.error("bad inline flags: flag turned on and off", source.position - 1)
-    return Group(combine(flags, added, removed))
+    return Group(flags_inside(flags, added, removed))
 
 
 def _letters(source: Source, allowed: Mapping[str, int], ends: str, missing: str) -> tuple[int, str]:

@@ -32,8 +32,8 @@ from guided.patterns.source import (
     VERBOSE,
     Intervals,
     Source,
-    join,
-    of_argument,
+    checked_flags,
+    flags_after,
 )
 from guided.patterns.tree import Look, Node
 
@@ -96,7 +96,7 @@ def _python(
     surrogate = SURROGATE.search(pattern)
     if surrogate:
         raise reader.source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
-    reader.open[0].flags = of_argument(flags, pattern)
+    reader.open[0].flags = checked_flags(flags, pattern)
     return reader.tree(limits.nfa_states)
 
 
@@ -246,7 +246,7 @@ class Reader:
             case GlobalFlags(added):
                 if len(self.open) > 1 or not group.branches.is_untouched:
                     raise self.source.error("global flags not at the start of the expression", start)
-                group.flags = join(group.flags, added, self.source, start)
+                group.flags = flags_after(group.flags, added, self.source, start)
             case Comment():
                 pass
         depth = len(self.open) - 1

@@ -23,9 +23,9 @@ __all__ = [
     "VERBOSE",
     "Intervals",
     "Source",
-    "combine",
-    "join",
-    "of_argument",
+    "checked_flags",
+    "flags_after",
+    "flags_inside",
 ]
 
 # Cost of a search among all code points, in intervals (20 ms against 0.3 us).
@@ -146,7 +146,7 @@ class Source:
         return PatternError(reason, self.text, position)
 
 
-def of_argument(flags: int, pattern: str) -> int:
+def checked_flags(flags: int, pattern: str) -> int:
     """Check and return the flags given to `parse`.
 
     Raises
@@ -163,7 +163,7 @@ def of_argument(flags: int, pattern: str) -> int:
     return int(flags)
 
 
-def join(flags: int, added: int, source: Source, position: int) -> int:
+def flags_after(flags: int, added: int, source: Source, position: int) -> int:
     """Return the flags after a global group such as ``(?i)``.
 
     Raises
@@ -176,7 +176,7 @@ def join(flags: int, added: int, source: Source, position: int) -> int:
     return flags | added
 
 
-def combine(flags: int, added: int, removed: int) -> int:
+def flags_inside(flags: int, added: int, removed: int) -> int:
     """Return the flags inside a scoped group such as ``(?i-s:...)``; there ``a`` replaces ``u`` and the reverse."""
     if added & TYPES:
         flags &= ~TYPES
