@@ -105,7 +105,7 @@ def read_open(file: BufferedReader, most: int | None = None, *, is_text: bool = 
     return b"".join(chunks)
 
 
-def read_text(path: str | os.PathLike[str], most: int | None = None, encoding: str = "utf-8-sig") -> str:
+def read_text(path: str | os.PathLike[str], encoding: str = "utf-8-sig") -> str:
     """Read a whole regular text file, with line ends converted to those of Unix.
 
     Raises
@@ -115,7 +115,7 @@ def read_text(path: str | os.PathLike[str], most: int | None = None, encoding: s
     UnicodeDecodeError
         The file is not in this encoding.
     """
-    text = read_bytes(path, most, is_text=True).decode(encoding)
+    text = read_bytes(path, is_text=True).decode(encoding)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -80,18 +80,17 @@ def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | Non
     return characters(_without_operands(tree, characters, bounds, steps))
 
 
-def as_operand(tree: Node, limits: Limits | None = None) -> Operand:
+def as_operand(tree: Node) -> Operand:
     """Compile a pattern tree to one node: its minimal automaton over characters, a language of its own.
 
     Raises
     ------
     LimitError
-        A budget of ``limits`` was exceeded.
+        A default budget was exceeded.
     """
-    bounds = limits or Limits()
-    steps = Steps(bounds.steps)
-    characters = partial(_over_characters, limits=bounds, steps=steps)
-    found = _without_operands(Intersect((tree,)), characters, bounds, steps)
+    steps = Steps(_LIMITS.steps)
+    characters = partial(_over_characters, limits=_LIMITS, steps=steps)
+    found = _without_operands(Intersect((tree,)), characters, _LIMITS, steps)
     assert isinstance(found, Operand)
     spend_together(steps.spent)
     return replace(found, steps=steps.spent)

@@ -19,10 +19,10 @@ from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, sour
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.raw import no_value, raw, raw_apart, refused
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
-from guided.calls.values import ValueType, any_text, automaton_of, spell_text
+from guided.calls.values import ValueType, automaton_of, spell_text
 from guided.errors import SchemaError, placed
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat
+from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
 
@@ -383,7 +383,7 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
     automaton = automaton_of(kind.node)
     if not has_plus or all(automaton.run(digit) < 0 for digit in _DIGITS):
         return kind.node
-    unsigned = Intersect((kind.node, concat([_DIGIT, any_text()])))
+    unsigned = Intersect((kind.node, concat([_DIGIT, repeat(Chars(Charset.UNIVERSE))])))
     return alternate([kind.node, concat([Literal("+"), unsigned])])
 
 

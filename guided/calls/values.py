@@ -11,11 +11,10 @@ from typing import Any
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.limits import Limits
-from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Intersect, Node, repeat
+from guided.patterns.tree import Intersect, Node
 from guided.schema.strings import spelling
 
-__all__ = ["ValueType", "any_text", "automaton_of", "bare", "spell_text"]
+__all__ = ["ValueType", "automaton_of", "bare", "spell_text"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +59,6 @@ def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueTy
     """
     # Why Intersect: lookarounds must see only the text of the argument.
     return ValueType(name, Intersect((value,)), convert)
-
-
-def any_text(minimum: int = 0, maximum: int | None = None) -> Node:
-    """Return the pattern of any text of ``minimum`` to ``maximum`` characters."""
-    return repeat(Chars(Charset.UNIVERSE), minimum, maximum)
 
 
 def spell_text(text: str) -> Node:

@@ -7,7 +7,7 @@ Invariants: the tree describes exactly the texts that ``re.fullmatch`` accepts, 
 such as a backreference, is a `PatternError` with its position.
 
 Reading order: `charset`, `tree`, `source`, `parse` with `groups`, `escapes`, `properties`, `anchors`; then the
-functions of trees: `first`, `width`, `render`.
+functions of trees: `bounds`, `render`.
 
 Public modules: none.
 """
