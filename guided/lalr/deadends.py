@@ -88,8 +88,10 @@ class DeadEnds:
         self._lexical_follow = LexicalFollow(tables, self.lexemes, indenter.newline)
         self.columns = Columns(scanner, indenter, self._lexical_follow.columns)
         of_indenter = indenter.newline, indenter.indent, indenter.dedent
+        readable = self._lexical_follow.readable(items, self._contexts)
+        symbols = productive(items, readable | set(of_indenter) if indenter.newline in readable else readable)
         self._safe_states = safe_states(
-            tables, items, start, self._lexical_follow, scanner.first_left, of_indenter, self._steps
+            tables, items, start, self._lexical_follow, symbols, scanner.first_left, of_indenter, self._steps
         )
         doubts = self._endless(tables, items)
         # The proof does not cover ignored text that looks ahead or is followed by a lexeme that looks behind; it may be a dead end.
@@ -105,7 +107,7 @@ class DeadEnds:
         if self.cells is None and not self._safe_states.is_complete:
             doubts.append("the check of its conflicts and of where its terminals end was too large")
         self.doubts = tuple(doubts)
-        self.unproductive = self._unproductive(tables, items)
+        self.unproductive = self._unproductive(tables, items, symbols)
         self._steps.begin()
 
     @property
@@ -209,15 +211,8 @@ class DeadEnds:
             found.append(f"{tables.symbols[self.indenter.newline]} cannot end at every indentation")
         return found
 
-    def _unproductive(self, tables: LalrTables, items: Items) -> tuple[str, ...]:
+    def _unproductive(self, tables: LalrTables, items: Items, symbols: set[int]) -> tuple[str, ...]:
         """Return the rules and terminals that parser states expect but no text contains."""
-        readable = self._lexical_follow.readable(items, self._contexts)
-        if self.indenter.newline in readable:
-            readable |= {self.indenter.indent, self.indenter.dedent}
-        found = productive(items, readable)
-        if self.cells is not None:
-            found -= set(self.cells.empty())
-        waited = {symbol for state in items.states for symbol in (*items.actions[state], *items.gotos[state])} - {
-            self._end
-        }
-        return tuple(tables.symbols[symbol] for symbol in sorted(waited - found))
+        found = symbols if self.cells is None else symbols - set(self.cells.empty())
+        waited = {symbol for state in items.states for symbol in (*items.actions[state], *items.gotos[state])}
+        return tuple(tables.symbols[symbol] for symbol in sorted(waited - found - {self._end}))

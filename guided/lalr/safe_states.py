@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.fixpoint.worklist import post_order, solve
-from guided.lalr.items import Items, productive
+from guided.lalr.items import Items
 from guided.lalr.lexical_follow import LexicalFollow
 from guided.lalr.tables import LalrTables, Start
 
@@ -296,6 +296,7 @@ def safe_states(
     items: Items,
     start: Start,
     lexical_follow: LexicalFollow,
+    symbols: Collection[int],
     first_left: int,
     of_indenter: tuple[int, int, int],
     steps: Steps,
@@ -304,6 +305,8 @@ def safe_states(
 
     Parameters
     ----------
+    symbols : collection of int
+        Terminals that the lexer reads, and the nonterminals that they derive.
     first_left : int
         Left class at the start of a text.
     of_indenter : (int, int, int)
@@ -315,10 +318,6 @@ def safe_states(
     newline, indent, dedent = of_indenter
     own = {newline: (indent, dedent), dedent: (dedent,)}
     every = (2 << tables.end) - 1
-    readable = lexical_follow.readable(items, tables.context.tolist())
-    if newline in readable:
-        readable |= {indent, dedent}
-    symbols = productive(items, readable)
     reachable = _reachable(items, start, symbols)
     next_of = [every] * tables.end
     can_come: dict[int, int] = {}
@@ -326,7 +325,7 @@ def safe_states(
     for state in items.states:
         if state not in reachable:
             continue
-        is_free &= symbols.issuperset(items.gotos[state])
+        is_free &= all(symbol in symbols for symbol in items.gotos[state])
         terminal, context = items.reached_by[state], int(tables.context[state])
         wanted = sum(1 << one for one in items.actions[state])
         if state == start.state:
