@@ -60,12 +60,11 @@ def _with_stack(
     alphabet = _alphabet(spelling)
     tables, lowered = _pushdown_tables(spec, spelling, limits, alphabet)
     notes = (*lowered.notes, *_notes_on(alphabet))
-    origin = None if isinstance(tables, RegularIndex) else Origin(remake, spec, limits)
-    if origin is None:
+    if isinstance(tables, RegularIndex):
         # An index without its spec cannot search them later.
         notes += impossible_parts(spec, limits)
         return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, summary=brief(spec, 110))
-    return Index(tables, vocabulary, "", lowered.unenforced, notes, origin, summary)
+    return Index(tables, vocabulary, "", lowered.unenforced, notes, Origin(remake, spec, limits), summary)
 
 
 def _pushdown_tables(
