@@ -18,8 +18,7 @@ import numpy as np
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.errors import LimitError
 from guided.lalr.scanner import NOTHING, Scanner, leading, sources_of
-from guided.lalr.tables import LalrTables
-from guided.lalr.terminals import Terminal
+from guided.lalr.tables import LalrTables, Terminal
 from guided.limits import Limits
 
 __all__ = ["TOO_LONG", "bounded_scanner", "bounded_tables"]

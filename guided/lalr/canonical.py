@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from guided.automata.steps import Steps
 from guided.lalr.stack_symbols import StackSymbols
-from guided.lalr.tables import LalrTables, column, csr
-from guided.lalr.terminals import LexerContext
+from guided.lalr.tables import LalrTables, LexerContext, column, csr
 from guided.limits import Limits
 
 __all__ = ["canonical"]

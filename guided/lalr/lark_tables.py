@@ -20,8 +20,7 @@ from lark.parser_frontends import PostLexConnector
 from lark.parsers.lalr_analysis import IntParseTable, LALR_Analyzer, Reduce
 
 from guided.errors import GrammarError
-from guided.lalr.tables import Conflict, Indentation, LalrTables, Start, column, csr
-from guided.lalr.terminals import Lexer, LexerContext, Terminal
+from guided.lalr.tables import Conflict, Indentation, LalrTables, Lexer, LexerContext, Start, Terminal, column, csr
 
 __all__ = ["check_object", "read_tables"]
 

@@ -22,7 +22,7 @@ from guided.automata.steps import Steps
 from guided.errors import GrammarError
 from guided.lalr.scanner import Scanner as OwnScanner
 from guided.lalr.scanner import scanner_of, terminal_tree
-from guided.lalr.terminals import Lexer, LexerContext, Terminal
+from guided.lalr.tables import Lexer, LexerContext, Terminal
 from guided.limits import Limits
 from guided.patterns.bounds import first_characters
 from guided.patterns.charset import Charset

@@ -25,7 +25,7 @@ from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr.program import AGAIN, ENTER, JUMP, LOOK, MATCH, READ, SPLIT, Program
-from guided.lalr.terminals import LexerContext
+from guided.lalr.tables import LexerContext
 from guided.limits import Limits
 
 __all__ = ["Event", "Keyword", "Ordered", "determinize_in_order"]

@@ -10,8 +10,7 @@ import numpy as np
 
 from guided.arrays import Int32Array, freeze
 from guided.files import pack, unpack
-from guided.lalr.tables import Conflict, Indentation, LalrTables, Start
-from guided.lalr.terminals import Lexer, LexerContext, Terminal
+from guided.lalr.tables import Conflict, Indentation, LalrTables, Lexer, LexerContext, Start, Terminal
 from guided.limits import Limits
 
 __all__ = ["packed", "unpacked"]

@@ -19,8 +19,7 @@ from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexing import last_characters
 from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.stacks import Stacks
-from guided.lalr.tables import LalrTables, Start
-from guided.lalr.terminals import Terminal
+from guided.lalr.tables import LalrTables, Start, Terminal
 
 __all__ = ["PrefixPosition", "PrefixPositions", "shown_terminal"]
 

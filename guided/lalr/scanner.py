@@ -23,7 +23,7 @@ from guided.automata.utf8 import to_bytes
 from guided.errors import GrammarError, PatternError
 from guided.lalr.ordered import Event, Keyword, Ordered, determinize_in_order
 from guided.lalr.program import program_of
-from guided.lalr.terminals import Lexer, Terminal
+from guided.lalr.tables import Lexer, Terminal
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse_in_order

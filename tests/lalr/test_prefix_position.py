@@ -8,7 +8,7 @@ import pytest
 import guided
 from guided.lalr.prefix_position import PrefixPositions, shown_terminal
 from guided.lalr.scanner import scanner_of
-from guided.lalr.terminals import Terminal
+from guided.lalr.tables import Terminal
 from guided.limits import Limits
 from tests.cli.programs import call, reply
 from tests.grammars.loading import parser_of

@@ -14,8 +14,7 @@ from lark.lexer import BasicLexer, ContextualLexer, TerminalDef
 from guided.errors import GrammarError, LimitError
 from guided.lalr.loading import tables_of_object
 from guided.lalr.scanner import Scanner, scanner_of
-from guided.lalr.tables import LalrTables
-from guided.lalr.terminals import Terminal
+from guided.lalr.tables import LalrTables, Terminal
 from guided.limits import Limits
 from tests.lalr.nasty import ALPHABET, POOL, lexers
 from tests.lalr.oracle import lexeme
