@@ -48,7 +48,7 @@ def by_length(formulas: Formulas, wanted: Sequence[int]) -> list[Interval]:
 def with_short_lengths(formulas: Formulas, intervals: Sequence[Interval]) -> list[Interval]:
     """Return intervals whose formulas tell strings of the shorter lengths apart by themselves, up to a limit.
 
-    Why: a register is compared where a string ends. If strings of a notation cannot go on from within their closing text, those that are
+    Why: a register is compared where a string ends. If strings of a notation cannot continue from within their closing text, those that are
     too short must not come there.
     """
     # Beyond a greatest length nothing else matters.
