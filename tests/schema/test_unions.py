@@ -1,6 +1,7 @@
 """Objects that are one of many: which keys may come, what is allowed on the way, and that hundreds of alternatives pass no budget."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -259,3 +260,49 @@ def test_refuted_tables_are_walked_or_refused(how: str, table: str, n: int, orde
     for limits in (FRONT_END_LIMITS, Limits()):
         reason = read_or_refused(schema, pieces, limits, property_order=order)
         assert not reason or (n > 12 and ("/" in reason or "pattern" in reason))
+
+
+def kind(i: int) -> dict[str, Any]:
+    return {"properties": {"kind": {"const": f"k{i}"}}, "required": ["kind"]}
+
+
+def each(part: Callable[[int], Any]) -> Callable[[int], dict[str, Any]]:
+    return lambda n: {"type": "object", "allOf": [part(i) for i in range(n)]}
+
+
+# Objects with many conditions, and how texts begin in which they meet.
+CROWDED: dict[str, tuple[Callable[[int], dict[str, Any]], bytes]] = {
+    "if of one name": (
+        each(lambda i: {"if": kind(i), "then": {"required": [f"n{i}"], **TABLES["names"](i)}}), b'{"kind":"k3","n3":1,"n4":1'
+    ),
+    "if of several names": (each(lambda i: {"if": {"required": [f"n{i}"]}, "then": {"required": [f"m{i}"]}}), b'{"n1":1,"m1":7,"n5":1'),
+    "if and else": (
+        each(
+            lambda i: {
+                "if": {"properties": {f"n{i}": {"const": 1}}, "required": [f"n{i}"]},
+                "then": {"required": [f"m{i}"]}, "else": {"properties": {f"m{i}": False}},
+            }
+        ),
+        b'{"n1":1,"m1":7,"n5":2',
+    ),
+    "one of two names": (each(lambda i: {"anyOf": [{"required": [f"n{i}"]}, {"required": [f"m{i}"]}]}), b'{"n0":1,"n1":7,"m2":2'),
+    "items of many objects": (
+        lambda n: {
+            "type": "object",
+            "anyOf": [
+                {"properties": {"v": {"type": "array", "items": {"enum": ["all", f"v{i}"]}}, **kind(i)["properties"]}}
+                for i in range(n)
+            ],
+        },
+        b'{"v":["all","v1"],"kind":',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("name", CROWDED)
+def test_many_conditions_are_served(name: str, order: str) -> None:
+    """In the limits of a server. The items are those of a schema of Ansible."""
+    make, text = CROWDED[name]
+    pieces = re.findall(rb'"\w*|[^"\w]+|\w+', text)
+    assert not read_or_refused(make(60), pieces, FRONT_END_LIMITS, property_order=order)

@@ -31,7 +31,7 @@ from guided.schema.containers.opening import Container, Containers, GeneralState
 from guided.schema.formula.atoms import TYPES, WORDS
 from guided.schema.formula.formulas import FALSE, TRUE, Atom
 from guided.schema.formula.marks import VALUE
-from guided.schema.formula.queries import split, substitute
+from guided.schema.formula.queries import split, substitute, whatever
 
 __all__ = ["CLOSE", "INFINITE", "Node", "Shortest", "Truths"]
 
@@ -44,7 +44,7 @@ _ENOUGH = 8
 _PER_CHOICE = 20
 # Labels compared per step.
 _LABELS_PER_STEP = 4
-_FEW, _MANY, _FEW_TERMS = 4, 8, 16
+_FEW, _MANY, _FEW_TERMS, _LONG = 4, 8, 16, 64
 # Bytes of a member besides its key and value: two quotes, a colon and a comma.
 _AROUND = 4
 # Atoms that require members or items: index of the count in the node; 0: the count is one.
@@ -349,11 +349,15 @@ class Shortest:
             if count == most or (choices and label == first and most is not None):
                 return
 
-    def refutes_many(self, formula: int) -> bool:
-        """Return whether a formula of an object refutes many tables, or all but one of many alternatives."""
+    def is_long(self, formula: int) -> bool:
+        """Return whether a formula of an object has very many members, refutes many tables, or all but one of many alternatives."""
         nodes, members = self._formulas.nodes, self._formulas.members(formula)
         n_refuted = sum(map(bool, map(self._refuted, members)))
-        return n_refuted > _MANY or any(nodes[i][0] == "1" and len(nodes[i][1]) > _MANY for i in members)
+        return (
+            len(members) > _LONG
+            or n_refuted > _MANY
+            or any(nodes[i][0] == "1" and len(nodes[i][1]) > _MANY for i in members)
+        )
 
     def _refuted(self, literal: int) -> int:
         """Return the ``properties`` or ``propertyNames`` atom that a literal negates; 0 for another literal."""
@@ -425,11 +429,12 @@ class Shortest:
                     break
         return [_Choice(cost, needs, name) for needs in found]
 
-    def valuations(self, must: int, formula: int) -> Iterator[tuple[Truths, int]]:
+    def valuations(self, must: int, formula: int, *, is_rough: bool = False) -> Iterator[tuple[Truths, int]]:
         """Yield truth assignments to the pending values of a formula, each with the formula that remains.
 
         The remaining formula is the exact state after a value with that valuation, not a stronger one. So costs fall with each step of a
-        completion. Assignments that leave less to do come first. ``must``: a formula that the value satisfies anyway.
+        completion. Assignments that leave less to do come first. ``must``: a formula that the value satisfies anyway. ``is_rough``: leave
+        out the pending values whose truth is not needed, and yield a stronger formula.
         """
         formulas = self._formulas
         todo: list[tuple[Truths, int, int]] = [((), formula, must)]
@@ -449,7 +454,11 @@ class Shortest:
                     truth.update(self._implied(both, others))
                 after = substitute(formulas, (left,), truth)[0]
                 if after != FALSE and self._satisfiability.is_satisfiable(both):
-                    branches.append(((*truths, (pending, holds)), after, both))
+                    decided = (*truths, (pending, holds))
+                    if is_rough and holds and (least := whatever(formulas, after)) != FALSE:
+                        yield decided, least
+                    else:
+                        branches.append((decided, after, both))
             todo += sorted(branches, key=lambda branch: self._rank(branch[1]), reverse=True)
 
     def _implied(self, formula: int, others: list[int]) -> dict[int, int]:

@@ -45,6 +45,7 @@ __all__ = ["Witness"]
 _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
 _KEYS_TRIED = 16
+_FEW_OBSERVED = 8
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
 _MARKS = np.frombuffer(b',:"]}', np.uint8)
@@ -286,10 +287,11 @@ class Witness:
     def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
         index_of = {formula: i for i, formula in enumerate(observed)}
         best: dict[tuple[int, int], int] = {}
+        is_rough = len(observed) > _FEW_OBSERVED
         for formula, left in self._goals(state, own):
             # Why one of many alternatives: each truth leads to as many members as there are others to refute.
-            tried = 1 if self._shortest.refutes_many(formula) else _VALUATIONS_TRIED
-            for truths, after in islice(self._shortest.valuations(TRUE, formula), tried):
+            tried = 1 if self._shortest.is_long(formula) else _VALUATIONS_TRIED // (1 + is_rough)
+            for truths, after in islice(self._shortest.valuations(TRUE, formula, is_rough=is_rough), tried):
                 cost = left + self._shortest.cost(state.narrowed(after))
                 care = sum(1 << index_of[value] for value, _ in truths)
                 bits = sum(1 << index_of[value] for value, holds in truths if holds)
@@ -440,8 +442,8 @@ class Witness:
             if rest is not None:
                 found.append((len(rest), label, rest))
         found.sort()
-        refutes_many = isinstance(state, ObjectState) and self._shortest.refutes_many(state.formulas[0])
-        if 1 < len(found) <= _KEYS_TRIED and not refutes_many:
+        is_long = isinstance(state, ObjectState) and self._shortest.is_long(state.formulas[0])
+        if 1 < len(found) <= _KEYS_TRIED and not is_long:
             return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
         return found[0][2]
 
