@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from guided.fixpoint.worklist import post_order
-from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.formula.marks import VALUE
 
 __all__ = [
@@ -80,11 +80,8 @@ def substitute(formulas: Formulas, state: Sequence[int], truth: dict[int, int]) 
     if not truth:
         return tuple(state)
 
-    def known(atom: Atom) -> int:
-        return truth[atom[1]] if atom[0] == "value" and atom[1] in truth else formulas.atom(atom)
-
-    memo: dict[int, int] = {}
-    return tuple(formulas.rewrite(formula, known, memo, VALUE) for formula in state)
+    memo = {formulas.atom(("value", one)): holds for one, holds in truth.items()}
+    return tuple(formulas.rewrite(formula, formulas.atom, memo, VALUE) for formula in state)
 
 
 def with_truths(formulas: Formulas, state: Sequence[int], observed: ValueQuery, bits: int) -> tuple[int, ...]:
