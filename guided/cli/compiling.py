@@ -19,6 +19,7 @@ from guided.cli.specs import (
     OptionOption,
     ToolChoiceOption,
     VocabularyOption,
+    constraint_option,
     tool_options,
 )
 from guided.cli.vocabularies import read_vocabulary
@@ -36,46 +37,13 @@ def compile_specs(
             ".lark and .gbnf (a grammar), .py (tools) and .json (tools or a JSON Schema).",
         ),
     ] = None,
-    regex: Annotated[
-        list[str] | None, typer.Option("--regex", metavar="PATTERN", help="A regular expression; may be repeated.")
-    ] = None,
+    regex: Annotated[list[str] | None, constraint_option("regex", several=True)] = None,
     option: OptionOption = None,
-    choice: Annotated[
-        list[str] | None,
-        typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
-    ] = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tools",
-            metavar="SOURCE[:NAMES]",
-            help="Functions that may be called (tools.py, package.tools, tools.json); may be repeated.",
-        ),
-    ] = None,
-    json_schema: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--json-schema",
-            metavar="SOURCE",
-            help="A JSON Schema or type (schema.json, models.py:Person, package.models:Person); may be repeated.",
-        ),
-    ] = None,
-    grammar: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--grammar",
-            metavar="SOURCE",
-            help="A grammar for Lark or llguidance (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
-        ),
-    ] = None,
-    spec: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--spec",
-            metavar="SOURCE",
-            help="A spec, composition or structural tag (agent.py:spec, spec.json, spec.yaml); may be repeated.",
-        ),
-    ] = None,
+    choice: Annotated[list[str] | None, constraint_option("choice", several=True)] = None,
+    tools: Annotated[list[str] | None, constraint_option("tools", several=True)] = None,
+    json_schema: Annotated[list[str] | None, constraint_option("json_schema", several=True)] = None,
+    grammar: Annotated[list[str] | None, constraint_option("grammar", several=True)] = None,
+    spec: Annotated[list[str] | None, constraint_option("spec", several=True)] = None,
     explore: Annotated[
         int,
         typer.Option(

@@ -35,6 +35,7 @@ __all__ = [
     "OptionOption",
     "ToolChoiceOption",
     "VocabularyOption",
+    "constraint_option",
     "options_of_kinds",
     "plain_text",
     "tool_options",
@@ -42,6 +43,46 @@ __all__ = [
 
 # Read from the folder: importing the formats for a help text would take as long as the command itself.
 _FORMATS = sorted(path.stem for path in (Path(__file__).parents[1] / "calls" / "formats").glob("*.toml"))
+
+_EACH_TEXT = "An allowed text; repeat the option for each."
+# Of the option of each kind: the name of its value, and the help of a command that takes one constraint, and of one that takes several.
+_CONSTRAINTS = {
+    "regex": (
+        "PATTERN",
+        "A regular expression in Python's syntax that the whole text must match.",
+        "A regular expression; may be repeated.",
+    ),
+    "choice": ("TEXT", _EACH_TEXT, _EACH_TEXT),
+    "tools": (
+        "SOURCE[:NAMES]",
+        "Functions that may be called: a Python file (tools.py), a module (package.tools), or JSON definitions (tools.json); "
+        "all public functions, or those named (tools.py:add,multiply).",
+        "Functions that may be called (tools.py, package.tools, tools.json); may be repeated.",
+    ),
+    "json_schema": (
+        "SOURCE",
+        "A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
+        "A JSON Schema or type (schema.json, models.py:Person, package.models:Person); may be repeated.",
+    ),
+    "grammar": (
+        "SOURCE",
+        "A grammar for Lark or llguidance, or in GBNF: a file (calc.lark), a bundled one (json, sql, python, ...), or its text.",
+        "A grammar for Lark or llguidance (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
+    ),
+    "spec": (
+        "SOURCE",
+        "Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
+        "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
+        "A spec, composition or structural tag (agent.py:spec, spec.json, spec.yaml); may be repeated.",
+    ),
+}
+
+
+def constraint_option(kind: str, *, several: bool = False) -> Any:
+    """Return the option of a kind of constraints, for a command that takes one of them or several."""
+    metavar, one, many = _CONSTRAINTS[kind]
+    return typer.Option("--" + kind.replace("_", "-"), metavar=metavar, help=many if several else one)
+
 
 OptionOption = Annotated[
     list[str] | None,
@@ -219,53 +260,15 @@ def _any_option(given: str) -> tuple[tuple[str, ...], str, Any]:
 class ConstraintOptions:
     """The options of a command that takes one constraint: an index file, or one of the options."""
 
-    regex: Annotated[
-        str | None,
-        typer.Option(
-            "--regex", metavar="PATTERN", help="A regular expression in Python's syntax that the whole text must match."
-        ),
-    ] = None
+    regex: Annotated[str | None, constraint_option("regex")] = None
     option: OptionOption = None
-    choice: Annotated[
-        list[str] | None,
-        typer.Option("--choice", metavar="TEXT", help="An allowed text; repeat the option for each."),
-    ] = None
-    tools: Annotated[
-        str | None,
-        typer.Option(
-            "--tools",
-            metavar="SOURCE[:NAMES]",
-            help="Functions that may be called: a Python file (tools.py), a module (package.tools), or JSON definitions (tools.json); "
-            "all public functions, or those named (tools.py:add,multiply).",
-        ),
-    ] = None
+    choice: Annotated[list[str] | None, constraint_option("choice")] = None
+    tools: Annotated[str | None, constraint_option("tools")] = None
     tool_format: FormatOption = "auto"
     tool_choice: ToolChoiceOption = "auto"
-    json_schema: Annotated[
-        str | None,
-        typer.Option(
-            "--json-schema",
-            metavar="SOURCE",
-            help="A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
-        ),
-    ] = None
-    grammar: Annotated[
-        str | None,
-        typer.Option(
-            "--grammar",
-            metavar="SOURCE",
-            help="A grammar for Lark or llguidance, or in GBNF: a file (calc.lark), a bundled one (json, sql, python, ...), or its text.",
-        ),
-    ] = None
-    spec: Annotated[
-        str | None,
-        typer.Option(
-            "--spec",
-            metavar="SOURCE",
-            help="Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
-            "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
-        ),
-    ] = None
+    json_schema: Annotated[str | None, constraint_option("json_schema")] = None
+    grammar: Annotated[str | None, constraint_option("grammar")] = None
+    spec: Annotated[str | None, constraint_option("spec")] = None
 
     def constraint(self, arguments: Sequence[str] | None, name: str, *, optional: bool = False) -> Constraint:
         """Return the constraint and the text that the arguments ``[INDEX] NAME`` and the options give.

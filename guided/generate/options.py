@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
-import numpy as np
-
 from guided.errors import ArgumentError, shown
 from guided.generate.decoding import OnBudget, Search
 from guided.generate.sampler import Sampler, whole_number
@@ -44,10 +42,6 @@ class Smc:
         if self.resample not in get_args(Resampling):
             raise ArgumentError("resample", f"must be 'token' or 'segment', not {shown(self.resample)}")
 
-    def with_random(self, random: np.random.Generator) -> Search:
-        """Return the search with its source of random numbers."""
-        return partial(smc, particles=self.particles, random=random, by_segment=self.resample == "segment")
-
 
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True)
@@ -69,10 +63,6 @@ class Rejection:
         whole_number(self.samples, "samples", least=1)
         whole_number(self.attempts, "attempts", least=1)
 
-    def with_random(self, random: np.random.Generator) -> Search:
-        """Return the search with its source of random numbers."""
-        return partial(rejection, samples=self.samples, attempts=self.attempts, random=random)
-
 
 @suggest_keywords_of_class
 @dataclass(frozen=True, slots=True)
@@ -89,10 +79,6 @@ class Beam:
 
     def __post_init__(self) -> None:
         whole_number(self.width, "width", least=1)
-
-    def with_random(self, _: np.random.Generator) -> Search:
-        """Return the search, which draws nothing."""
-        return partial(beam, width=self.width)
 
 
 SearchMethod: TypeAlias = Smc | Rejection | Beam
@@ -242,7 +228,14 @@ class Settings:
 
     def searched(self, sampler: Sampler) -> Search | None:
         """Return the search with the random numbers of a sampler; None if the text is chosen token by token."""
-        return None if self.search is None else self.search.with_random(sampler.random)
+        match self.search:
+            case Smc(particles, resample):
+                return partial(smc, particles=particles, random=sampler.random, by_segment=resample == "segment")
+            case Rejection(samples, attempts):
+                return partial(rejection, samples=samples, attempts=attempts, random=sampler.random)
+            case Beam(width):
+                return partial(beam, width=width)
+        return None
 
     def _check_search(self, search: SearchMethod) -> None:
         if self.temperature not in (None, 1):

@@ -66,17 +66,7 @@ def scores(decoding: Decoding, candidates: Sequence[Sequence[int]]) -> Coroutine
 
 
 class ScoredChoice(Generator[T_co]):
-    """Chooses among options by score. Made by `guided.choice` with ``select="score"``.
-
-    Parameters
-    ----------
-    model : LanguageModel
-        Source of the logits.
-    index : Index
-        Index of the options.
-    spec : Choice
-        The options, none empty.
-    """
+    """Chooses among options by score. Made by `guided.choice` with ``select="score"``; no option is empty."""
 
     def __init__(self, model: LanguageModel, index: Index, spec: Choice[T_co]) -> None:
         super().__init__(model, index, spec.read)
@@ -128,18 +118,7 @@ class ScoredChoice(Generator[T_co]):
 class WeighedChoice(Generator[T_co]):
     """Computes the probability of each option under the model. Made by `guided.choice` with ``probabilities=True``.
 
-    Parameters
-    ----------
-    model : LanguageModel
-        Source of the logits.
-    index : Index
-        Index of the options.
-    spec : Choice
-        The options.
-    tolerance : float
-        Greatest error of a probability, from 0, below 1.
-    limits : Limits, optional
-        ``prefixes`` is the maximum number of forward passes for one choice.
+    ``prefixes`` of the limits is the maximum number of forward passes for one choice.
     """
 
     def __init__(
