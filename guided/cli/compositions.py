@@ -54,13 +54,7 @@ def read_composition(file: Path, build: Build) -> Any:
 def composition(given: Any, folder: Path, build: Build) -> Any:
     """Return the composition or structural tag that plain data describes.
 
-    Parameters
-    ----------
-    given : str, list or dict
-    folder : Path
-        Base folder of the paths in it.
-    build : callable
-        `guided.cli.kinds.build_spec`.
+    ``folder``: of the paths in it. ``build``: `guided.cli.kinds.build_spec`.
 
     Raises
     ------

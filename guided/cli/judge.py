@@ -55,17 +55,7 @@ class Verdict:
 
 
 def judge(text: str, question: Question, spec: Tools) -> Verdict:
-    """Judge the first call in a text.
-
-    Parameters
-    ----------
-    text : str
-        The model's text.
-    question : Question
-        The question and its expected call.
-    spec : Tools
-        Running text with calls of its tools.
-    """
+    """Judge the first call in a text."""
     name, call, error = _first_call(text, spec)
     right_tool = name == question.tool
     right_call = right_tool and error is None and _bare(call.arguments if call else {}) == _bare(question.arguments)

@@ -107,12 +107,7 @@ def with_options(sources: Iterable[Source], given: Sequence[str] | None) -> list
 def read_sources(given: str, tool_options: Mapping[str, Any]) -> list[Source]:
     """Read the specs in a file.
 
-    Parameters
-    ----------
-    given : str
-        Path of the file; for a Python file, ``:name,name`` may follow.
-    tool_options : mapping
-        Options for a file of tools.
+    Behind the path of a Python file, ``:name,name`` may follow. ``tool_options``: those of a file of tools.
 
     Raises
     ------

@@ -212,12 +212,7 @@ class Constraint:
 def options_of_kinds(given: Sequence[str] | None, kinds: Collection[str]) -> dict[str, dict[str, Any]]:
     """Return the options of the specs of each kind, by the names that `build_spec` takes.
 
-    Parameters
-    ----------
-    given : sequence of str, optional
-        The values of ``--option``.
-    kinds : collection of str
-        Which kinds of constraints are given (`guided.cli.kinds.KINDS`).
+    ``given``: the values of ``--option``. ``kinds``: which constraints are given.
 
     Raises
     ------

@@ -86,11 +86,6 @@ class _Thread(NamedTuple):
 class Captures:
     """Finds the named parts of the texts of one composition. Thread-safe.
 
-    Parameters
-    ----------
-    spec : Composition
-    limits : Limits
-
     Raises
     ------
     LimitError, PatternError, SchemaError, GrammarError

@@ -50,18 +50,8 @@ def compose(
 ) -> ComposedIndex:
     """Return the index of a composition.
 
-    Parameters
-    ----------
-    spec : Composition or Composed
-    vocabulary : Vocabulary
-        Special tokens named in the spec have bytes in it.
-    limits : Limits
-    alphabet : bytes
-        256 flags: 1 for each byte that has a token of its own.
-    tables_of : callable
-        Returns the index of a spec with a stack.
-    merges : bool
-        As in `network_of`.
+    ``alphabet``: 256 flags, 1 for each byte that has a token of its own. ``tables_of`` returns the index of a spec with a stack.
+    ``merges``: as in `network_of`.
 
     Raises
     ------

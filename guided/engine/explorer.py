@@ -50,16 +50,7 @@ def explorer_page(
 ) -> str:
     """Return the page.
 
-    Parameters
-    ----------
-    tables : RegularIndex, PushdownIndex or CompositionIndex
-    vocabulary : Vocabulary
-    next_state : callable
-        State and token -> state, or -1.
-    title : str
-        A short form of the spec.
-    max_states : int
-        Largest number of states to explore of an index with a stack.
+    ``next_state``: state and token to state, or -1. ``title``: a short form of the spec. ``max_states``: of an index with a stack.
 
     Raises
     ------

@@ -18,16 +18,7 @@ __all__ = ["bounded", "lower", "machine_of", "start_of"]
 def lower(tables: LalrTables, start: str, max_ignored: int | None, limits: Limits, alphabet: bytes) -> Lowered:
     """Return the automaton of the texts of a grammar.
 
-    Parameters
-    ----------
-    tables : LalrTables
-    start : str
-        The start rule.
-    max_ignored : int or None
-        Maximum number of characters of ignored text in one place.
-    limits : Limits
-    alphabet : bytes
-        For each byte, whether the vocabulary can encode it.
+    ``max_ignored``: the most characters of ignored text in one place. ``alphabet``: for each byte, whether the vocabulary can encode it.
 
     Raises
     ------

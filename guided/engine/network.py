@@ -311,12 +311,7 @@ def _dispatch(text: FreeText, items: Sequence[tree.Node], limits: Limits) -> tre
 def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Network:
     """Return the network of a composition.
 
-    Parameters
-    ----------
-    spec : Composition
-    limits : Limits
-    merges : bool
-        Whether finite leaves become part of the frame; otherwise they are parts, too (for tests).
+    ``merges``: whether finite leaves become part of the frame; otherwise they are parts, too (for tests).
 
     Raises
     ------
@@ -341,13 +336,7 @@ def network_of(spec: Composition, limits: Limits, *, merges: bool = True) -> Net
 def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> Network | None:
     """Return the network without some bytes and parts, and without states from which the text cannot end; None if it has no text.
 
-    Parameters
-    ----------
-    network : Network
-    alphabet : ndarray[bool], shape (256,)
-        Whether texts may contain a byte.
-    is_dead : sequence of bool
-        Whether a part has no text.
+    ``alphabet``, shape (256,): whether texts may contain a byte. ``is_dead``: whether a part has no text.
     """
     frame = network.frame
     if alphabet.all() and not any(is_dead):

@@ -44,13 +44,6 @@ _LISTED_TEXTS, _EXPRESSION_SETS = 1_000, 10_000
 def definition(name: str, given: Any, limits: Limits) -> str:
     """Return what a terminal matches in Lark's notation.
 
-    Parameters
-    ----------
-    name : str
-        The terminal, for errors.
-    given : iterable of str, spec, composition or type
-    limits : Limits
-
     Raises
     ------
     GrammarError

@@ -24,10 +24,7 @@ _Ranges = dict[int, list[tuple[int, int]]]
 class Characters:
     """The edges of an automaton by characters.
 
-    Parameters
-    ----------
-    targets : callable
-        The next state of a state by byte, negative for none: `Automaton.targets`.
+    ``targets`` returns the next state of a state by byte, negative for none: `Automaton.targets`.
     """
 
     def __init__(self, targets: Callable[[int], list[int]]) -> None:

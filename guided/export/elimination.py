@@ -33,13 +33,7 @@ def expression(edges: Iterable[tuple[int, Charset, int]], accepting: Sequence[in
 
     None, too, if all of them together would have more than `_WORK` times as many.
 
-    Parameters
-    ----------
-    edges : iterable of (source, characters, target)
-        State 0 is the start.
-    accepting : sequence of int
-        Nonempty; the start reaches at least one of them.
-    most : int
+    State 0 is the start, which reaches an accepting one.
     """
     table = _Expressions()
     before: dict[int, dict[int, int]] = {}

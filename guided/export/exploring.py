@@ -35,11 +35,7 @@ _FEW_VALUES = 200
 def explored(containers: Containers, most: int) -> Graph:
     """Return the values and states of a schema.
 
-    Parameters
-    ----------
-    containers : Containers
-    most : int
-        Largest number of states and edges.
+    ``most``: the largest number of states and edges.
 
     Raises
     ------

@@ -29,14 +29,7 @@ _OPENING = {"_lbrace": b"{", "_lsqb": b"[", "string": b'"'}
 def framed_grammar(frame: Frame, options: JsonOptions, limits: Limits, *, names: Mapping[int, str]) -> LarkGrammar:
     """Return the grammar of a frame's valid UTF-8 texts.
 
-    Parameters
-    ----------
-    frame : Frame
-    options : JsonOptions
-        Options of its values.
-    limits : Limits
-    names : mapping of int to str
-        Names for the pieces of text that begin at states with a label, by label.
+    ``names``: by label, of the pieces of text that begin at states with it.
 
     Raises
     ------

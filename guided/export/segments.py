@@ -72,11 +72,7 @@ class Segments(NamedTuple):
 def segments(frame: Frame, most: int) -> Segments:
     """Return the pieces of a frame's valid UTF-8 texts.
 
-    Parameters
-    ----------
-    frame : Frame
-    most : int
-        Largest number of pieces.
+    ``most``: the largest number of pieces.
 
     Raises
     ------

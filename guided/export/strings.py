@@ -56,14 +56,7 @@ _ANYTHING = Repeat(Chars(Charset.UNIVERSE), 0, None)
 
 
 class Strings:
-    """The regular expressions of one schema's strings.
-
-    Parameters
-    ----------
-    formulas : Formulas
-    spelling : Spelling
-    limits : Limits
-    """
+    """The regular expressions of one schema's strings."""
 
     def __init__(self, formulas: Formulas, spelling: Spelling, limits: Limits) -> None:
         self._formulas = formulas
@@ -76,12 +69,7 @@ class Strings:
     def of(self, formula: int, place: str, but: Sequence[str] = ()) -> str:
         """Return the strings that satisfy a formula over string atoms, without some texts.
 
-        Parameters
-        ----------
-        formula : int
-        place : str
-            Location of the strings, for messages.
-        but : sequence of str
+        ``place`` is their location, for messages.
 
         Raises
         ------

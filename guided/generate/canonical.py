@@ -85,14 +85,7 @@ class _OutOfSteps(Exception):
 class Canonical:
     """Restricts a guide to the tokenizer's own encodings.
 
-    Parameters
-    ----------
-    guide : Guide or FreeGuide
-        At the beginning of a text. It is advanced together with this one.
-    vocabulary : Vocabulary
-        Of the model.
-    limits : Limits
-        ``encoding_steps`` bounds each search.
+    The guide is at the beginning of a text, and advanced together with this one. ``encoding_steps`` of the limits bounds each search.
 
     Raises
     ------

@@ -130,14 +130,6 @@ class CompositionGenerator(Generator[str]):
 
     The value of a result is the text, and ``result.captures`` has the values of the named parts. A stream has a `Captured` event for each
     of them as soon as nothing that follows can change it.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    index : Index
-        Index of the spec over the model's vocabulary.
-    spec : Composition
-    limits : Limits, optional
     """
 
     def __init__(self, model: LanguageModel, index: Index, spec: Composition, limits: Limits | None = None) -> None:

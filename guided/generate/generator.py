@@ -421,16 +421,7 @@ def check_index(index: object) -> None:
 def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tuple[str, ...]) -> R:
     """The result with the scores and log-probabilities of its tokens, and with the samples if it comes from one search.
 
-    Parameters
-    ----------
-    result : Result
-        Result without them.
-    decoding : Decoding
-        State at the end of the text.
-    vocabulary : Vocabulary
-        Spells the samples.
-    stops : tuple of str
-        Strings before which the samples end.
+    ``stops``: strings before which the samples end.
     """
     if decoding.scores is None and not decoding.found and not decoding.logprobs:
         return result

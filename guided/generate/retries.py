@@ -27,15 +27,8 @@ Attempt = tuple[Decoding, TextCoroutine]
 def with_retries(first: Attempt, again: Callable[[Result[Any], GuidedError], Attempt], retries: int) -> TextCoroutine:
     """Return the coroutine of a text that is generated anew while its value is refused.
 
-    Parameters
-    ----------
-    first : (Decoding, TextCoroutine)
-        The first attempt.
-    again : callable
-        Returns the next attempt after a refused result and its error.
-    retries : int
-        Maximum number of further attempts. If validators refuse the last one too, ``error`` of the result has all ``attempts``; if the
-        budget steered it, it is the result.
+    After ``retries`` further attempts, each made by ``again`` from a refused result and its error: if validators refuse the last text, too,
+    ``error`` of the result has all ``attempts``; if the budget steered it, it is the result.
     """
     refused = list[Refused]()
     n_passes = 0
@@ -103,19 +96,7 @@ def prompt_with_error(
 ) -> tuple[Prompt, list[int]]:
     """Return the prompt after a refused text, and its tokens; a str stays as it is, only its tokens grow.
 
-    Parameters
-    ----------
-    model : LanguageModel
-    prompt : Prompt
-        The prompt of the refused text.
-    tokens : sequence of int
-        Its tokens.
-    result : Result
-        The refused text.
-    error : GuidedError
-        Why it was refused.
-    tokens_of : callable
-        Returns the tokens of a prompt of messages.
+    ``tokens_of`` returns the tokens of a prompt of messages.
     """
     if isinstance(prompt, str):
         return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nError: {error}\nCorrected:\n")]

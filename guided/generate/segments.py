@@ -61,25 +61,8 @@ class Segment:
 class Segments:
     """The segments of the texts of a spec.
 
-    Parameters
-    ----------
-    model : LanguageModel
-        Provides the vocabulary.
-    spec : Tools
-        Spec of the whole text.
-    has_segments : bool
-        Whether results are inserted. Otherwise the whole text is one segment.
-    index : Index, optional
-        A compiled index of the spec or of its ``first_call()``.
-    until : str, optional
-        The tool whose call ends a text.
-    limits : Limits, optional
-        Compile budgets.
-
-    Attributes
-    ----------
-    index : Index
-        Index of the first segment.
+    If results are not inserted (``has_segments``), the whole text is one segment. ``index``: of the spec or of its ``first_call()``;
+    then of the first segment. ``until``: the tool whose call ends a text.
 
     Raises
     ------

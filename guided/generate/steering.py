@@ -15,13 +15,7 @@ ENDLESS = 1 << 40
 
 
 class FreeGuide:
-    """A guide without constraints: every token that has bytes is allowed, and the end of sequence at any time.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-        Of the model.
-    """
+    """A guide without constraints: every token that has bytes is allowed, and the end of sequence at any time."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         spelling = [token for token, data in enumerate(vocabulary) if data is not None]

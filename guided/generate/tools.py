@@ -221,15 +221,7 @@ class ToolsGenerator(Generator[list[Call]]):
 
 
 class ToolStream(Iterator[ToolEvent]):
-    """The events of one text with tool calls.
-
-    Parameters
-    ----------
-    events : iterator of Event
-        The events of the text.
-    writing : Writing
-        The text being generated.
-    """
+    """The events of one text with tool calls."""
 
     def __init__(self, events: Generated[Event, None, None], writing: Writing) -> None:
         self._events, self._writing = events, writing

@@ -105,23 +105,8 @@ class ToolOptions:
 class ToolConfig:
     """What all texts of a generator with tools share.
 
-    Attributes
-    ----------
-    model : LanguageModel
-        Source of the logits; also encodes inserted texts.
-    spec : Tools
-        The tools and their call format.
-    options : ToolOptions
-    segments : Segments
-        Provides the segments.
-    spelling : Vocabulary
-        The model's vocabulary, in which special tokens spell the format's markers.
-    runnable : Mapping
-        The tools to run, by name.
-    has_segments : bool
-        Whether each call ends a segment.
-    prefixes : int
-        As in `Limits`.
+    ``spelling``: the vocabulary in which special tokens spell the markers of the format. ``runnable``: the tools to run, by name.
+    ``has_segments``: whether each call ends a segment.
     """
 
     model: LanguageModel
@@ -137,16 +122,7 @@ class ToolConfig:
 class Writing:
     """One text being written.
 
-    Parameters
-    ----------
-    config : ToolConfig
-        Settings of the generator.
-    decoding : Decoding
-        State at the start of the text.
-    stops : tuple of str
-        Stop strings, for free text.
-    context : Any
-        What tools get for their parameters that are a `guided.Context`.
+    ``stops`` are for free text only; ``context`` is what tools get for their parameters that are a `guided.Context`.
     """
 
     def __init__(self, config: ToolConfig, decoding: Decoding, stops: tuple[str, ...], context: Any = None) -> None:

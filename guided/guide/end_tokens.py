@@ -27,16 +27,7 @@ _UNKNOWN = np.zeros(0, np.int32)
 class EndTokens:
     """`Steps` of an index with other end tokens.
 
-    Parameters
-    ----------
-    steps : Steps
-        Those of the index.
-    own : sequence of int
-        End tokens of the index.
-    ends : sequence of int
-        End tokens that replace them: tokens without bytes that the index does not read.
-    size : int
-        Width of the logits.
+    ``ends``, tokens without bytes that the index does not read, replace its ``own``.
     """
 
     def __init__(self, steps: Steps, own: Sequence[int], ends: Sequence[int], size: int) -> None:
