@@ -15,20 +15,13 @@ __all__ = ["QUESTIONS", "Question"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the call that answers it.
+    """A question and the call that answers it."""
 
-    Attributes
-    ----------
-    text : str
-        The question.
-    tool : str or None
-        The tool to call; None if no call is needed.
-    arguments : dict
-        Typed values. Texts are compared ignoring case and final full stops.
-    """
-
+    # The question.
     text: str
+    # The tool to call; None if no call is needed.
     tool: str | None
+    # Typed values. Texts are compared ignoring case and final full stops.
     arguments: dict[str, Any]
 
 

@@ -21,26 +21,17 @@ _WORDS = re.compile(r"[\w.:\-]+")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on a text.
+    """The verdict on a text."""
 
-    Attributes
-    ----------
-    call : Call or None
-        The first call, if it can be parsed.
-    error : CallError or None
-        Why it cannot be parsed.
-    word : str
-        The word that contains the error.
-    right_tool : bool
-        Whether the call names the right tool, or there is no call and none is needed.
-    right_call : bool
-        Whether all arguments are right as well.
-    """
-
+    # The first call, if it can be parsed.
     call: Call | None
+    # Why it cannot be parsed.
     error: CallError | None
+    # The word that contains the error.
     word: str
+    # Whether the call names the right tool, or there is no call and none is needed.
     right_tool: bool
+    # Whether all arguments are right as well.
     right_call: bool
 
     def __str__(self) -> str:

@@ -21,23 +21,15 @@ __all__ = ["KINDS", "Kind", "build_spec"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of constraint.
+    """One kind of constraint."""
 
-    Attributes
-    ----------
-    build : callable
-        Builds the spec from a value, the options, and the base folder of relative paths.
-    value : str
-        Description of the value, for messages.
-    fits : callable
-        Returns whether a value has the right type.
-    options : mapping of str to types
-        Names of the options and the types of their values.
-    """
-
+    # Builds the spec from a value, the options, and the base folder of relative paths.
     build: Callable[[Any, Mapping[str, Any], Path], "Spec | StackSpec"]
+    # Description of the value, for messages.
     value: str
+    # Returns whether a value has the right type.
     fits: Callable[[Any], bool]
+    # Names of the options and the types of their values.
     options: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
 
 

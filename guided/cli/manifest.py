@@ -45,23 +45,15 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one spec.
+    """The outcome of one spec."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the spec.
-    status : str
-        `COMPILED`, `UP_TO_DATE` or `FAILED`.
-    entry : dict
-        Its entry in the manifest.
-    message : str
-        Error message for people.
-    """
-
+    # Name of the spec.
     name: str
+    # `COMPILED`, `UP_TO_DATE` or `FAILED`.
     status: str
+    # Its entry in the manifest.
     entry: Entry
+    # Error message for people.
     message: str = ""
 
 

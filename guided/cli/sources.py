@@ -39,29 +39,19 @@ _NAME = re.compile(r"\w[\w.-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named spec as plain data.
+    """A named spec as plain data."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the spec and of its index file.
-    kind : str
-        A key of `guided.cli.kinds.KINDS`.
-    value : text, list or dict
-        The constraint.
-    place : str
-        Where it was given, for messages.
-    options : dict
-        Further arguments of the spec.
-    folder : str
-        Base folder of relative paths.
-    """
-
+    # Name of the spec and of its index file.
     name: str
+    # A key of `guided.cli.kinds.KINDS`.
     kind: str
+    # The constraint.
     value: Any
+    # Where it was given, for messages.
     place: str
+    # Further arguments of the spec.
     options: Mapping[str, Any] = field(default_factory=dict)
+    # Base folder of relative paths.
     folder: str = "."
 
     def build(self) -> "Spec | StackSpec":

@@ -145,19 +145,12 @@ JsonOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """The constraint of a command, and its other argument.
+    """The constraint of a command, and its other argument."""
 
-    Attributes
-    ----------
-    file : Path or None
-        An index file; ``spec`` is then None.
-    spec : Spec, StackSpec or None
-    text : str or None
-        The other argument.
-    """
-
+    # An index file; ``spec`` is then None.
     file: Path | None
     spec: "Spec | StackSpec | None"
+    # The other argument.
     text: str | None
 
     def index(self, vocabulary: "Vocabulary") -> "Index":

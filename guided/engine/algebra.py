@@ -349,18 +349,11 @@ class Named(Composition):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Stored(Composable):
-    """A leaf of a composition that was read from a file: what a spec was lowered to.
-
-    Attributes
-    ----------
-    lowered : Automaton or StackSpec
-    markers : tuple of str
-    max_tokens : int or None
-        Maximum number of tokens that begin in the text of an automaton.
-    """
+    """A leaf of a composition that was read from a file: what a spec was lowered to."""
 
     lowered: Any
     markers: tuple[str, ...]
+    # Maximum number of tokens that begin in the text of an automaton.
     max_tokens: int | None = None
 
     @property

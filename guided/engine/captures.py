@@ -40,20 +40,13 @@ OpenReader: TypeAlias = Callable[[], AbstractContextManager[Reader[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A part of a text: a named one, or one that the value of a name is made of.
-
-    Attributes
-    ----------
-    part : Named or other part
-    begin, end : int
-        Span in bytes.
-    inner : tuple of Capture
-        Those directly within it: of an optional part, of the alternative that was read, of each repetition and each separator.
-    """
+    """A part of a text: a named one, or one that the value of a name is made of."""
 
     part: Part
+    # Span in bytes.
     begin: int
     end: int
+    # Those directly within it: of an optional part, of the alternative that was read, of each repetition and each separator.
     inner: "tuple[Capture, ...]" = ()
 
 
@@ -67,18 +60,11 @@ class _Mark(NamedTuple):
 
 
 class _Thread(NamedTuple):
-    """A way to read the text so far.
+    """A way to read the text so far."""
 
-    Attributes
-    ----------
-    node : int
-        NFA node whose leaf is being read; 1: the end of the text.
-    place : position
-        In the leaf.
-    trail : _Mark or None
-    """
-
+    # NFA node whose leaf is being read; 1: the end of the text.
     node: int
+    # In the leaf.
     place: Any
     trail: _Mark | None
 

@@ -50,21 +50,14 @@ _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "label
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composed:
-    """A composition with a fingerprint of its own.
-
-    Attributes
-    ----------
-    tree : Composition
-    fingerprint : str
-        SHA-256 in hex of the composition that was compiled first.
-    limits : Limits
-        Those with which leaves are lowered to store them.
-    """
+    """A composition with a fingerprint of its own."""
 
     kind: ClassVar[str] = COMPOSITION
 
     tree: Composition
+    # SHA-256 in hex of the composition that was compiled first.
     fingerprint: str
+    # Those with which leaves are lowered to store them.
     limits: Limits = field(default=Limits(), repr=False)
 
     def __repr__(self) -> str:

@@ -20,22 +20,14 @@ __all__ = ["ComposedIndex", "compose"]
 
 
 class ComposedIndex(NamedTuple):
-    """The tables of a composition.
+    """The tables of a composition."""
 
-    Attributes
-    ----------
-    tables : RegularIndex or CompositionIndex
-        Regular if all leaves are.
-    spec : Composed
-        For index files.
-    unenforced : tuple of (str, str)
-    notes : tuple of str
-        Of all parts.
-    """
-
+    # Regular if all leaves are.
     tables: RegularIndex | CompositionIndex
+    # For index files.
     spec: Composed
     unenforced: tuple[tuple[str, str], ...] = ()
+    # Of all parts.
     notes: tuple[str, ...] = ()
 
 

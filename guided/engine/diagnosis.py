@@ -108,24 +108,16 @@ def _changes(
 
 
 class _End(NamedTuple):
-    """The beginning of a JSON text, as a value.
+    """The beginning of a JSON text, as a value."""
 
-    Attributes
-    ----------
-    value : object
-        The text with everything closed that is open.
-    path : tuple of str and int, or None
-        Names and positions that lead to the part that the text ends with, or to the object of the name that it ends with; None if it
-        ends before a value or name.
-    is_whole : bool
-        Whether that part or name has ended.
-    name : str or None
-        The name of a member, or its beginning, that the text ends with.
-    """
-
+    # The text with everything closed that is open.
     value: Any
+    # Names and positions that lead to the part that the text ends with, or to the object of the name that it ends with; None if it
+    # ends before a value or name.
     path: tuple[str | int, ...] | None
+    # Whether that part or name has ended.
     is_whole: bool
+    # The name of a member, or its beginning, that the text ends with.
     name: str | None = None
 
 

@@ -84,35 +84,23 @@ def add_stack_spec(spec: type[StoredSpec]) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexFile:
-    """Content of an index file; without a vocabulary it answers for whole texts, not for tokens.
+    """Content of an index file; without a vocabulary it answers for whole texts, not for tokens."""
 
-    Attributes
-    ----------
-    automaton : Automaton or None
-        The byte automaton; None if the language needs a stack.
-    arrays : dict of str to ndarray
-        All arrays, including those of the automaton, in file order; read-only.
-    spec_fingerprint, vocabulary_fingerprint : str
-        Fingerprints of the spec and the vocabulary.
-    n_tokens : int
-        Number of token ids of the vocabulary.
-    unenforced : tuple of (str, str)
-    notes : tuple of str
-        As in `Index`.
-    origin : Origin or None
-        Source of an index with a stack.
-    reader : object
-        As in `Index`, of a finite automaton.
-    """
-
+    # The byte automaton; None if the language needs a stack.
     automaton: Automaton | None
+    # All arrays, including those of the automaton, in file order; read-only.
     arrays: dict[str, npt.NDArray[Any]]
+    # Fingerprints of the spec and the vocabulary.
     spec_fingerprint: str
     vocabulary_fingerprint: str
+    # Number of token ids of the vocabulary.
     n_tokens: int
     unenforced: tuple[tuple[str, str], ...]
+    # As in `Index`.
     notes: tuple[str, ...]
+    # Source of an index with a stack.
     origin: Origin | None = None
+    # As in `Index`, of a finite automaton.
     reader: Any = None
 
 

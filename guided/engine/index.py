@@ -36,18 +36,11 @@ _KEPT_END_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Source of an index with a stack, for files and other processes.
+    """Source of an index with a stack, for files and other processes."""
 
-    Attributes
-    ----------
-    remake : callable
-        Makes the index from an origin and a vocabulary.
-    spec : StoredSpec
-        Serialized as text.
-    limits : Limits
-    """
-
+    # Makes the index from an origin and a vocabulary.
     remake: Callable[["Origin", Vocabulary], "Index"] = field(repr=False)
+    # Serialized as text.
     spec: StoredSpec
     limits: Limits
 

@@ -25,16 +25,10 @@ __all__ = ["Located", "LocatedStack", "TreeSpec", "at_place", "located"]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Located(Composable):
-    """A spec at a place of a document.
-
-    Attributes
-    ----------
-    spec : Spec or StackSpec
-    place : str
-        JSON Pointer of the spec in the document.
-    """
+    """A spec at a place of a document."""
 
     spec: Any
+    # JSON Pointer of the spec in the document.
     place: str
 
     def __repr__(self) -> str:
@@ -86,19 +80,12 @@ class LocatedStack(Located):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TreeSpec(Composable):
-    """The texts of a pattern tree.
-
-    Attributes
-    ----------
-    tree : Node
-    fingerprint : str
-        SHA-256 in hex of what the tree was made from.
-    max_tokens : int or None
-        Maximum number of tokens that begin in the text.
-    """
+    """The texts of a pattern tree."""
 
     tree: Node
+    # SHA-256 in hex of what the tree was made from.
     fingerprint: str
+    # Maximum number of tokens that begin in the text.
     max_tokens: int | None = None
 
     def lower(self, limits: Limits) -> Any:

@@ -13,24 +13,16 @@ __all__ = ["MarkedGrammar"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarkedGrammar:
-    """A Lark grammar generated from another spec.
-
-    Attributes
-    ----------
-    grammar : Grammar
-    fingerprint : str
-        SHA-256 in hex of that spec.
-    markers : tuple of str
-        Texts that may be special tokens of the vocabulary.
-    notes : tuple of str
-        Remarks for the user.
-    """
+    """A Lark grammar generated from another spec."""
 
     kind: ClassVar[str] = "marked grammar"
 
     grammar: Grammar = field(repr=False)
+    # SHA-256 in hex of that spec.
     fingerprint: str
+    # Texts that may be special tokens of the vocabulary.
     markers: tuple[str, ...] = ()
+    # Remarks for the user.
     notes: tuple[str, ...] = ()
 
     @property

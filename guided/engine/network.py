@@ -65,65 +65,41 @@ _ANY = tree.Repeat(tree.Chars(Charset.UNIVERSE), 0, None)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A leaf of a composition.
+    """A leaf of a composition."""
 
-    Attributes
-    ----------
-    spec : spec or None
-        None for literals and free text.
-    automaton : Automaton or None
-        None if the leaf needs a stack.
-    lowered : StackSpec or None
-        The spec, or what it is lowered to, if it needs a stack.
-    max_tokens : int or None
-    """
-
+    # None for literals and free text.
     spec: Any
+    # None if the leaf needs a stack.
     automaton: Automaton | None
+    # The spec, or what it is lowered to, if it needs a stack.
     lowered: StackSpec | None = None
     max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nfa:
-    """A composition as an NFA over leaves; node 0 is the start, node 1 the end.
-
-    Attributes
-    ----------
-    leaves : list of Leaf
-    edges : list of (int, tuple of int) or None
-        For each node, the leaf read there and the node behind it; of a leaf with several, that of the label where its text ends.
-    onward : list of list of int
-        For each node, the nodes reached without reading, in order of precedence.
-    marks : list of (part, bool) or None
-        For each node, the captured part that begins (True) or ends (False) there: a named one, or one that its value is made of.
-    """
+    """A composition as an NFA over leaves; node 0 is the start, node 1 the end."""
 
     leaves: list[Leaf]
+    # For each node, the leaf read there and the node behind it; of a leaf with several, that of the label where its text ends.
     edges: list[tuple[int, tuple[int, ...]] | None]
+    # For each node, the nodes reached without reading, in order of precedence.
     onward: list[list[int]]
+    # For each node, the captured part that begins (True) or ends (False) there: a named one, or one that its value is made of.
     marks: list[tuple[Part, bool] | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A recursive transition network.
+    """A recursive transition network."""
 
-    Attributes
-    ----------
-    frame : Automaton
-        Accepting where the whole text may end. Some states may be reached by call edges only.
-    calls : dict of int to tuple of Call
-        Call edges of frame states.
-    parts : tuple of Leaf
-        The parts that calls refer to.
-    empty : tuple of spec
-        Free texts that contain nothing, because each of their stop strings contains an excluded text.
-    """
-
+    # Accepting where the whole text may end. Some states may be reached by call edges only.
     frame: Automaton
+    # Call edges of frame states.
     calls: dict[int, tuple[Call, ...]]
+    # The parts that calls refer to.
     parts: tuple[Leaf, ...]
+    # Free texts that contain nothing, because each of their stop strings contains an excluded text.
     empty: tuple[Any, ...]
 
 

@@ -24,19 +24,12 @@ SEVERAL = -1
 
 
 class Scan(NamedTuple):
-    """An automaton that ends at the first occurrence of one of some strings; state 0 is the start.
+    """An automaton that ends at the first occurrence of one of some strings; state 0 is the start."""
 
-    Attributes
-    ----------
-    edges : tuple of (int, Charset, int)
-        Source, characters, target.
-    n_states : int
-    found : dict of int to int
-        For each state where strings end, the number of the string, or `SEVERAL`. It has no edges.
-    """
-
+    # Source, characters, target.
     edges: tuple[tuple[int, Charset, int], ...]
     n_states: int
+    # For each state where strings end, the number of the string, or `SEVERAL`. It has no edges.
     found: dict[int, int]
 
 

@@ -85,33 +85,21 @@ class Spec(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
-    """A spec lowered to a pushdown automaton.
-
-    Attributes
-    ----------
-    automaton : Pushdown
-    family : hashable
-        Automata of one family share their first ``n_common`` controls.
-    n_common : int
-    unenforced : tuple of (str, str)
-        Constraints recorded instead of enforced: JSON Pointer and keyword.
-    notes : tuple of str
-        Other remarks for the user.
-    masks : type
-        Builds the masks.
-    last_bytes : bytes or None
-        Bytes that may end a text; None if unknown.
-    flat : callable or None
-        Returns the finite automaton of the same texts, or None if it would be too large; None if none is wanted.
-    """
+    """A spec lowered to a pushdown automaton."""
 
     automaton: Pushdown
+    # Automata of one family share their first ``n_common`` controls.
     family: Hashable
     n_common: int
+    # Constraints recorded instead of enforced: JSON Pointer and keyword.
     unenforced: tuple[tuple[str, str], ...] = ()
+    # Other remarks for the user.
     notes: tuple[str, ...] = ()
+    # Builds the masks.
     masks: type[MaskMaker] = Masks
+    # Bytes that may end a text; None if unknown.
     last_bytes: bytes | None = None
+    # Returns the finite automaton of the same texts, or None if it would be too large; None if none is wanted.
     flat: Callable[[], Automaton | None] | None = None
 
 

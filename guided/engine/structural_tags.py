@@ -35,35 +35,23 @@ __all__ = ["STYLES", "StructuralTag", "Style"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a style writes the arguments of an object.
+    """How a style writes the arguments of an object."""
 
-    Attributes
-    ----------
-    before : str
-        Before a name.
-    between : tuple of (str, tuple of str)
-        Between a name and a value of some types of JSON, all if there are none. The first character ends the name.
-    after : str
-        After a value.
-    padding : {"none", "blanks", "line feeds"}
-        What may stand around a value (`Notation`). Line feeds: around text too, as the parsers of the family remove them.
-    no_name : str
-        Further characters that no name contains, for a character class.
-    item : str
-        Before an item of an array, if members and items at any depth are written so; empty: arrays and objects are JSON.
-    element : str
-        The name of an item, if names are repeated behind values (`Arguments.element`).
-    reserved : tuple of str
-        Texts that no string contains.
-    """
-
+    # Before a name.
     before: str
+    # Between a name and a value of some types of JSON, all if there are none. The first character ends the name.
     between: tuple[tuple[str, tuple[str, ...]], ...]
+    # After a value.
     after: str
+    # What may stand around a value (`Notation`). Line feeds: around text too, as the parsers of the family remove them.
     padding: Word["none", "blanks", "line feeds"] = "blanks"
+    # Further characters that no name contains, for a character class.
     no_name: str = ""
+    # Before an item of an array, if members and items at any depth are written so; empty: arrays and objects are JSON.
     item: str = ""
+    # The name of an item, if names are repeated behind values (`Arguments.element`).
     element: str = ""
+    # Texts that no string contains.
     reserved: tuple[str, ...] = ()
 
     def arguments(self, most_blanks: int) -> Arguments:

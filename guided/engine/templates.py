@@ -27,26 +27,17 @@ _NOTES = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """A frame and the options of its values.
-
-    Attributes
-    ----------
-    frame : Frame
-    options : JsonOptions
-    fingerprint : str
-        SHA-256 in hex of the spec's content.
-    markers : tuple of str
-        Texts that may be special tokens of the vocabulary.
-    notes : tuple of str
-        Remarks for the user.
-    """
+    """A frame and the options of its values."""
 
     kind: ClassVar[str] = "template"
 
     frame: Frame = field(repr=False)
     options: JsonOptions
+    # SHA-256 in hex of the spec's content.
     fingerprint: str
+    # Texts that may be special tokens of the vocabulary.
     markers: tuple[str, ...] = ()
+    # Remarks for the user.
     notes: tuple[str, ...] = ()
 
     @property

@@ -33,64 +33,37 @@ class Pending(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A form of a value without members.
-
-    Attributes
-    ----------
-    kind : str
-        A JSON type.
-    wanted : tuple of int
-        The required and the observed formulas, over the atoms of the type.
-    bits : int
-        The valuation.
-    """
+    """A form of a value without members."""
 
     kind: str
+    # The required and the observed formulas, over the atoms of the type.
     wanted: ValueQuery
     bits: int
 
 
 class Edge(NamedTuple):
-    """A member or an item that may come next.
+    """A member or an item that may come next."""
 
-    Attributes
-    ----------
-    label : (KeyTable, int) or None
-        Table and label of the key; None for an item.
-    value : int
-        Number of its value.
-    bits : int
-        Valuation of the value.
-    state : int
-        Number of the next state.
-    """
-
+    # Table and label of the key; None for an item.
     label: tuple[KeyTable, int] | None
+    # Number of its value.
     value: int
+    # Valuation of the value.
     bits: int
+    # Number of the next state.
     state: int
 
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A value and its possible forms.
+    """A value and its possible forms."""
 
-    Attributes
-    ----------
-    query : tuple of int
-        Queries that are equal for each type share the value.
-    place : str
-        Location of its first occurrence in the schema, or the path from there.
-    leaves : list of Leaf
-    opens : list of int
-        Numbers of the first states of its objects and arrays.
-    valuations : set of int
-        Possible valuations.
-    """
-
+    # Queries that are equal for each type share the value.
     query: ValueQuery
+    # Location of its first occurrence in the schema, or the path from there.
     place: str
     leaves: list[Leaf] = field(default_factory=list)
+    # Numbers of the first states of its objects and arrays.
     opens: list[int] = field(default_factory=list)
     valuations: set[int] = field(default_factory=set)
     waiting: "list[Pending]" = field(default_factory=list)
@@ -98,27 +71,17 @@ class Value:
 
 @dataclass(slots=True, eq=False)
 class State:
-    """The remaining members or items of an object or array.
-
-    Attributes
-    ----------
-    kind : str
-    owner : int
-        Number of the value in which it was first found.
-    close : int
-        Valuation of the value if it ends here; -1 if it cannot.
-    edges : list of Edge
-    link : int
-        A state whose edges apply here too; -1 for none.
-    valuations : set of int
-        Possible valuations of the value from here on.
-    """
+    """The remaining members or items of an object or array."""
 
     kind: str
+    # Number of the value in which it was first found.
     owner: int
+    # Valuation of the value if it ends here; -1 if it cannot.
     close: int = -1
     edges: list[Edge] = field(default_factory=list)
+    # A state whose edges apply here too; -1 for none.
     link: int = -1
+    # Possible valuations of the value from here on.
     valuations: set[int] = field(default_factory=set)
     before: list[tuple[bool, int]] = field(default_factory=list)
 

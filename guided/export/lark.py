@@ -45,19 +45,12 @@ _WIDTH = 100
 
 
 class LarkGrammar(NamedTuple):
-    """A grammar as text.
-
-    Attributes
-    ----------
-    text : str
-    n_rules, n_terminals : int
-    unenforced : tuple of (str, str)
-        JSON Pointer and keyword of each constraint that is recorded instead of enforced, if the options request it.
-    """
+    """A grammar as text."""
 
     text: str
     n_rules: int
     n_terminals: int
+    # JSON Pointer and keyword of each constraint that is recorded instead of enforced, if the options request it.
     unenforced: tuple[tuple[str, str], ...] = ()
 
 
@@ -92,21 +85,13 @@ def lark_grammar(
 
 
 class ValueRules(NamedTuple):
-    """The productions of a schema's values.
+    """The productions of a schema's values."""
 
-    Attributes
-    ----------
-    productions : Productions
-        The rules of the values, the whole value first.
-    places : list of str
-        Location of each value in the schema.
-    owners : list of int
-        The value of each state of objects and arrays.
-    unenforced : tuple of (str, str)
-    """
-
+    # The rules of the values, the whole value first.
     productions: Productions
+    # Location of each value in the schema.
     places: list[str]
+    # The value of each state of objects and arrays.
     owners: list[int]
     unenforced: tuple[tuple[str, str], ...] = ()
 

@@ -14,17 +14,11 @@ _DEEPEST = 700
 
 
 class Terminal(NamedTuple):
-    """A terminal.
+    """A terminal."""
 
-    Attributes
-    ----------
-    hint : str
-        Base of its name.
-    pattern : str
-        A regular expression, in the syntax of `re`.
-    """
-
+    # Base of its name.
     hint: str
+    # A regular expression, in the syntax of `re`.
     pattern: str
 
 

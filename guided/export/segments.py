@@ -37,35 +37,22 @@ _STATES_VISITED = 20_000
 
 
 class Piece(NamedTuple):
-    """The texts between two cuts.
-
-    Attributes
-    ----------
-    source, target : int
-    pattern : str
-        A regular expression.
-    """
+    """The texts between two cuts."""
 
     source: int
     target: int
+    # A regular expression.
     pattern: str
 
 
 class Segments(NamedTuple):
-    """A frame divided into pieces.
+    """A frame divided into pieces."""
 
-    Attributes
-    ----------
-    pieces : list of Piece
-        Grouped by source, the start first.
-    holes : dict of int to (int, int)
-        Number of the value and the cut behind it, by cut.
-    ends : list of int
-        Cuts where a text may end.
-    """
-
+    # Grouped by source, the start first.
     pieces: list[Piece]
+    # Number of the value and the cut behind it, by cut.
     holes: dict[int, tuple[int, int]]
+    # Cuts where a text may end.
     ends: list[int]
 
 

@@ -59,17 +59,11 @@ _Answer: TypeAlias = tuple[_Completion | None, bool]
 
 @dataclass(slots=True)
 class _Found:
-    """What searches have found, by state of the guide, state of the segmentation and last token.
+    """What searches have found, by state of the guide, state of the segmentation and last token."""
 
-    Attributes
-    ----------
-    completions : dict
-        A completion.
-    failed : dict
-        The largest budget for which there is none; `ENDLESS` if there is none of any length.
-    """
-
+    # A completion.
     completions: dict[tuple[int, int, int], _Completion] = field(default_factory=dict)
+    # The largest budget for which there is none; `ENDLESS` if there is none of any length.
     failed: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def make_room(self) -> None:

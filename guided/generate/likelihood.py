@@ -19,23 +19,15 @@ __all__ = ["Step", "log_softmax", "logprob_of", "scaled", "step_of"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The allowed tokens of one step.
+    """The allowed tokens of one step."""
 
-    Attributes
-    ----------
-    tokens : ndarray[int64]
-        Ids of the allowed tokens that the model gives a probability above 0, ascending. The first end of sequence represents all of them.
-    logs : ndarray[float64]
-        Their log-probabilities under the model, not renormalized.
-    log_mass : float
-        Logarithm of the sum of their probabilities; minus infinity if there is no token.
-    refused : ndarray[float64]
-        Log-probabilities of the tokens that only the budget excludes.
-    """
-
+    # Ids of the allowed tokens that the model gives a probability above 0, ascending. The first end of sequence represents all of them.
     tokens: Int64Array
+    # Their log-probabilities under the model, not renormalized.
     logs: npt.NDArray[np.float64]
+    # Logarithm of the sum of their probabilities; minus infinity if there is no token.
     log_mass: float
+    # Log-probabilities of the tokens that only the budget excludes.
     refused: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @property

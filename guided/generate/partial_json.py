@@ -32,39 +32,25 @@ _UNFINISHED = re.compile(r"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Location:
-    """Position of a value: a key or index within the container at another location.
+    """Position of a value: a key or index within the container at another location."""
 
-    Attributes
-    ----------
-    within : Location or None
-        The container; None: the whole value.
-    step : str or int
-    """
-
+    # The container; None: the whole value.
     within: "Location | None"
     step: str | int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completed:
-    """A complete value.
+    """A complete value."""
 
-    Attributes
-    ----------
-    location : Location or None
-        None for the value of the whole text.
-    value : Any
-        The parsed value. Arrays and objects are the same objects that outer values hold.
-    begin, end : int
-        Span of its text, in characters from the start of the input.
-    shown_in : list, dict or None
-        What snapshots show of the container around it; there its step may get another value.
-    """
-
+    # None for the value of the whole text.
     location: Location | None
+    # The parsed value. Arrays and objects are the same objects that outer values hold.
     value: Any
+    # Span of its text, in characters from the start of the input.
     begin: int
     end: int
+    # What snapshots show of the container around it; there its step may get another value.
     shown_in: Any = None
 
     @property

@@ -67,31 +67,21 @@ _SEPARATORS = frozenset(value for value in range(128) if not (chr(value).isalnum
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A prefix of a text.
+    """A prefix of a text."""
 
-    Attributes
-    ----------
-    guide, tokens, scores
-        State after the prefix, its tokens, and their scores.
-    tail : bytes
-        Its last bytes, in which a stop string may begin.
-    mask : ndarray[int32] or None
-        The tokens that may follow; None if the text ends here.
-    finish_reason : {"stop", "length", "stop_string"}
-        Why the text ends here, if it does.
-    free : Steering or None
-        As in `Start`, after the prefix.
-    free_mask : ndarray[int32] or None
-        The tokens that might follow with a larger budget, if they are others.
-    """
-
+    # State after the prefix, its tokens, and their scores.
     guide: Steering
     tokens: tuple[int, ...]
     scores: Scores
+    # Its last bytes, in which a stop string may begin.
     tail: bytes
+    # The tokens that may follow; None if the text ends here.
     mask: Int32Array | None
+    # Why the text ends here, if it does.
     finish_reason: FinishReason = "stop"
+    # As in `Start`, after the prefix.
     free: Steering | None = None
+    # The tokens that might follow with a larger budget, if they are others.
     free_mask: Int32Array | None = None
 
 
@@ -537,27 +527,17 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Branch:
-    """A prefix that rejection sampling has seen.
-
-    Attributes
-    ----------
-    node : Node
-        The prefix.
-    log_bound : float
-        Logarithm of an upper bound of the probability that the model, after this prefix, ends in a text of the target: 0 until an attempt
-        has passed, then that of the sum of the weights.
-    step : Step or None
-        The tokens that may follow; None if they must be computed.
-    is_known : bool
-        Whether an attempt has passed, so that ``log_bound`` is computed and ``step`` kept.
-    children : dict
-        By index in the step.
-    """
+    """A prefix that rejection sampling has seen."""
 
     node: Node
+    # Logarithm of an upper bound of the probability that the model, after this prefix, ends in a text of the target: 0 until an attempt
+    # has passed, then that of the sum of the weights.
     log_bound: float = 0.0
+    # The tokens that may follow; None if they must be computed.
     step: Step | None = None
+    # Whether an attempt has passed, so that ``log_bound`` is computed and ``step`` kept.
     is_known: bool = False
+    # By index in the step.
     children: dict[int, "_Branch"] = field(default_factory=dict)
 
     def log_total(self) -> float:

@@ -33,23 +33,15 @@ __all__ = ["Segment", "Segments"]
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment.
+    """One segment."""
 
-    Attributes
-    ----------
-    spec : Tools
-        The calls that the segment can contain.
-    index : Index
-        Index of the segment's texts.
-    reserve : int
-        Minimum number of tokens the following segments need.
-    free : Segment or None
-        The segment that a larger budget would allow, of other calls.
-    """
-
+    # The calls that the segment can contain.
     spec: Tools
+    # Index of the segment's texts.
     index: Index
+    # Minimum number of tokens the following segments need.
     reserve: int = 0
+    # The segment that a larger budget would allow, of other calls.
     free: "Segment | None" = None
 
     @property

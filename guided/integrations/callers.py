@@ -24,17 +24,11 @@ _DRAFTERS = "transformers.generation.candidate_generator"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of a processor.
+    """The caller of a processor."""
 
-    Attributes
-    ----------
-    processors : LogitsProcessorList
-        The list, one per generation.
-    frame : FrameType
-        The function that called the list, such as ``_sample``.
-    """
-
+    # The list, one per generation.
     processors: Any
+    # The function that called the list, such as ``_sample``.
     frame: FrameType
 
     @property

@@ -39,20 +39,13 @@ __all__ = ["LogitsProcessor"]
 
 @dataclass(frozen=True, slots=True)
 class _Generation:
-    """State of the generation that calls through one list of processors.
+    """State of the generation that calls through one list of processors."""
 
-    Attributes
-    ----------
-    history : History
-        Its rows. A draft shares the history of its main generation.
-    is_draft : bool
-        Whether calls of another generation verify its tokens later.
-    is_masked : bool
-        False for a draft with another tokenizer.
-    """
-
+    # Its rows. A draft shares the history of its main generation.
     history: History
+    # Whether calls of another generation verify its tokens later.
     is_draft: bool = False
+    # False for a draft with another tokenizer.
     is_masked: bool = True
 
 

@@ -50,22 +50,14 @@ def shown(input_ids: "torch.Tensor") -> Tokens:
 # PERF: not frozen: creating a frozen node takes three times as long, and each step creates one per row.
 @dataclass(slots=True, eq=False)
 class Node:
-    """The state after a generated token, or after the prompt. Never changed, but `steered` is set when its scores are masked.
-
-    Attributes
-    ----------
-    state : int
-    n_generated : int
-        Number of tokens between the prompt and this node.
-    before : Node, optional
-        The node one token earlier; None after the prompt.
-    steered : int or None
-        Number of tokens between the prompt and the first token that the budget chose, up to the one after this node; None if there is none.
-    """
+    """The state after a generated token, or after the prompt. Never changed, but `steered` is set when its scores are masked."""
 
     state: int
+    # Number of tokens between the prompt and this node.
     n_generated: int = 0
+    # The node one token earlier; None after the prompt.
     before: "Node | None" = None
+    # Number of tokens between the prompt and the first token that the budget chose, up to the one after this node; None if there is none.
     steered: int | None = None
 
     def back(self, n_generated: int) -> "Node":

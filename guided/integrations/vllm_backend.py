@@ -51,19 +51,12 @@ _AT_ONCE = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class _Constraint:
-    """What a request asks for.
-
-    Attributes
-    ----------
-    kind, text : str
-    options : Options
-    allowed : ndarray[int32], optional
-        Mask of the only tokens that the request allows.
-    """
+    """What a request asks for."""
 
     kind: str
     text: str
     options: Options
+    # Mask of the only tokens that the request allows.
     allowed: Int32Array | None
 
 
