@@ -41,12 +41,7 @@ def split_names(given: str) -> tuple[str, tuple[str, ...]]:
 def load_tools(given: str, folder: Path | None = None) -> list[Any]:
     """Load callables, `Tool` objects and definitions for `guided.calls.spec.Tools`.
 
-    Parameters
-    ----------
-    given : str
-        ``SOURCE`` or ``SOURCE:name,name``.
-    folder : Path, optional
-        Base folder of a file's path; by default the current folder.
+    ``given``: ``SOURCE`` or ``SOURCE:name,name``. ``folder``: of relative paths, by default the current one.
 
     Raises
     ------

@@ -83,12 +83,7 @@ def warmup(as_json: JsonOption = False) -> int:
 def build_extension(target: Path, advance: Callable[[str], None]) -> int:
     """Write the extension of all kernels to a file, and return the number of its kernels. Takes about a minute.
 
-    Parameters
-    ----------
-    target : Path
-        A file named `guided.kernels.extension.file_name`, in an existing folder.
-    advance : callable
-        Receives the name of each stage.
+    ``target``: named `guided.kernels.extension.file_name`, in an existing folder. ``advance`` receives the name of each stage.
 
     Raises
     ------

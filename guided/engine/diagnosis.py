@@ -40,14 +40,7 @@ def diagnosis(
 ) -> str:
     """Return why a schema rejects a text or the beginning of one; empty if that is not known.
 
-    Parameters
-    ----------
-    data : bytes
-        The text up to what is rejected, included.
-    schema, options, limits, registry
-        Those of the spec.
-    automaton_of : callable
-        Returns the automaton of the schema's texts under other options.
+    ``data``: the text up to what is rejected, included. ``automaton_of`` returns the automaton of the texts under other options.
     """
     try:
         text = data.decode()

@@ -64,14 +64,7 @@ def lark_grammar(
 ) -> LarkGrammar:
     """Return the grammar of the texts that a schema allows under some options.
 
-    Parameters
-    ----------
-    schema : dict or bool
-    options : JsonOptions
-    limits : Limits
-    registry : mapping of str to schema, optional
-    most_rules : int
-        Largest number of states and of alternatives of rules.
+    ``most_rules``: the largest number of states and of alternatives of rules.
 
     Raises
     ------

@@ -28,12 +28,7 @@ _logger = logging.getLogger("guided.generate")
 def alone(model: LanguageModel, coroutine: TextCoroutine) -> Generator[Event, None, None]:
     """Run one coroutine on a model.
 
-    Parameters
-    ----------
-    model : LanguageModel
-        Answers the coroutine's requests.
-    coroutine : TextCoroutine
-        Its first request contains the whole prompt.
+    The first request of the coroutine contains the whole prompt.
 
     Yields
     ------

@@ -63,12 +63,7 @@ def cache_folder() -> Path:
 def prepare(folder: Path, fill: Callable[[Path], None]) -> Path:
     """Create a folder atomically, unless it exists.
 
-    Parameters
-    ----------
-    folder : Path
-        The destination. If it exists, nothing is done.
-    fill : callable
-        Writes the content to the empty folder that it receives.
+    ``fill`` writes the content to the empty folder that it receives.
 
     Returns
     -------

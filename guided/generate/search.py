@@ -165,17 +165,8 @@ def smc(
 ) -> Generator[Rows, list[Logits], Found]:
     """Sequential Monte Carlo with locally masked proposals.
 
-    Parameters
-    ----------
-    start : Start
-        State before the text.
-    particles : int
-        Number of particles.
-    random : numpy.random.Generator
-        Source of the draws.
-    by_segment : bool
-        Whether resampling compares particles by the weights that they had at the end of their last segment: at the start, after the last
-        token that ended with a space or punctuation, or at the end of the text.
+    ``by_segment``: whether resampling compares particles by the weights that they had at the end of their last segment: at the start, after
+    the last token that ended with a space or punctuation, or at the end of the text.
 
     Returns
     -------
@@ -222,13 +213,6 @@ def smc(
 
 def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
     """Search for the most probable texts: the ``width`` most probable prefixes of each length are extended.
-
-    Parameters
-    ----------
-    start : Start
-        State before the text.
-    width : int
-        Number of prefixes kept.
 
     Returns
     -------
@@ -297,16 +281,7 @@ def rejection(start: Start, samples: int, attempts: int, random: np.random.Gener
     rejected where the model would have chosen a token that is not allowed. A text w is accepted with probability ``p(w) / bound``, where
     ``bound`` is that of the root: in proportion to p.
 
-    Parameters
-    ----------
-    start : Start
-        State before the text.
-    samples : int
-        Number of samples.
-    attempts : int
-        Maximum number of attempts for all samples.
-    random : numpy.random.Generator
-        Source of the draws.
+    ``attempts`` bounds those of all samples.
 
     Returns
     -------
@@ -380,14 +355,7 @@ def enumeration(
 ) -> Generator[Feed, Logits, Found]:
     """Compute the target, for constraints with few texts such as a choice.
 
-    Parameters
-    ----------
-    start : Start
-        State before the text.
-    tolerance, prefixes
-        As in `best_first`.
-    random : numpy.random.Generator, optional
-        Source of the draw of the text chosen. None: one of the most probable text.
+    ``tolerance``, ``prefixes``: as in `best_first`. ``random`` draws the text chosen; without it, that is one of the most probable text.
 
     Returns
     -------
