@@ -25,12 +25,7 @@ _PATIENCE = 30.0
 class CheckQueue:
     """Runs checks on threads, those of shorter texts first. Used by one event loop at a time.
 
-    Parameters
-    ----------
-    n_threads : int
-        Checks that run at once.
-    patience : float
-        Seconds after which a check that has not begun is given up.
+    ``n_threads``: checks that run at once. ``patience``: seconds after which a check that has not begun is given up.
     """
 
     def __init__(self, n_threads: int = _THREADS, patience: float = _PATIENCE) -> None:

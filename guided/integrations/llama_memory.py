@@ -30,15 +30,7 @@ _LEAST_ROOM = 256
 class Sequences:
     """Token sequences of one model with their KV caches.
 
-    Parameters
-    ----------
-    llm : llama_cpp.Llama
-    n_rows : int
-        Number of sequences.
-    size : int
-        Width of the logits.
-    block : int
-        Maximum number of tokens computed at once.
+    ``size``: width of the logits. ``block``: the most tokens computed at once.
     """
 
     def __init__(self, llm: Any, n_rows: int, size: int, block: int) -> None:

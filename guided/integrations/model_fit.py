@@ -27,14 +27,7 @@ _PADDING, _DOUBTFUL, _WRONG = 512, 1 / 20, 1 / 8
 def fitting_vocabulary(hf_model: Any, config: Any, hf_tokenizer: Any, width: int) -> Vocabulary:
     """Build the vocabulary of a tokenizer with the width of the model's logits and the model's end-of-sequence tokens.
 
-    Parameters
-    ----------
-    hf_model : transformers.PreTrainedModel
-    config : transformers.PretrainedConfig
-        Configuration of the model's language part.
-    hf_tokenizer : transformers.PreTrainedTokenizerBase
-    width : int
-        Number of columns of the logits.
+    ``config``: of the language part of the model. ``width``: number of columns of the logits.
 
     Raises
     ------

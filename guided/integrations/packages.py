@@ -17,12 +17,7 @@ def is_installed(*packages: str) -> bool:
 def require(what: str, *packages: str) -> None:
     """Check that packages are installed.
 
-    Parameters
-    ----------
-    what : str
-        The feature that needs them, for the message.
-    *packages : str
-        Names for import and installation.
+    ``what``: the feature that needs them, for the message. ``packages``: names for import and installation.
 
     Raises
     ------

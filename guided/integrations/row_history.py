@@ -150,12 +150,7 @@ class Rows:
 class History:
     """The rows of one generation, or of the loops of one thread.
 
-    Parameters
-    ----------
-    initial : list of int
-        State after a prompt, by kind.
-    advance : callable
-        Maps kind, state and token to the next state.
+    ``initial``: state after a prompt, by kind. ``advance`` maps kind, state and token to the next state.
     """
 
     def __init__(self, initial: list[int], advance: Callable[[int, int, int], int]) -> None:

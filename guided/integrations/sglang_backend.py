@@ -36,12 +36,7 @@ _ANY_OBJECT = "$$ANY$$"
 
 
 class GuidedGrammarObject(BaseGrammarObject):
-    """The constraint of one request.
-
-    Parameters
-    ----------
-    index : Index
-    """
+    """The constraint of one request."""
 
     def __init__(self, index: Index) -> None:
         super().__init__()
@@ -139,13 +134,7 @@ class GuidedGrammarObject(BaseGrammarObject):
 
 
 class GuidedGrammarBackend(BaseGrammarBackend):
-    """Makes constraints of requests.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-    options : Options, optional
-    """
+    """Makes constraints of requests."""
 
     # What the wrapper for reasoning takes from its backend.
     allocate_vocab_mask = staticmethod(GuidedGrammarObject.allocate_vocab_mask)

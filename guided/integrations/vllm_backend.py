@@ -67,11 +67,6 @@ _ahead: ContextVar[tuple[Any, _Constraint | None, str] | None] = ContextVar("gui
 class RequestChecks:
     """What the front end checks of a request. One per process and tokenizer (`of`).
 
-    Parameters
-    ----------
-    tokenizer, config, model_config
-        vLLM's.
-
     Raises
     ------
     VocabularyError, TypeError
@@ -298,11 +293,7 @@ _checks_of = Shared[RequestChecks](1)
 class Grammar:
     """The constraint of one request: vLLM's ``StructuredOutputGrammar``.
 
-    Parameters
-    ----------
-    index : Index
-    stops : iterable of int
-        Tokens that end the text.
+    ``stops``: tokens that end the text.
     """
 
     def __init__(self, index: Index, stops: Iterable[int]) -> None:
@@ -423,13 +414,6 @@ def _words_of(bitmask: "torch.Tensor") -> Int32Array:
 
 class Backend:
     """The engine's side: vLLM's ``StructuredOutputBackend``.
-
-    Parameters
-    ----------
-    vllm_config, tokenizer : object
-        vLLM's.
-    vocab_size : int
-        Width of the model's logits.
 
     Raises
     ------
