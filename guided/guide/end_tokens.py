@@ -94,5 +94,5 @@ class EndTokens:
 def token_mask(tokens: Sequence[int], size: int) -> Int32Array:
     """The mask that allows exactly ``tokens``: int32, shape (ceil(size / 32),)."""
     bits = np.zeros(32 * mask_words(size), dtype=np.bool_)
-    bits[list(tokens)] = True
+    bits[np.fromiter(tokens, np.int64, len(tokens))] = True
     return np.packbits(bits, bitorder="little").view("<i4").astype(np.int32, copy=False)
