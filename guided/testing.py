@@ -69,8 +69,9 @@ class ScriptedModel(FunctionModel):
         return prompt, text
 
     def _logits(self, tokens: list[int]) -> Logits:
-        prompt, text = self.prompt_and_text(bytes(tokens))
-        written = bytes(tokens[len(prompt) :])
+        read = bytes(tokens)
+        prompt, text = self.prompt_and_text(read)
+        written = read[len(prompt) :]
         logits = np.zeros(self.vocabulary.size, np.float32)
         logits[_END] = _INSTEAD
         is_followed = text.startswith(written) and written != text

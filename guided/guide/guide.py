@@ -267,9 +267,12 @@ class Guide:
 
     def advance_many(self, tokens: Iterable[int]) -> int:
         """Read tokens up to the first that is not allowed, and return how many were read."""
-        count = 0
+        count, step = 0, self._steps.next
         for token in tokens:
-            state = self._ask(self._steps.next, token)
+            try:
+                state = step(self._at[0], token)
+            except StateEvicted:
+                state = self._ask(step, token)
             if state < 0:
                 break
             self._at = (state, token, self._at, self._at[3] + 1)
