@@ -366,15 +366,13 @@ class Generator(Generic[T_co]):
 
     def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
         vocabulary, reader = self._spelling, self._reader()
-
-        def said(piece: str) -> Iterator[Event]:
-            if piece:
-                yield Text(piece, steered=decoding.is_steered)
-                yield from reader.feed(piece, decoding.is_steered)
-
         while not stream.stopped and (token := (yield from decoding.next())) is not None:
-            yield from said(stream.push(vocabulary[token] or b""))
-        yield from said(stream.close())
+            if piece := stream.push(vocabulary[token] or b""):
+                yield Text(piece, steered=(is_steered := decoding.is_steered))
+                yield from reader.feed(piece, is_steered)
+        if rest := stream.close():
+            yield Text(rest, steered=decoding.is_steered)
+            yield from reader.feed(rest, decoding.is_steered)
         result = with_search(self._result(stream, decoding), decoding, vocabulary, stream.stops)
         is_steered = result.steered is not None
         if result.error is None:
