@@ -219,7 +219,10 @@ class Guide:
     def fits(self, token: int, budget: int) -> bool:
         """Return whether an allowed token is in `mask_within` of a budget, without building that mask."""
         for _ in range(_RECOVERY_ATTEMPTS):
-            after = self._ask(self._steps.next, token)
+            try:
+                after = self._steps.next(self._at[0], token)
+            except StateEvicted:
+                after = self._ask(self._steps.next, token)
             try:
                 return after == self._steps.final or (after >= 0 and self._steps.remaining(after) < budget)
             except StateEvicted:
