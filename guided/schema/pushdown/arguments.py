@@ -251,7 +251,7 @@ class ArgumentFrames:
             if is_start:
                 row[begins & (row == DEAD)] = action_entry(start)
         ends = [ended if may_be_empty and is_end else 0 for is_end in accepting[1]]
-        self._places.update((first + i, (automata, state)) for i, state in enumerate(read.states))
+        self._places.update([(first + i, (automata, state)) for i, state in enumerate(read.states)])
         return self._tables.controls(rows, end_actions=ends)
 
     def _choice(self, is_member: bool, control: int) -> int:
