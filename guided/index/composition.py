@@ -742,7 +742,8 @@ class CompositionIndex:
             mask, words = self.mask(state), np.zeros(mask_words(self.size), np.int32)
             self.steps.spend(_PER_POINT * len(items), _ADVICE)
             # First the side of the completion: only other tokens may be left out for lack of steps.
-            nearest, *others = sorted(items, key=self._tokens_of)
+            # Why parts before the frame: where the completion begins with a part, its tokens are those of the part.
+            nearest, *others = sorted(items, key=lambda item: (self._tokens_of(item), item.part < 0))
             self._allow_within(nearest, budget, words)
             steps = self.steps
             try:

@@ -512,6 +512,17 @@ _BUDGETED: st.SearchStrategy[Composition] = st.lists(
 _FEW_TOKENS = ["a", "b", "ab", "ba", "é", "bé", "aab"]
 
 
+def test_the_least_budget_leaves_a_token_without_steps_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guided.index.composition._SHARE", 1 << 40)
+    schema = {"type": "object", "properties": {"a": True, "b": {"type": "integer"}}, "required": ["a", "b"]}
+    content = {"type": "json_schema", "json_schema": schema, "style": "qwen_xml"}
+    spec = StructuralTag({"type": "structural_tag", "format": content})
+    guide = compile_index(spec, Vocabulary([*(bytes([value]) for value in range(256)), None], eos=[256])).guide()
+    while not guide.is_finished:
+        (token, *_) = bits(guide.mask_within(guide.remaining)) or [256]
+        guide.advance(token)
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(_BUDGETED, st.sets(st.sampled_from(_FEW_TOKENS), min_size=1, max_size=2))
 def test_budgets_of_parts_count_tokens(spec: Composition, chosen: set[str]) -> None:
