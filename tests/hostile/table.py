@@ -327,6 +327,7 @@ SCHEMAS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
         {"patternProperties": {"^(?:" + "|".join(words(n)) + ")$": {"type": "integer"}}}
     )),
     "n required names": (30, 10_000, lambda n: {"type": "object", "required": [f"name{i}" for i in range(n)]}),
+    "500 required names of n characters": (9, 1_500, lambda n: {"type": "object", "required": [f"{'x' * n}{i}" for i in range(500)]}),
     "n members": (9, 5_000, lambda n: {"type": "object", "minProperties": n}),
     "n members, short names": (9, 250, lambda n: {"type": "object", "minProperties": n, "propertyNames": {"pattern": "^[a-d]{4}$"}}),
     "half of n names of a closed object": (20, 1_200, lambda n: {
@@ -395,6 +396,12 @@ SCHEMAS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     }),
     "a pattern and n characters": (99, 10**6, lambda n: {"pattern": "^(ab|c)*$", "minLength": n, "maxLength": n + 1}),
     "a pattern that explodes": (9, 40, lambda n: {"pattern": f"^(a|b)*a(a|b){{{n}}}$"}),
+    "a pattern that explodes, written out": (9, 24, lambda n: {"pattern": "^(a|b)*a" + "(a|b)" * n + "$"}),
+    "a pattern of names that explodes, written out": (5, 24, lambda n: {"patternProperties": {"(a|b)*a" + "[ab]" * n + "$": False}}),
+    "two counts side by side": (9, 300, lambda n: {"pattern": f"^[a-z]{{0,{n}}}x[a-z]{{0,{n}}}$", "minLength": n // 5}),
+    "n alternatives, each with a letter elsewhere": (5, 40, lambda n: (
+        {"pattern": "^(?:" + "|".join("." * i + "a" + "." * (n - i) for i in range(n)) + ")$"}
+    )),
     "a pattern, ambiguous": (3, 12, lambda n: {"type": "string", "pattern": f"(a|b|ab|ba|aab)*(a.{{{n}}}b|b.{{{n}}}a)"}),
     "n letters of any script": (20, 400, lambda n: {"type": "string", "pattern": rf"^[\p{{L}}\p{{N}}_]{{1,{n}}}$"}),
     "n strings over sets of their own": (3, 200, lambda n: {
@@ -542,6 +549,9 @@ TAGS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     ))),
     "n optional schemas": (5, 100, lambda n: tag({"type": "sequence", "elements": [{"type": "optional", "content": schema_format()}] * n})),
     "n schemas in a row": (5, 100, lambda n: tag({"type": "sequence", "elements": [schema_format()] * n})),
+    "n required arguments in XML": (9, 620, lambda n: tag(schema_format(
+        {"type": "object", "properties": {f"p{i}": {} for i in range(n)}, "required": [f"p{i}" for i in range(n)]}, style="qwen_xml",
+    ))),
     "n excluded texts": (9, 1_000, lambda n: tag({"type": "any_text", "excludes": words(n)})),
 }  # fmt: skip
 COMPOSITIONS: dict[str, tuple[int, int, Callable[[int], Attack]]] = {

@@ -37,7 +37,7 @@ _PER_CHARACTER, _SMALLER, _PER_LETTER, _HUGE = 60, 2, 8, 1 << 40
 _BYTES_OF_STATE = 1_500
 
 # More places than any automaton within the limits follows, and states that are few even for names that several patterns tell apart.
-_MANY_SETS, _FEW_STATES = 40, 64
+_MANY_SETS, _FEW_STATES, _FEW_ALTERNATIVES = 40, 64, 8
 
 _sizes: Memo[tuple[int, int]] = Memo(4096, 1 << 21)
 
@@ -174,6 +174,9 @@ def _places(node: Node, parts: Sequence[Places]) -> Places:
             states, sets = 1, int(len(charset.ranges) > 1 or any(low < high for low, high in charset.ranges))
         case Alternate():
             counts, sets = max(part.counts for part in parts), 1 + max(part.sets for part in parts)
+            # Many alternatives with sets may be followed at once, too.
+            several = sum(part.sets > 0 for part in parts)
+            counts <<= min(several, _MANY_SETS) if several > _FEW_ALTERNATIVES else 0
         case Repeat(_, least, most):
             copies = max(1, least, most or 0)
             states, sets = states * copies, sets * (least - 1 if most is None else copies)

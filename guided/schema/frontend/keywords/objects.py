@@ -1,8 +1,9 @@
 """Keywords about objects: tables of properties, required names, counts, names, and dependencies on a name."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from guided.automata.pushdown import PER_CONTROL
 from guided.errors import LimitError
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.frontend.keywords.counts import at_least, at_most
@@ -60,6 +61,7 @@ def properties(site: Site, _: Any) -> None:
     if len(declared) > most:
         place = pointer_of((site.location, "properties"))
         raise LimitError("names", len(declared), most, f"an object has too many declared names, at {place}")
+    _check_length(site, "properties", declared)
     names = tuple([(name, below(schema, "properties", name)) for name, schema in declared.items()])
     patterns: tuple[tuple[str, int], ...] = ()
     if "patternProperties" in site.schema:
@@ -124,7 +126,16 @@ def required(site: Site, value: Any) -> None:
         raise LimitError(
             "call_steps", _PER_REQUIRED * len(names), limit, f"an object requires too many members, at {place}"
         )
+    _check_length(site, "required", names)
     site.objects += [_required(site, name) for name in names]
+
+
+def _check_length(site: Site, keyword: str, names: Iterable[str]) -> None:
+    """Refuse names that are together longer than what the index may grow by in one call, which enters them all."""
+    needed, most = PER_CONTROL * sum(map(len, names)), 3 * site.lowering.limits.growth_bytes
+    if needed > most:
+        place = pointer_of((site.location, keyword))
+        raise LimitError("growth_bytes", needed, most, f"the names of an object are together too long, at {place}")
 
 
 def least_properties(site: Site, value: Any) -> None:
