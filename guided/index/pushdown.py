@@ -288,7 +288,8 @@ class PushdownIndex:
             # PERF: adding up the sizes takes as long as reading a byte (`python -m benchmarks.maskbench`).
             self._n_unchecked = min(left // _PER_CALL, _UNCHECKED_CALLS)
             self._most_unchecked = tables.n_controls + left // PER_CONTROL
-            tables.most = self._most_unchecked + _GROWTH_OF_CALL * self._limits.growth_bytes // PER_CONTROL
+            most = _PER_CALL + _GROWTH_OF_CALL * self._limits.growth_bytes
+            tables.most = self._most_unchecked + most // PER_CONTROL
 
     def _begin_anew(self, state: int) -> None:
         """Drop the cache, all but the explored states and one state, which keeps its number."""
