@@ -75,7 +75,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     cursor = np.zeros(5, np.int64)
     while True:
         status = kernel.determinize(
-            0, nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
+            nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
             parts.set_classes, core, lasting, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
             places, ranks, lowest, head, active, bucket_next, bucket_target, cursor, steps.left,
         )  # fmt: skip

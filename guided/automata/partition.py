@@ -90,11 +90,9 @@ def partition(charsets: Sequence[Charset], limits: Limits | None = None, symbols
     size[0] = n + 1
     hits, moved, touched = np.zeros(n + 1, np.int32), np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
     n_classes = int(kernel.classify(indptr, first, last, class_of, size, hits, moved, touched))
-    counts = np.zeros(len(indptr), np.int32)
-    kernel.count_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), counts)
-    set_indptr = np.cumsum(counts, dtype=np.int32)
-    set_classes = np.empty(int(set_indptr[-1]), np.int32)
-    kernel.list_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), set_classes)
+    set_indptr, set_classes = np.zeros(len(indptr), np.int32), np.empty(pieces, np.int32)
+    kernel.list_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), set_classes, set_indptr)
+    set_classes = set_classes[: set_indptr[-1]].copy()
     starts, classes = _merged(points, class_of)
     if symbols:
         own = np.arange(len(symbols), dtype=np.int32)

@@ -121,35 +121,7 @@ def _intern(
 
 
 @kernel
-def _add(
-    members: Int32Array,
-    size: int,
-    h: np.uint64,
-    final: bool,
-    slot: int,
-    set_indptr: Int64Array,
-    pool: Int32Array,
-    hashes: UInt64Array,
-    slots: Int32Array,
-    accepting: BoolArray,
-    cursor: Int64Array,
-) -> int:
-    """Append a subset that is known to be new."""
-    count = cursor[1]
-    base = set_indptr[count]
-    slots[slot] = count
-    hashes[count] = h
-    accepting[count] = final
-    for i in range(size):
-        pool[base + i] = members[i]
-    set_indptr[count + 1] = base + size
-    cursor[1] = count + 1
-    return int(count)
-
-
-@kernel
 def determinize(
-    start: int,
     accept: int,
     empty_indptr: Int32Array,
     empty_target: Int32Array,
@@ -184,7 +156,7 @@ def determinize(
     ============  =====  ==================  =====================================================================
     argument      dtype  shape               meaning
     ============  =====  ==================  =====================================================================
-    start, accept int                        NFA states
+    accept        int                        NFA state; 0 is the start
     empty_*       int32  CSR by state        empty edges
     edge_*        int32  CSR by state        edges by sets of characters
     class_*       int32  CSR by set          classes of each set
@@ -212,35 +184,11 @@ def determinize(
     Complexity: O(sum over rows of edges x classes + closures). Ref: DESIGN of RE2's subset cache; order-free hashing avoids sorts.
     """
     capacity = len(accepting)
-    if cursor[1] == 0:
-        bucket_next[0], bucket_target[0] = -1, start
-        cursor[3] += 1
-        mark = cursor[3]
-        size, h, visited = _close(
-            0,
-            bucket_next,
-            bucket_target,
-            empty_indptr,
-            empty_target,
-            core,
-            lasting,
-            accept,
-            stamp,
-            mark,
-            stack,
-            members,
-            places,
-            ranks,
-            lowest,
-        )
-        if size > len(pool):
-            return MORE_MEMBERS
-        slot = -1 - _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots)
-        _add(members, size, h, stamp[accept] == mark, slot, set_indptr, pool, hashes, slots, accepting, cursor)
-        cursor[2] += visited
-    while cursor[0] < cursor[1]:
+    while cursor[0] < cursor[1] or cursor[1] == 0:
         q = cursor[0]
-        needed = 0
+        # The first subset is that of the start, as if it were reached from none by class 0.
+        is_start = cursor[1] == 0
+        needed = np.int64(is_start)
         for i in range(set_indptr[q], set_indptr[q + 1]):
             for e in range(edge_indptr[pool[i]], edge_indptr[pool[i] + 1]):
                 needed += class_indptr[edge_set[e] + 1] - class_indptr[edge_set[e]]
@@ -252,6 +200,10 @@ def determinize(
             return MORE_BUCKETS
         cursor[2] += needed
         n_active = used = 0
+        if is_start:
+            bucket_next[0], bucket_target[0] = -1, 0
+            head[0], active[0] = 0, 0
+            n_active = used = 1
         for i in range(set_indptr[q], set_indptr[q + 1]):
             for e in range(edge_indptr[pool[i]], edge_indptr[pool[i] + 1]):
                 for j in range(class_indptr[edge_set[e]], class_indptr[edge_set[e] + 1]):
@@ -293,19 +245,24 @@ def determinize(
                 if cursor[2] > max_steps:
                     status = STEPS_SPENT
                     break
-                if size == 0:
+                if size == 0 and not is_start:
                     continue
                 x = _intern(size, h, stamp, mark, set_indptr, pool, hashes, slots)
                 if x < 0:
-                    if set_indptr[cursor[1]] + size > len(pool):
+                    new = cursor[1]
+                    base = set_indptr[new]
+                    if base + size > len(pool):
                         status = MORE_MEMBERS
                         break
-                    final = stamp[accept] == mark
-                    x = _add(members, size, h, final, -1 - x, set_indptr, pool, hashes, slots, accepting, cursor)
+                    slots[-1 - x], hashes[new], accepting[new] = new, h, stamp[accept] == mark
+                    for i in range(size):
+                        pool[base + i] = members[i]
+                    set_indptr[new + 1] = base + size
+                    cursor[1], x = new + 1, new
                 table[q, c] = x
         for j in range(n_active):
             head[active[j]] = -1
         if status != DONE:
             return status
-        cursor[0] = q + 1
+        cursor[0] = q + (not is_start)
     return DONE

@@ -11,7 +11,7 @@ from guided.arrays import DEAD, Int32Array, Int64Array, UInt8Array
 from guided.kernels.jit import kernel
 from guided.kernels.tables import LIVE, MANY, PLAN
 
-__all__ = ["fill_ended", "fill_rows", "fill_spaced", "note_live", "universal"]
+__all__ = ["fill_rows", "fill_spaced", "note_live", "universal"]
 
 _NEAR = 64
 
@@ -134,41 +134,6 @@ def note_live(first: int, n: int, rows: Int32Array, info: Int32Array, live: UInt
                     live[control, count] = b
                 count += 1
         info[control, LIVE] = min(count, MANY + 1)
-
-
-@kernel
-def fill_ended(
-    table: Int32Array,
-    classes: UInt8Array,
-    ends: Int32Array,
-    after: UInt8Array,
-    first: int,
-    rows: Int32Array,
-    info: Int32Array,
-    live: UInt8Array,
-) -> None:
-    """Write the controls ``first`` to ``first + n - 1`` of content that ends before the byte after it.
-
-    Parameters
-    ----------
-    after : ndarray[uint8], in
-        Those bytes; from an accepting state they all have the entry of its end.
-    first : int
-    rows, info, live : out
-        Rows, and live bytes.
-
-    Notes
-    -----
-    O(n x 256).
-    """
-    for state in range(len(table)):
-        for b in range(256):
-            target = table[state, classes[b]]
-            rows[first + state, b] = first + target if target >= 0 else DEAD
-        if ends[state] != 0:
-            for b in after:
-                rows[first + state, b] = ends[state]
-    note_live(first, len(table), rows, info, live)
 
 
 @kernel

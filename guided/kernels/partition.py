@@ -3,7 +3,7 @@
 from guided.arrays import Int32Array
 from guided.kernels.jit import kernel
 
-__all__ = ["classify", "count_classes", "list_classes"]
+__all__ = ["classify", "list_classes"]
 
 
 @kernel
@@ -61,21 +61,6 @@ def classify(
 
 
 @kernel
-def count_classes(
-    indptr: Int32Array, first: Int32Array, last: Int32Array, class_of: Int32Array, stamp: Int32Array, counts: Int32Array
-) -> None:
-    """``counts[s + 1]`` = classes of set s; ``stamp`` (int32, one for each class) is -1 throughout on entry. O(pieces of all intervals)."""
-    for s in range(len(indptr) - 1):
-        n = 0
-        for i in range(indptr[s], indptr[s + 1]):
-            for p in range(first[i], last[i]):
-                if stamp[class_of[p]] != s:
-                    stamp[class_of[p]] = s
-                    n += 1
-        counts[s + 1] = n
-
-
-@kernel
 def list_classes(
     indptr: Int32Array,
     first: Int32Array,
@@ -83,8 +68,12 @@ def list_classes(
     class_of: Int32Array,
     stamp: Int32Array,
     classes: Int32Array,
+    ends: Int32Array,
 ) -> None:
-    """List the classes of each set, one set after the other, as `count_classes` counts them. O(pieces of all intervals)."""
+    """List the classes of each set, one set after the other: those of set s end at ``ends[s + 1]``. O(pieces of all intervals).
+
+    ``classes`` has room for one of each piece of an interval; ``stamp`` (int32, one for each class) is -1 throughout on entry.
+    """
     n = 0
     for s in range(len(indptr) - 1):
         for i in range(indptr[s], indptr[s + 1]):
@@ -93,3 +82,4 @@ def list_classes(
                     stamp[class_of[p]] = s
                     classes[n] = class_of[p]
                     n += 1
+        ends[s + 1] = n

@@ -58,21 +58,6 @@ def test_a_place_with_whitespace_before_it(
     check_live(tables, 3, expected)
 
 
-@given(tables_of_bytes(), st.sets(st.integers(0, 255), max_size=20), st.data())
-def test_a_frame_that_the_following_byte_ends(
-    automaton: tuple[np.ndarray, np.ndarray, int], after: set[int], data: st.DataObject
-) -> None:
-    table, classes, n = automaton
-    ends = np.array(data.draw(st.lists(st.sampled_from([0, action_entry(3)]), min_size=n, max_size=n)), np.int32)
-    tables, last = tables_of(n), np.array(sorted(after), np.uint8)
-    kernel.fill_ended(table, classes, ends, last, 3, tables.rows, tables.info, tables.live)
-    expected = np.where(table[:, classes] >= 0, table[:, classes] + 3, DEAD)
-    for state in np.flatnonzero(ends):
-        expected[state, last] = ends[state]
-    assert (tables.rows[3 : 3 + n] == expected).all()
-    check_live(tables, 3, expected)
-
-
 NAMES = st.lists(st.binary(max_size=4).map(lambda name: bytes(b"abc\xc3\xa9"[byte % 5] for byte in name)), min_size=1)
 
 

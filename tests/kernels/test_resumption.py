@@ -86,7 +86,7 @@ def test_determinize(tree: Node) -> None:
     stamp = np.zeros(n, np.int64)
     while True:
         status = determinize_kernel.determinize(
-            0, nfa.accept, empty_indptr, np.ascontiguousarray(empty[:, 1]), edge_indptr,
+            nfa.accept, empty_indptr, np.ascontiguousarray(empty[:, 1]), edge_indptr,
             np.ascontiguousarray(edges[:, 1]), np.ascontiguousarray(edges[:, 2]), parts.set_indptr, parts.set_classes,
             core, lasting, table, accepting, set_indptr, pool, hashes, slots, stamp, np.empty(n, np.int32),
             np.empty(n, np.int32), nfa.places, nfa.ranks, np.empty(n, np.int32),

@@ -24,8 +24,7 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, UInt8Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import COUNTS, END_ACTION, PLAN, PushdownTables, Reaction, action_entry
-from guided.kernels import frames as kernel
+from guided.automata.pushdown import COUNTS, PLAN, PushdownTables, Reaction, action_entry
 from guided.limits import Limits
 from guided.schema.formula.atoms import AFTER_NAME, BEGINS, NAMES, WORDS, JsonOptions, Notation, QuoteMark
 from guided.schema.formula.formulas import TRUE, Formulas
@@ -318,12 +317,10 @@ def number_frame(tables: PushdownTables, automaton: Automaton, ends: Int32Array,
 
     ``ends``: entry of each accepting state for the bytes ``after`` the number, 0 elsewhere.
     """
-    first = tables.reserve(automaton.n_states)
-    kernel.fill_ended(
-        automaton.table, automaton.classes, ends, np.frombuffer(after, np.uint8), first, tables.rows, tables.info, tables.live
-    )  # fmt: skip
-    tables.info[first : first + automaton.n_states, END_ACTION] = ends
-    return first
+    first, rows, is_end = tables.n_controls, automaton.by_byte(), ends != 0
+    rows[rows >= 0] += first
+    rows[np.ix_(is_end, np.frombuffer(after, np.uint8))] = ends[is_end, None]
+    return tables.controls(rows, end_actions=ends)
 
 
 def structure_of(

@@ -21,7 +21,7 @@ from guided.automata.growth import room
 from guided.automata.minimize import canonical
 from guided.automata.partition import Partition
 from guided.automata.utf8 import decision_tree, expanded
-from guided.kernels.spelling import narrow
+from guided.kernels.minimize import equal_columns
 from guided.limits import Limits
 from guided.schema.formula.memo import Memo
 from guided.schema.strings.hexadecimal import HexTree
@@ -143,9 +143,14 @@ def _place(inner: Int32Array, rows: list[list[int]]) -> None:
 def _narrowed(root: Int32Array, inner: Int32Array) -> _Paths:
     """Merge equal columns."""
     width = inner.shape[1]
-    firsts, kept, further = np.empty(256, np.int32), np.empty(width, np.int32), np.empty(256, np.int32)
-    classes, columns, counts = np.empty(256, np.uint8), np.empty((256, 2), np.int32), np.empty(3, np.int32)
-    hashes, pairs = np.empty(width, np.int64), np.empty(256 * (width + 1), np.int32)
-    narrow(root, inner, _BYTES, hashes, firsts, kept, further, pairs, classes, columns, counts)
-    n_firsts, n_kept, n_classes = counts.tolist()
-    return _Paths(firsts[:n_firsts], np.ascontiguousarray(inner[:, kept[:n_kept]]), classes, columns[:n_classes])
+    firsts, first_of = np.unique(root, return_inverse=True)
+    kept, number = np.empty(width, np.int32), np.full(width, DEAD, np.int32)
+    used = np.flatnonzero((inner != DEAD).any(axis=0)).astype(np.int32)
+    n_kept = equal_columns(inner, used, kept, number, np.zeros(width, np.uint64))
+    further = np.full(256, DEAD, np.int64)
+    further[_BYTES] = number
+    # A class for each pair of what a byte does first and inside a character.
+    _, byte, classes = np.unique(first_of * (n_kept + 1) + further, return_index=True, return_inverse=True)
+    columns = np.stack([first_of[byte], np.where(further[byte] < 0, 0, len(firsts) + further[byte])], axis=1)
+    inner = np.ascontiguousarray(inner[:, kept[:n_kept]])
+    return _Paths(firsts, inner, classes.astype(np.uint8), columns.astype(np.int32))
