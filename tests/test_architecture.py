@@ -59,7 +59,7 @@ LOCAL_IMPORTS = (
     "guided/progress.py",
     "guided/schema/frontend/inputs.py",
 )
-LOCAL_OPTIONAL_IMPORTS = ("guided/vocabulary/", "guided/patterns/scripts.py")
+LOCAL_OPTIONAL_IMPORTS = ("guided/vocabulary/", "guided/patterns/properties.py")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import Charset
 from guided.patterns.properties import class_escape
 from guided.patterns.source import ASCII
-from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat, rebuilt
 
 __all__ = [
     "FIRST",
@@ -124,10 +124,8 @@ def _rebuilt(node: Node, parts: list[Node]) -> Node:
             return concat(kept) if kept else Literal("")
         case Alternate(items) if any(old is not new for old, new in zip(items, parts, strict=True)):
             return union(parts)
-        case Repeat(item, minimum, maximum, is_lazy) if item is not parts[0]:
-            return Repeat(parts[0], minimum, maximum, is_lazy)
-        case Look(item, behind, negative) if item is not parts[0]:
-            return Look(parts[0], behind, negative)
+        case Repeat() | Look():
+            return rebuilt(node, parts)
     return node
 
 

@@ -141,7 +141,12 @@ def union(branches: Sequence[Node], spend: Spend | None = None) -> Node:
         if is_first:
             place = len(kept)
     if sets or points:
-        merged = _merged(list(sets.values()), points, spend)
+        merged, *more = sets.values() or [Charset.EMPTY]
+        if more or points:
+            ranges = [*points, *(interval for charset in sets.values() for interval in charset.ranges)]
+            if spend is not None:
+                spend(len(ranges))
+            merged = Charset.of(ranges)
         single = merged.single()
         kept.insert(place, Chars(merged) if single is None else Literal(single))
     return alternate(kept)
@@ -158,12 +163,3 @@ def union_in_order(branches: Sequence[Node], spend: Spend | None = None) -> Node
 
 def _is_character(node: Node) -> bool:
     return isinstance(node, Chars) or (isinstance(node, Literal) and len(node.text) == 1)
-
-
-def _merged(sets: list[Charset], points: list[tuple[int, int]], spend: Spend | None) -> Charset:
-    if len(sets) == 1 and not points:
-        return sets[0]
-    ranges = [*points, *(interval for charset in sets for interval in charset.ranges)]
-    if spend is not None:
-        spend(len(ranges))
-    return Charset.of(ranges)

@@ -14,7 +14,7 @@ import numpy as np
 
 from guided.patterns.charset import Charset
 
-__all__ = ["ASCII_CLASSES", "NEWLINE", "all_code_points", "category", "scan", "unicode_class"]
+__all__ = ["ASCII_CLASSES", "NEWLINE", "all_code_points", "categories", "scan", "unicode_class"]
 
 NEWLINE = Charset.char("\n")
 
@@ -41,19 +41,9 @@ def unicode_class(letter: str) -> Charset:
     return scan(re.compile(rf"\{letter}+"))
 
 
-def category(name: str) -> Charset:
-    """Return the characters of a general category by short name: ``Lu``, ``L`` for all that begin with it, or ``LC``.
-
-    Raises
-    ------
-    KeyError
-        The category does not exist.
-    """
-    return _categories()[name]
-
-
 @cache
-def _categories() -> dict[str, Charset]:
+def categories() -> dict[str, Charset]:
+    """Return the characters of each general category by short name: ``Lu``, ``L`` for all that begin with it, ``LC``."""
     ranges: dict[str, list[tuple[int, int]]] = {"Cs": []}
     start = 0
     for name, run in groupby(map(unicodedata.category, all_code_points())):

@@ -1,16 +1,19 @@
 r"""Escapes that name a set of characters: ``\d \w \s`` and their complements, and ``\p{...}``.
 
 ``\p`` is an extension: `re` refuses it. General categories, by short or long name, come from Python's own Unicode tables; any
-other name is looked up in the optional package ``regex``. Names are compared as Unicode specifies, without case, spaces, hyphens and
+other name, such as ``Greek``, ``Script=Greek`` or ``Alphabetic``, is looked up in the optional package ``regex``, in its own Unicode
+version, which is usually newer. Names are compared as Unicode specifies, without case, spaces, hyphens and
 underscores. ``\P{..}`` and ``\p{^..}`` are complements. Neither the ASCII flag nor IGNORECASE changes a property:
 ``(?i)\p{Lu}`` is upper case, as in PCRE2.
 """
 
-from functools import cache
+import re
+from collections.abc import Callable
+from functools import cache, lru_cache
+from typing import Any
 
-from guided.patterns.characters import ASCII_CLASSES, category, unicode_class
+from guided.patterns.characters import ASCII_CLASSES, categories, scan, unicode_class
 from guided.patterns.charset import Charset
-from guided.patterns.scripts import named_property
 from guided.patterns.source import ASCII, Source
 
 __all__ = ["class_escape", "property_escape"]
@@ -59,12 +62,14 @@ _CATEGORIES = {
 _SHORT = {alias.lower(): short for short, names in _CATEGORIES.items() for alias in (short, *names.split())}
 _SPECIAL = {"any": Charset.UNIVERSE, "ascii": Charset.of([(0, 0x7F)])}
 _OF_CATEGORY = ("gc", "generalcategory", "category")
+# Why: a name is inserted into an expression of `regex`, so it must not be able to close the braces.
+_PROPERTY = re.compile(r"[\w &.:=+-]+")
 
 
 def class_escape(letter: str, flags: int) -> Charset:
     r"""Return the set that ``\d \D \s \S \w \W`` matches under the flags."""
     lower = letter.lower()
-    return _class(lower, flags & ASCII) if letter == lower else _other_class(lower, flags & ASCII)
+    return _class(lower, flags & ASCII) if letter == lower else _others(_class, lower, flags & ASCII)
 
 
 def _class(letter: str, is_ascii: int) -> Charset:
@@ -72,8 +77,8 @@ def _class(letter: str, is_ascii: int) -> Charset:
 
 
 @cache
-def _other_class(letter: str, is_ascii: int) -> Charset:
-    return ~_class(letter, is_ascii)
+def _others(find: Callable[..., Charset], *names: Any) -> Charset:
+    return ~find(*names)
 
 
 def property_escape(source: Source, start: int) -> Charset:
@@ -94,7 +99,7 @@ def property_escape(source: Source, start: int) -> Charset:
         return known
     source.spend_on_property(_loose(name))
     try:
-        found = named_property(_loose(name))
+        found = _named_property(_loose(name))
     except ImportError:
         reason = f"property {name!r} is not a general category; others need the package 'regex' (pip install regex)"
         raise source.error(reason, start) from None
@@ -109,23 +114,31 @@ def _category(name: str, negated: bool) -> Charset | None:
     if kind and kind not in _OF_CATEGORY:
         return None
     if not kind and value in _SPECIAL:
-        return _other_special(value) if negated else _SPECIAL[value]
+        return ~_SPECIAL[value] if negated else _SPECIAL[value]
     if not kind and value == "assigned":
-        return category("Cn") if negated else _other_category("Cn")
+        value, negated = "cn", not negated
     if value not in _SHORT:
         return None
-    return _other_category(_SHORT[value]) if negated else category(_SHORT[value])
+    return _others(_of_category, _SHORT[value]) if negated else _of_category(_SHORT[value])
 
 
-@cache
-def _other_category(name: str) -> Charset:
-    return ~category(name)
-
-
-@cache
-def _other_special(name: str) -> Charset:
-    return ~_SPECIAL[name]
+def _of_category(name: str) -> Charset:
+    return categories()[name]
 
 
 def _loose(name: str) -> str:
     return name.lower().replace(" ", "").replace("-", "").replace("_", "")
+
+
+@lru_cache(maxsize=256)
+def _named_property(name: str) -> Charset | None:
+    """Return the characters with a property; None if `regex` does not know it. Raises ImportError if that is not installed."""
+    import regex
+
+    if not _PROPERTY.fullmatch(name):
+        return None
+    try:
+        expression = regex.compile(rf"\p{{{name}}}+")
+    except regex.error:
+        return None
+    return scan(expression)

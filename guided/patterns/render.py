@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE, boundary, no_boundary
-from guided.patterns.characters import NEWLINE, category, unicode_class
+from guided.patterns.characters import NEWLINE, categories, unicode_class
 from guided.patterns.charset import Charset
 from guided.patterns.source import ASCII
 from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat
@@ -220,7 +220,7 @@ def _named_sets() -> dict[Charset, str]:
 
 @cache
 def _properties() -> dict[Charset, str]:
-    return {unicode_class("w"): r"\p{L}\p{N}_", category("Nd"): r"\p{Nd}"}
+    return {unicode_class("w"): r"\p{L}\p{N}_", categories()["Nd"]: r"\p{Nd}"}
 
 
 def _members(charset: Charset, syntax: _Syntax) -> str:

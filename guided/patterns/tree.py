@@ -10,7 +10,7 @@ language of a whole pattern is the set of texts that it matches completely, as `
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from guided.patterns.charset import Charset
@@ -30,7 +30,6 @@ __all__ = [
     "alternate",
     "concat",
     "fold",
-    "literal",
     "optional",
     "parts_of",
     "rebuilt",
@@ -134,11 +133,6 @@ class Graph(Node):
     n_points: int
 
 
-def literal(text: str) -> Node:
-    """Return a node for exactly this text."""
-    return Literal(text)
-
-
 def concat(items: Iterable[Node]) -> Node:
     """Return the sequence of the items."""
     parts = tuple(items)
@@ -217,20 +211,12 @@ def rebuilt(node: Node, parts: Sequence[Node]) -> Node:
     if all(new is old for new, old in zip(parts, parts_of(node), strict=True)):
         return node
     match node:
-        case Concat():
-            return Concat(tuple(parts))
-        case Alternate():
-            return Alternate(tuple(parts))
-        case Intersect():
-            return Intersect(tuple(parts))
-        case Complement():
-            return Complement(parts[0])
+        case Concat() | Alternate() | Intersect():
+            return replace(node, items=tuple(parts))
+        case Repeat() | Look() | Complement():
+            return replace(node, item=parts[0])
         case Graph():
             edges = zip(node.edges, parts, strict=True)
-            return Graph(tuple((begin, part, end) for (begin, _, end), part in edges), node.n_points)
-        case Repeat():
-            return Repeat(parts[0], node.minimum, node.maximum)
-        case Look():
-            return Look(parts[0], node.behind, node.negative)
+            return replace(node, edges=tuple((begin, part, end) for (begin, _, end), part in edges))
         case _:
             raise TypeError(f"{type(node).__name__} has no parts")

@@ -12,7 +12,7 @@ from guided.errors import GuidedError, LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
-from guided.patterns.tree import Alternate, Chars, Node, literal, repeat
+from guided.patterns.tree import Alternate, Chars, Literal, Node, repeat
 from tests.automata.enumerated import trees_of_size
 from tests.automata.test_canonical import Table, tables
 from tests.oracles import AllTexts
@@ -206,7 +206,7 @@ def test_products_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_empty_and_full() -> None:
-    nothing, empty = from_tree(Alternate(())), from_tree(literal(""))
+    nothing, empty = from_tree(Alternate(())), from_tree(Literal(""))
     assert nothing.n_states == empty.n_states == 1
     assert nothing.fingerprint != empty.fingerprint
     assert nothing | empty == empty

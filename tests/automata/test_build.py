@@ -18,7 +18,7 @@ from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
-from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Look, Node, Repeat, literal, repeat
+from guided.patterns.tree import Alternate, Chars, Complement, Concat, Intersect, Literal, Look, Node, Repeat, repeat
 from tests.oracles import matches
 from tests.profiles import examples
 from tests.strategies import patterns, trees
@@ -122,28 +122,28 @@ def test_counted_repeats_that_begin_anywhere_take_steps_in_proportion_to_their_c
     assert spent[2] - spent[1] <= 3 * (spent[1] - spent[0]), spent
 
 
-a, b = literal("a"), literal("b")
+a, b = Literal("a"), Literal("b")
 
 
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        (Repeat(a, 0, 0), literal("")),
+        (Repeat(a, 0, 0), Literal("")),
         (Repeat(a, 1, 1), a),
         (Repeat(Repeat(a, 0, 3), 0, 5), Repeat(a, 0, 15)),
         (Repeat(Repeat(a, 2, 3), 2, 2), Repeat(a, 4, 6)),
         (Repeat(Repeat(a, 0, None), 3, 7), repeat(a)),
-        (Repeat(Repeat(a, 2, 2), 0, None), repeat(literal("aa"))),
-        (repeat(literal("")), literal("")),
-        (repeat(Alternate((literal(""), a))), repeat(a)),
-        (Repeat(Alternate(()), 0, None), literal("")),
+        (Repeat(Repeat(a, 2, 2), 0, None), repeat(Literal("aa"))),
+        (repeat(Literal("")), Literal("")),
+        (repeat(Alternate((Literal(""), a))), repeat(a)),
+        (Repeat(Alternate(()), 0, None), Literal("")),
         (Repeat(Chars(Charset.EMPTY), 1, None), Alternate(())),
-        (Concat(()), literal("")),
+        (Concat(()), Literal("")),
         (Concat((a, Alternate(()))), Alternate(())),
-        (Concat((a, Concat((b,)))), literal("ab")),
+        (Concat((a, Concat((b,)))), Literal("ab")),
         (Intersect((a,)), a),
         (Intersect((TEXTS, a)), a),
-        (Intersect((repeat(literal("aa")), repeat(literal("aaa")))), repeat(literal("aaaaaa"))),
+        (Intersect((repeat(Literal("aa")), repeat(Literal("aaa")))), repeat(Literal("aaaaaa"))),
         (Complement(Alternate(())), TEXTS),
         (Complement(TEXTS), Alternate(())),
         (Complement(Complement(a)), a),
@@ -155,10 +155,10 @@ a, b = literal("a"), literal("b")
         (TEXTS + Look(b, behind=True, negative=False), TEXTS + b),
         (TEXTS + Look(b, behind=True, negative=True), ~(TEXTS + b)),
         (TEXTS + Look(a, behind=False, negative=False) + b, Alternate(())),
-        (Look(literal(""), behind=False, negative=True) + TEXTS, Alternate(())),
+        (Look(Literal(""), behind=False, negative=True) + TEXTS, Alternate(())),
         (Look(ANY, behind=True, negative=True) + a + Look(ANY, behind=False, negative=True), a),
         # An operand sees its own span only: nothing is before or after it.
-        (a + Intersect((Look(ANY, behind=True, negative=True) + b,)) + a, literal("aba")),
+        (a + Intersect((Look(ANY, behind=True, negative=True) + b,)) + a, Literal("aba")),
         (a + Complement(Look(ANY, behind=True, negative=True) + b) + a, a + ~b + a),
     ],
 )  # fmt: skip
@@ -226,14 +226,14 @@ def test_many_anchors_cost_as_few() -> None:
     """Each word has two boundaries; they are two assertions and not hundreds."""
     words = [f"word{n}" for n in range(150)]
     automaton = from_tree(parse(" ".join(rf"\b{word}\b" for word in words)))
-    assert automaton == from_tree(literal(" ".join(words)))
+    assert automaton == from_tree(Literal(" ".join(words)))
     lines = from_tree(parse("(?m)" + "\n".join(f"^{word}$(?!x)" for word in words)))
-    assert lines == from_tree(literal("\n".join(words)))
+    assert lines == from_tree(Literal("\n".join(words)))
 
 
 @pytest.mark.parametrize("count", [255, 256, 257, 1_000, 5_000])
 def test_long_counts(count: int) -> None:
-    automaton = from_tree(repeat(literal("ab"), count, count + 1))
+    automaton = from_tree(repeat(Literal("ab"), count, count + 1))
     assert automaton.n_states == 2 * (count + 1) + 1
     for n in (count - 1, count, count + 1, count + 2):
         assert automaton.accepts(b"ab" * n) == (count <= n <= count + 1)
@@ -243,7 +243,7 @@ def test_long_literals_in_many_scripts() -> None:
     text = "".join(
         map(chr, [*range(0x20, 0x7F), *range(0xC0, 0x180), *range(0x4E00, 0x4E40), *range(0x1F600, 0x1F640)])
     )
-    automaton = from_tree(literal(text))
+    automaton = from_tree(Literal(text))
     assert automaton.accepts(text.encode())
     assert automaton.n_states == len(text.encode()) + 1
     assert automaton.witness() == text.encode()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from guided.automata.build import from_strings, from_tree
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.patterns.tree import alternate, literal
+from guided.patterns.tree import Literal, alternate
 from tests.profiles import examples
 
 ALL = [bytes(word) for n in range(5) for word in product(b"ab\xff", repeat=n)]
@@ -32,7 +32,7 @@ def test_exactly_the_strings_of_a_set(strings: set[bytes]) -> None:
 @settings(max_examples=examples(200))
 @given(st.sets(st.text(max_size=6), max_size=12))
 def test_equal_to_the_alternatives_of_a_pattern(texts: set[str]) -> None:
-    assert from_strings(text.encode() for text in texts) == from_tree(alternate(literal(text) for text in texts))
+    assert from_strings(text.encode() for text in texts) == from_tree(alternate(Literal(text) for text in texts))
 
 
 @settings(max_examples=examples(100))

@@ -24,7 +24,7 @@ from guided.calls.rendering import json_value
 from guided.calls.schema import SchemaType, type_of_annotation
 from guided.engine.specs import Choice, Regex
 from guided.errors import PatternError, SchemaError
-from guided.patterns.tree import literal
+from guided.patterns.tree import Literal as Text
 from guided.schema.formula.atoms import Caps
 from tests.identifiers import shown
 
@@ -171,7 +171,7 @@ READ: list[tuple[Any, dict[str, Any]]] = [
     (Annotated[str, Choice(["a,b", "c"])], {'"a,b"': "a,b"}),
     (Annotated[str, re.compile("a.", re.S)], {'"a\\n"': "a\n"}),
     (Annotated[str, re.compile("A", re.I)], {'"a"': "a"}),
-    (Annotated[str, literal("x")], {'"x"': "x"}),
+    (Annotated[str, Text("x")], {'"x"': "x"}),
     (Annotated[str, Regex("[ab]*"), MaxLen(2)], {'"ab"': "ab"}),
     (Annotated[str, pydantic.StringConstraints(pattern="b")], {'"abc"': "abc"}),
     (Annotated[str, pydantic.Field(pattern="^b$", max_length=5)], {'"b"': "b"}),

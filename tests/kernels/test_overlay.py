@@ -8,6 +8,7 @@ from guided.kernels.overlay import follow
 from guided.vocabulary.trie import trie_of
 from tests.oracles import slow_trie
 
+
 @given(
     st.sets(st.binary(min_size=1, max_size=4).map(lambda word: bytes(b % 3 for b in word)), max_size=12),
     st.integers(0, 999),

@@ -5,12 +5,12 @@ import itertools
 import pytest
 
 from guided.patterns.parse import parse
-from guided.patterns.tree import Alternate, Concat, Literal, Node, alternate, concat, literal, optional, repeat
+from guided.patterns.tree import Alternate, Concat, Literal, Node, alternate, concat, optional, repeat
 from tests.oracles import matches
 
 WORDS = ["".join(word) for n in range(5) for word in itertools.product("ab", repeat=n)]
 
-A, B = literal("a"), literal("b")
+A, B = Literal("a"), Literal("b")
 
 
 @pytest.mark.parametrize(

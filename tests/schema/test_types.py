@@ -28,7 +28,8 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.errors import GuidedError, PatternError, SchemaError
 from guided.patterns.parse import parse
-from guided.patterns.tree import Complement, literal
+from guided.patterns.tree import Complement
+from guided.patterns.tree import Literal as Text
 from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
 from tests.schema.walks import random_text, steered_text
@@ -245,7 +246,7 @@ READ: list[tuple[Any, dict[str, Any], list[str]]] = [
     (Annotated[str, parse("[ab]*") & parse("a?b?")], {"ab": "ab"}, ["ba", "aa"]),
     (Annotated[str, Complement(parse("a*"))], {"ab": "ab"}, ["", "aa"]),
     (Annotated[str, Choice(["a,b", "c"])], {"a,b": "a,b"}, ["a"]),
-    (Annotated[str, literal("a.")] | None, {"a.": "a."}, ["ab"]),
+    (Annotated[str, Text("a.")] | None, {"a.": "a."}, ["ab"]),
     (Shape, {"LINE": Shape.LINE}, ["[2,0]", "line"]),
     (dict[Literal["a"], Shape], {'{"a":"SQUARE"}': {"a": Shape.SQUARE}}, ["SQUARE"]),
     (Literal[Color.RED, 1], {"red": Color.RED, "1": 1}, ["RED", "2"]),
