@@ -7,7 +7,7 @@ after the name: ``(add|multiply)(...)``.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,14 +17,15 @@ from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
-from guided.calls.raw import no_value, raw, raw_apart, refused
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
-from guided.calls.values import ValueType, automaton_of, spell_text
-from guided.errors import SchemaError, placed
+from guided.calls.values import ValueType, any_text, automaton_of, spell_text
+from guided.errors import SchemaError, placed, shown
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
+from guided.schema.formula.memo import Memo
 from guided.schema.frontend.json_values import text_of, value_of
+from guided.schema.strings.notation import is_name
 
 __all__ = [
     "after_value",
@@ -49,6 +50,9 @@ _NOTHING = Literal("")
 # in a tag contains.
 _LABELS, _NO_NAME = r"^[A-Za-z_][\w.\-]*$", r'\x00-\x1f\x7f=<>"\\'
 _QUOTED_NAMES = rf"^[^{_NO_NAME} ':,{{}}\[\]]+$"
+# Documents with a name that would need quotes, or None.
+_documents: Memo[tuple[Any, str | None]] = Memo(256)
+_QUOTES = "cannot write this name: it needs quotes"
 _DIGIT = Chars(Charset.of([(48, 57)]))
 _DIGITS = tuple(b"%d" % digit for digit in range(10))
 
@@ -84,7 +88,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
             positional.append(Slot(parameter.name, parameter.label, kind, i <= last))
         else:
             if not form.can_name(parameter.label):
-                raise SchemaError(f"format {form.name!r} cannot write this name: it needs quotes", pointer, "name")
+                raise _refused(_QUOTES, form, pointer, "name")
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
     for slot in (*positional, *([variadic] if variadic else ())):
         _check_beside_keys(slot, keyed, form, f"/{tool}/{slot.label}")
@@ -94,11 +98,8 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
 def check_name(tool: str, form: Format) -> None:
     """Raise SchemaError if a format cannot write the name of a tool."""
     if ":" in tool and not form.has_colons:
-        raise SchemaError(
-            f"format {form.name!r} writes a colon after names, so names must not contain one: rename the tool with Tool(..., name=...)",
-            f"/{tool}",
-            "name",
-        )
+        reason = "writes a colon after names, so names must not contain one: rename the tool with Tool(..., name=...)"
+        raise _refused(reason, form, f"/{tool}", "name")
 
 
 def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
@@ -109,18 +110,15 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
     declared = kind.document.get("properties", {}) if isinstance(kind.document, dict) else {}
     for label in declared:
         if not form.can_name(label) or not re.search(arguments_of(form).names, label):
-            raise SchemaError(
-                f"format {form.name!r} cannot write this name: it needs quotes", f"{pointer}/{label}", "name"
-            )
+            raise _refused(_QUOTES, form, f"{pointer}/{label}", "name")
     # PERF: most tools have required parameters of few types, and a scanner of all takes milliseconds (`python -m benchmarks.call_formats`).
     if not _has_arguments(kind, form) and found.scanner().is_empty:
         names = arguments_of(form).names
         by_name = replace(found, arguments=replace(arguments_of(form), names=""))
         if by_name.scanner().is_empty:
-            raise no_value(form, pointer)
-        raise refused(
-            f"cannot write the name of an argument that all values need: names there match {names}", form, pointer
-        )
+            raise _no_value(form, pointer)
+        reason = f"cannot write the name of an argument that all values need: names there match {names}"
+        raise _refused(reason, form, pointer)
     return found
 
 
@@ -190,7 +188,9 @@ def arguments_of(form: Format) -> Arguments:
         others = tuple(kind for kind in JSON_TYPES if kind != "string")
         between = (source((form.after_text_key[1:],), form.id), ("string",)), (after_key, others)
     no_name = end + "&" * form.has_types + "/" * bool(form.element)
-    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else _tagged_names(no_name)
+    # In tags, blanks are only within a name.
+    tagged = f"^[^{_NO_NAME}{no_name} ](?:[^{_NO_NAME}{no_name}]*[^{_NO_NAME}{no_name} ])?$"
+    names = _LABELS if form.values != "raw" else _QUOTED_NAMES if form.quote else tagged
     return Arguments(
         first=source((form.before_key[len(skip) :],), form.id),
         following=source((before + form.separator + form.before_key,), form.id),
@@ -204,11 +204,6 @@ def arguments_of(form: Format) -> Arguments:
         inner_close=form.element and source((before + after,), form.id),
         element=form.element,
     )
-
-
-def _tagged_names(end: str) -> str:
-    """Return the pattern of undeclared names in tags: blanks are only within."""
-    return f"^[^{_NO_NAME}{end} ](?:[^{_NO_NAME}{end}]*[^{_NO_NAME}{end} ])?$"
 
 
 def skipped(form: Format) -> str:
@@ -226,9 +221,7 @@ def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer:
     if isinstance(slot.type, SchemaType) and keyed:
         firsts = {(form.before_key.lstrip(BLANKS) or other.label).encode()[0] for other in keyed}
         if firsts & (set(slot.type.begins) - _LETTERS):
-            raise SchemaError(
-                f"format {form.name!r} cannot tell this value from the name of the next argument", pointer, "name"
-            )
+            raise _refused("cannot tell this value from the name of the next argument", form, pointer, "name")
 
 
 def call_tree(inventory: Sequence[tuple[str, ArgumentList]], form: Format, embedded: EmbeddedValues) -> Node:
@@ -390,27 +383,72 @@ def value_node(kind: ValueType, has_plus: bool) -> Node:
 def _written_types(
     kind: ValueType | SchemaType, form: Format, pointer: str
 ) -> tuple[ValueType | SchemaType, ValueType | SchemaType | None]:
-    """The type as a format writes it, and the type of its strings if the format gives them a key of their own."""
+    """The type as a format writes it, and the type of its strings if the format gives them a key of their own.
+
+    A bare type becomes a string if the format has no bare text. A raw string must not contain its delimiter; if a text can be both a
+    string and another value, it is read as the other value: for ``str | None``, ``null`` is None.
+    """
+    if isinstance(kind, ValueType) and form.has_bare and not form.text_key:
+        _check_bare(kind, form, pointer)
+        return kind, None
+    kind = string_of(kind) if isinstance(kind, ValueType) else kind
+    if form.values == "python":
+        return in_notation(kind, is_python=True), None
+    if form.values != "raw" or (not form.quote and ord('"') not in kind.begins):
+        return kind, None
+    notation = form.quotes or Notation("", ending(form.after_value)[0], form.reserved)
     if not form.text_key:
-        return _written(kind, form, pointer), None
-    others, text = raw_apart(string_of(kind) if isinstance(kind, ValueType) else kind, form, pointer)
-    found = others if others is not None else text
-    assert found is not None, "a type has values"
-    return found, text
+        return _raw(kind, notation, form, pointer), None
+    text = _raw(kind, replace(notation, part="strings"), form, pointer)
+    return (text if kind.begins == b'"' else _raw(kind, replace(notation, part="others"), form, pointer)), text
 
 
-def _written(kind: ValueType | SchemaType, form: Format, pointer: str) -> ValueType | SchemaType:
-    """The type as a format writes it: a bare type becomes a string if the format has no bare text."""
-    if isinstance(kind, ValueType) and not form.has_bare:
-        kind = string_of(kind)
-    if isinstance(kind, SchemaType):
-        if form.values == "python":
-            return in_notation(kind, is_python=True)
-        return raw(kind, form, pointer) if form.values == "raw" else kind
+def _raw(kind: SchemaType, notation: Notation, form: Format, pointer: str) -> SchemaType:
+    found = in_notation(kind, notation=notation)
+    name = _unwritten(kind.document) if form.quote else None
+    if name is not None:
+        raise _refused(f"cannot write the name {shown(name)} of a member", form, pointer)
+    if found.scanner().is_empty:
+        raise _no_value(form, pointer)
+    return found
+
+
+def _unwritten(document: Any) -> str | None:
+    """Return a name of a member that a schema declares and that would need quotes; None if there is none."""
+    found = _documents.get(id(document))
+    if found is None:
+        name = next((name for name in _names(document) if not is_name(name)), None)
+        found = _documents.put(id(document), (document, name))
+    return found[1]
+
+
+def _names(document: Any) -> Iterator[str]:
+    """Yield the names of members that a schema declares."""
+    work = [document]
+    for item in work:  # grows during iteration
+        if isinstance(item, Mapping):
+            declared = item.get("properties")
+            yield from declared if isinstance(declared, Mapping) else ()
+            work.extend(item.values())
+        elif isinstance(item, list | tuple):
+            work.extend(item)
+
+
+def _no_value(form: Format, pointer: str) -> SchemaError:
+    """The error of a type all of whose values have a string that a format cannot write."""
+    texts = " or ".join(map(repr, (form.quote or ending(form.after_value.partition("{name}")[0])[0], *form.reserved)))
+    return _refused(f"cannot write any value of this type: no string there contains {texts}", form, pointer)
+
+
+def _refused(reason: str, form: Format, pointer: str, keyword: str = "types") -> SchemaError:
+    return SchemaError(f"format {form.name!r} {reason}", pointer, keyword)
+
+
+def _check_bare(kind: ValueType, form: Format, pointer: str) -> None:
+    """Reject unquoted text whose end cannot be found."""
     automaton = automaton_of(kind.node)
     ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
     bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)
     if bad is not None or automaton.accepts(b""):
         what = "may be empty" if bad is None else f"may hold {bad!r}"
-        raise SchemaError(f"format {form.name!r} cannot tell where bare text ends that {what}", pointer, "types")
-    return kind
+        raise _refused(f"cannot tell where bare text ends that {what}", form, pointer)
