@@ -22,9 +22,12 @@ __all__ = [
     "IntegerArray",
     "UInt8Array",
     "UInt64Array",
+    "allow",
     "check_masks",
     "freeze",
+    "mask_of",
     "mask_words",
+    "tokens_of",
 ]
 
 DEAD = -1
@@ -50,6 +53,24 @@ def freeze(array: npt.NDArray[_Scalar], dtype: Any = None) -> npt.NDArray[_Scala
 def mask_words(size: int) -> int:
     """Return the number of words of a token mask over ``size`` logits: ``ceil(size / 32)``."""
     return (size + 31) // 32
+
+
+def mask_of(tokens: IntegerArray | list[int], size: int) -> Int32Array:
+    """Return the mask of some tokens over ``size`` logits."""
+    bits = np.zeros(32 * mask_words(size), np.uint8)
+    bits[tokens] = 1
+    return np.packbits(bits, bitorder="little").view(np.int32)
+
+
+def tokens_of(mask: Int32Array) -> Int32Array:
+    """Return the tokens of a mask, ascending."""
+    return freeze(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).astype(np.int32))
+
+
+def allow(mask: Int32Array, tokens: Iterable[int]) -> None:
+    """Set the bits of a few tokens in a mask."""
+    for token in tokens:
+        mask[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
 
 
 def check_masks(masks: Iterable[Int32Array], width: int) -> None:

@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, UInt8Array, freeze, mask_words
+from guided.arrays import BoolArray, Int32Array, UInt8Array, freeze, mask_of, mask_words, tokens_of
 from guided.automata.automaton import Automaton
 from guided.automata.steps import Steps
 from guided.caching import Kept, cached_property
@@ -147,7 +147,7 @@ class CompositionIndex:
         self._frame, self._accepting, self._calls = frame, accepting.tolist(), calls
         self._parts, self._budgets, self._limits = parts, budgets, limits
         self._lock = new_lock(Rank.COMPOSITION)
-        self._end_bits = _bits(self._eos, self.size)
+        self._end_bits = mask_of(list(self._eos), self.size)
         # Rows by class of bytes as lists, because they are read one entry at a time.
         self._classes: list[int] = frame.automaton.classes.tolist()
         self._rows: list[list[int]] = frame.automaton.table.tolist()
@@ -597,8 +597,7 @@ class CompositionIndex:
 
     def allowed(self, state: int) -> Int32Array:
         """Return the ids of the allowed tokens, ascending: int32."""
-        bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
-        return freeze(np.flatnonzero(bits).astype(np.int32))
+        return tokens_of(self.mask(state))
 
     def known_mask(self, state: int) -> Int32Array | None:
         """Return the mask of a state if it is cached."""
@@ -626,14 +625,11 @@ class CompositionIndex:
         if state == self.final:
             return 0
         with self._reading(state) as items:
-            return self._remaining(items)
-
-    def _remaining(self, items: tuple[Item, ...]) -> int:
-        self.steps.spend(_PER_POINT * len(items), _ADVICE)
-        least = min((self._tokens_of(item) for item in items), default=_NEVER)
-        if least >= _NEVER:
-            raise self._error or no_completion_found()
-        return least
+            self.steps.spend(_PER_POINT * len(items), _ADVICE)
+            least = min((self._tokens_of(item) for item in items), default=_NEVER)
+            if least >= _NEVER:
+                raise self._error or no_completion_found()
+            return least
 
     def _tokens_of(self, item: Item, *, is_read: bool = False) -> int:
         """Return a number of tokens that completes an item; `_NEVER` if none was found. ``is_read``: a reader of its part is open."""
@@ -897,12 +893,6 @@ def _steps_of(part: PartIndex) -> int:
 def _place_of(part: PartIndex) -> str:
     """Return the place of the embedded value that a part's current or last call has reached; may be empty."""
     return part.automaton.tables.place if isinstance(part, PushdownIndex) else ""
-
-
-def _bits(tokens: Iterable[int], size: int) -> Int32Array:
-    words = np.zeros(mask_words(size), np.int32)
-    _allow(words, np.array(sorted(tokens), np.int32))
-    return freeze(words)
 
 
 def _allow(words: Int32Array, tokens: Int32Array) -> None:

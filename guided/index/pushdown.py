@@ -30,7 +30,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, freeze, mask_words
+from guided.arrays import DEAD, Int32Array, allow, freeze, mask_words, tokens_of
 from guided.automata.pushdown import KEPT, PER_CONTROL, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
 from guided.encoding import as_bytes
@@ -330,8 +330,7 @@ class PushdownIndex:
 
     def allowed(self, state: int) -> Int32Array:
         """Return the ids of the allowed tokens, ascending: int32."""
-        bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
-        return freeze(np.flatnonzero(bits).astype(np.int32))
+        return tokens_of(self.mask(state))
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as possible, and return (state reached, number of bytes read)."""
@@ -398,8 +397,7 @@ class PushdownIndex:
         words = cache.masker.mask(configuration, cache.texts.get(state, ()))
         is_end = cache.ends[state] = cache.stacks.is_end(configuration)
         if is_end:
-            for token in self._eos:
-                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+            allow(words, self._eos)
         found = cache.masker.intern(words)
         if cache.masker.room > 0:
             cache.masks[state] = found
@@ -511,14 +509,6 @@ class PushdownIndex:
                 cache.enter(state, (configuration, tuple(texts)), (before, data))
                 self.last = max(self.last, state)
 
-    def eos_tokens(self) -> Int32Array:
-        """Return the mask of the tokens that end a text."""
-        return _mask_of_tokens(list(self._eos), self.size)
-
-    def readable_tokens(self) -> Int32Array:
-        """Return the mask of the tokens that any state may allow: those with bytes and those that end a text."""
-        return _mask_of_tokens(self.vocabulary.trie.token_ids, self.size) | self.eos_tokens()
-
     def known_mask(self, state: int) -> Int32Array | None:
         """Return the mask of a state if it is cached."""
         return self._cache.masks.get(state)
@@ -611,9 +601,3 @@ def _read(cache: Cache, configuration: Configuration, data: bytes, texts: list[b
             return None
         configuration = after
     return configuration
-
-
-def _mask_of_tokens(tokens: Int32Array | list[int], size: int) -> Int32Array:
-    bits = np.zeros(32 * mask_words(size), np.uint8)
-    bits[tokens] = 1
-    return np.packbits(bits, bitorder="little").view(np.int32)

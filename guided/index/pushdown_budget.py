@@ -15,12 +15,12 @@ Complexity: per state, one bound for each configuration that tokens lead to, and
 O(1).
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from guided.arrays import Int32Array, freeze
+from guided.arrays import Int32Array, allow, freeze
 from guided.automata.pushdown import ACTION, UNLIMITED
 from guided.automata.stacks import Stacks, TextConfiguration
 from guided.caching import cached_property
@@ -32,6 +32,8 @@ from guided.index.token_classes import TokenClasses, TokenClassifier
 from guided.kernels.masks import count_classes, keep_below
 
 __all__ = ["Budgets", "StateConfigurations"]
+
+_Answer = TypeVar("_Answer")
 
 # Bytes of memory of the states whose classes and bounds are kept, and measured bytes of a state and of each of its classes.
 _EVALUATED_BYTES, _PER_EVALUATED, _PER_CLASS = 1 << 22, 600, 150
@@ -159,18 +161,16 @@ class Budgets:
         steps = self._stacks.automaton.tables.steps
         # First the completion's next token: only other tokens may be omitted for lack of steps.
         if state not in self._evaluated:
-            self._bound_or_no_completion(self._own_after(state))
+            self._bound(self._own_after(state))
         try:
             with steps.at_most(steps.limit // _SHARE):
                 words = self._kept(state, mask, budget)
         except LimitError:
             words = np.zeros_like(mask)
         if words is not mask:
-            tokens = set(self._own(state, budget, is_needed=not words.any()))
+            allow(words, self._own(state, budget, is_needed=not words.any()))
             if self._stacks.is_end(self._configurations.text_configuration(state)[0]):
-                tokens |= self._eos
-            for token in tokens:
-                words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+                allow(words, self._eos)
         return freeze(words)
 
     def _kept(self, state: int, mask: Int32Array, budget: int) -> Int32Array:
@@ -188,7 +188,7 @@ class Budgets:
     def _own(self, state: int, budget: int, *, is_needed: bool) -> list[int]:
         """Return the completion's next token, with its duplicates, if it fits; its bound may have taken too many steps, or not be exact."""
         text_configuration = self._text_configuration(state)
-        bound = self.bound(state) if is_needed else self._bound_or_no_completion(text_configuration)
+        bound = self.bound(state) if is_needed else self._bound(text_configuration)
         return self._masker.shared.spelled(self._completions.first(text_configuration)) if 0 < bound <= budget else []
 
     def _text_configuration(self, state: int) -> TextConfiguration:
@@ -207,7 +207,7 @@ class Budgets:
             ]
             single = set(text_dependent)
             bounds = [
-                0 if configuration is None or i in single else self._bound_or_no_completion((configuration, ()))
+                0 if configuration is None or i in single else self._bound((configuration, ()))
                 for i, configuration in enumerate(classes.configurations)
             ]
             if text_dependent or classes.deferred:
@@ -240,12 +240,12 @@ class Budgets:
                 continue
             after = self._after(text_configuration, first.item(number))
             if count > _FEW:
-                bounds[number] = self._most(after)
-            elif count == 1 or not self._is_text_dependent(after):
-                bounds[number] = self._bound_or_no_completion(after)
+                bounds[number] = _or(NO_COMPLETION, self._completions.most, after)
+            elif count == 1 or not _or(True, self._completions.is_text_dependent, after):
+                bounds[number] = self._bound(after)
             else:
                 for token in self._spelled(state, class_of, number):
-                    single[token] = self._bound_or_no_completion(self._after(text_configuration, token))
+                    single[token] = self._bound(self._after(text_configuration, token))
         single.update(self._bounds_of_deferred(text_configuration, self._deferred(state, classes)))
         numbers: dict[int, int] = {}
         for bound in single.values():
@@ -279,36 +279,6 @@ class Budgets:
     def _after(self, text_configuration: TextConfiguration, token: int) -> TextConfiguration:
         return self._completions.read(text_configuration, self._tokens[token] or b"")
 
-    def _most(self, text_configuration: TextConfiguration) -> int:
-        """Return an upper bound after any text of the current item; NO_COMPLETION if none is found."""
-        try:
-            return self._completions.most(text_configuration)
-        except GuidedError:
-            return NO_COMPLETION
-
-    def _is_text_dependent(self, text_configuration: TextConfiguration) -> bool:
-        """Return whether another text of the current item or key may have another bound."""
-        try:
-            return self._completions.is_text_dependent(text_configuration)
-        except GuidedError:
-            return True
-
-    def _bound_or_no_completion(self, text_configuration: TextConfiguration) -> int:
-        """Return the bound of a configuration; NO_COMPLETION if none is found within the limits, so that other tokens are still allowed."""
-        try:
-            return self._completions.bound(text_configuration)
-        except GuidedError:
-            return NO_COMPLETION
-
-    def _bounds_after_keys(
-        self, text_configuration: TextConfiguration, texts: list[bytes], keys: list[bytes]
-    ) -> list[int]:
-        """Return the bounds after texts that end keys, by `DistinctKeyBounds.bounds`; NO_COMPLETION if none is found."""
-        try:
-            return self._key_bounds.bounds(text_configuration, texts, keys)
-        except GuidedError:
-            return [NO_COMPLETION] * len(texts)
-
     def _bounds_of_deferred(
         self, text_configuration: TextConfiguration, tokens: list[int]
     ) -> Iterator[tuple[int, int]]:
@@ -334,7 +304,13 @@ class Budgets:
                     groups.setdefault(data[:length], []).append((token, data))
             for same in keys.values():
                 read = [(text_configuration[1][-1] or b"") + data[:length] for _, data, length in same]
-                bounds = self._bounds_after_keys(text_configuration, [data for _, data, _ in same], read)
+                bounds = _or(
+                    [NO_COMPLETION] * len(same),
+                    self._key_bounds.bounds,
+                    text_configuration,
+                    [data for _, data, _ in same],
+                    read,
+                )
                 yield from zip([token for token, *_ in same], bounds, strict=True)
             for begin, some in groups.items():
                 if begin and len(some) > _FEW:
@@ -346,9 +322,12 @@ class Budgets:
                     )
                 else:
                     yield from (
-                        (token, self._bound_or_no_completion(self._completions.read(text_configuration, data)))
-                        for token, data in some
+                        (token, self._bound(self._completions.read(text_configuration, data))) for token, data in some
                     )
+
+    def _bound(self, text_configuration: TextConfiguration) -> int:
+        """Return the bound of a configuration; NO_COMPLETION if none is found within the limits, so that other tokens are still allowed."""
+        return _or(NO_COMPLETION, self._completions.bound, text_configuration)
 
     def _to_action(self, control: int, data: bytes) -> tuple[int, int]:
         """Return the number of bytes up to and including the first action from a control, and its entry; all bytes if there is none."""
@@ -368,3 +347,11 @@ class Budgets:
         first, counts = self._first_of(state, classes, classes.class_of())
         found = {self._after(text_configuration, token): token for token in reversed(self._deferred(state, classes))}
         return sorted({*first[counts > 0].tolist(), *found.values()})
+
+
+def _or(otherwise: _Answer, ask: Callable[..., _Answer], *arguments: Any) -> _Answer:
+    """Return an answer; another one if it is not found within the limits."""
+    try:
+        return ask(*arguments)
+    except GuidedError:
+        return otherwise

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import mask_words
+from guided.arrays import mask_of, mask_words
 from guided.index.pushdown import PushdownIndex
 
 __all__ = ["explored_arrays", "restore"]
@@ -64,19 +64,21 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
         return
     if {name: array.dtype for name, array in arrays.items()} != {name: np.dtype(kind) for name, kind in _TYPES.items()}:
         raise ValueError("its arrays are missing or of another type")
-    parent, indptr, text, masks, mask_of = (arrays[name] for name in _TYPES)
-    n_states = len(mask_of)
+    parent, indptr, text, masks, mask_numbers = (arrays[name] for name in _TYPES)
+    n_states = len(mask_numbers)
+    ends_text = mask_of(list(index.vocabulary.eos), index.size)
+    readable = mask_of(index.vocabulary.trie.token_ids, index.size) | ends_text
     fits = (
         masks.shape == (len(masks), mask_words(index.size))
-        and all(array.ndim == 1 for array in (parent, indptr, text, mask_of))
+        and all(array.ndim == 1 for array in (parent, indptr, text, mask_numbers))
         and len(parent) == n_states - 2
         and len(indptr) == n_states - 1
         and indptr[0] == 0
         and indptr[-1] == len(text)
         and bool((np.diff(indptr) >= 0).all())
         and bool((parent >= 0).all())
-        and bool(((mask_of >= -1) & (mask_of < len(masks))).all())
-        and not (masks & ~index.readable_tokens()).any()
+        and bool(((mask_numbers >= -1) & (mask_numbers < len(masks))).all())
+        and not (masks & ~readable).any()
     )
     if not fits:
         raise ValueError("its arrays contain numbers out of range")
@@ -84,10 +86,9 @@ def restore(index: PushdownIndex, arrays: dict[str, npt.NDArray[Any]]) -> None:
     steps = zip(parent.tolist(), ends[:-1], ends[1:], strict=True)
     index.replay({state: (before, data[begin:end]) for state, (before, begin, end) in enumerate(steps, start=2)})
     index.settle(n_states)
-    ends_text = index.eos_tokens()
     is_empty = [not mask.any() for mask in masks]
     may_end = [bool((mask & ends_text).any()) for mask in masks]
-    for state, mask in enumerate(mask_of.tolist()):
+    for state, mask in enumerate(mask_numbers.tolist()):
         if mask >= 0:
             ends = state != index.final and index.is_accepting(state)
             if is_empty[mask] != (state == index.final) or may_end[mask] != ends:

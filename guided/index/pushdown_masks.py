@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array, allow, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.caching import Kept, cached_property
@@ -247,9 +247,7 @@ class Masks(MaskMaker):
         if self.walk.deferred:
             deferred = sorted((self._tokens[token] or b"", token) for token in self.walk.deferred)
             allowed = self.stacks.readable(configuration, texts, [data for data, _ in deferred])
-            for (_, token), is_allowed in zip(deferred, allowed, strict=True):
-                if is_allowed:
-                    words[token >> 5] |= np.int32(np.uint32(1 << (token & 31)))
+            allow(words, (token for (_, token), fits in zip(deferred, allowed, strict=True) if fits))
         return words
 
     def plan(self, configuration: Configuration) -> tuple[int, Plan] | None:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import Int32Array, Int64Array, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, allow, freeze, mask_words, tokens_of
 from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
@@ -135,11 +135,6 @@ class RegularIndex:
         """Tokens by function, from which masks are built."""
         return groups_of(self.token_function, self.size)
 
-    @cached_property
-    def lookup(self) -> "Lookup":
-        """The tables as memoryviews and plain Python objects, for the per-token path."""
-        return Lookup(self)
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all arrays by name: the content of an index file."""
         automaton = {name: getattr(self.automaton, name) for name in AUTOMATON_ARRAYS}
@@ -169,16 +164,44 @@ class RegularIndex:
         fits = self.distance[self.row_targets[begin:end]] < budget
         if fits.all():
             return self.mask(state)
-        words = np.zeros(mask_words(self.size), np.int32)
-        self.groups.allow(self.row_functions[begin:end][fits], words)
-        self._allow_eos(state, words)
-        return freeze(words)
+        return self._filled(state, self.row_functions[begin:end][fits])
 
     @cached_property
     def next(self) -> Callable[[int, int], int]:
         """The state after a state and a token, or -1. O(1)."""
-        # PERF: a method would add a call to every step (python -m benchmarks.regex).
-        return self.lookup.next
+        # PERF: a method would add a call to every step, and memoryviews index three times as fast as arrays (python -m benchmarks.regex).
+        token_function, n_tokens, n_functions = (
+            self.token_function.data,
+            len(self.token_function),
+            len(self.function_size),
+        )
+        accepting, eos, final = self.automaton.accepting.tolist(), frozenset(self.eos), self.final
+        indptr, functions, targets = self.row_indptr.data, self.row_functions.data, self.row_targets.data
+        dense: memoryview | None = None
+        if self.n_states * n_functions <= _DENSE_CELLS:
+            table = np.full(self.n_states * n_functions, -1, np.int32)
+            source = np.repeat(np.arange(self.n_states), np.diff(self.row_indptr))
+            table[source * n_functions + self.row_functions] = self.row_targets
+            dense = table.data
+
+        def following(state: int, token: int) -> int:
+            if not 0 <= state < final:
+                return -1
+            # Why: the id of EOS may be beyond the tokens, in the padding of the logits.
+            try:
+                function: int = token_function[token] if 0 <= token < n_tokens else -1
+            except (TypeError, ValueError):  # Why both: comparing an array gives an array, which has no truth value
+                raise TypeError(f"a token must be an int, not {type(token).__name__} {shown(token)}") from None
+            if function < 0:
+                return final if token in eos and accepting[state] else -1
+            if dense is not None:
+                target: int = dense[state * n_functions + function]
+                return target
+            begin, end = indptr[state], indptr[state + 1]
+            found = bisect_left(functions, function, begin, end)
+            return int(targets[found]) if found < end and functions[found] == function else -1
+
+        return following
 
     @property
     def last(self) -> int:
@@ -187,7 +210,7 @@ class RegularIndex:
 
     def is_accepting(self, state: int) -> bool:
         """Return whether a text may end in this state of the automaton."""
-        return bool(self.lookup.accepting[state])
+        return bool(self.automaton.accepting[state])
 
     def remaining(self, state: int) -> int:
         """Return the least number of tokens from a state of the automaton to acceptance."""
@@ -203,8 +226,7 @@ class RegularIndex:
 
     def allowed(self, state: int) -> Int32Array:
         """Return the ids of the allowed tokens, ascending: int32."""
-        bits = np.unpackbits(self.mask(state).view(np.uint8), bitorder="little")
-        return freeze(np.flatnonzero(bits).astype(np.int32))
+        return tokens_of(self.mask(state))
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as possible, and return (byte state reached, number of bytes read)."""
@@ -244,7 +266,8 @@ class RegularIndex:
         number = int(self.mask_of[state])
         found = self._masks[number]
         if found is None:
-            found = freeze(self._fill(int(self.mask_state[number])))
+            like = int(self.mask_state[number])
+            found = self._filled(like, self.row_functions[self.row_indptr[like] : self.row_indptr[like + 1]])
             if self._room[0] <= 0:
                 return found
             # Why no lock: concurrent threads may count a mask twice or not at all, a few masks in thousands.
@@ -253,71 +276,12 @@ class RegularIndex:
         self._mask_of_state[state] = found
         return found
 
-    def _fill(self, state: int) -> Int32Array:
+    def _filled(self, state: int, functions: Int32Array) -> Int32Array:
         words = np.zeros(mask_words(self.size), np.int32)
-        self.groups.allow(self.row_functions[self.row_indptr[state] : self.row_indptr[state + 1]], words)
-        self._allow_eos(state, words)
-        return words
-
-    def _allow_eos(self, state: int, words: Int32Array) -> None:
+        self.groups.allow(functions, words)
         if self.automaton.accepting[state]:
-            unsigned = words.view(np.uint32)
-            for token in self.eos:
-                unsigned[token >> 5] |= np.uint32(1 << (token & 31))
-
-
-class Lookup:
-    """Next states without numpy scalars: memoryviews index three times as fast."""
-
-    __slots__ = (
-        "accepting",
-        "dense",
-        "eos",
-        "final",
-        "functions",
-        "indptr",
-        "n_functions",
-        "n_tokens",
-        "targets",
-        "token_function",
-    )
-
-    def __init__(self, index: RegularIndex) -> None:
-        self.token_function = index.token_function.data
-        self.n_tokens = len(index.token_function)
-        self.n_functions = len(index.function_size)
-        self.accepting = index.automaton.accepting.tolist()
-        self.eos = frozenset(index.eos)
-        self.final = index.final
-        self.indptr, self.functions, self.targets = (
-            array.data for array in (index.row_indptr, index.row_functions, index.row_targets)
-        )
-        self.dense: memoryview | None = None
-        if index.n_states * self.n_functions <= _DENSE_CELLS:
-            table = np.full(index.n_states * self.n_functions, -1, np.int32)
-            source = np.repeat(np.arange(index.n_states), np.diff(index.row_indptr))
-            table[source * self.n_functions + index.row_functions] = index.row_targets
-            self.dense = table.data
-
-    def next(self, state: int, token: int) -> int:
-        """Return the state after a token, or -1."""
-        if not 0 <= state < self.final:
-            return -1
-        # Why: the id of EOS may be beyond the tokens, in the padding of the logits.
-        try:
-            function: int = self.token_function[token] if 0 <= token < self.n_tokens else -1
-        except (TypeError, ValueError):  # Why both: comparing an array gives an array, which has no truth value
-            raise TypeError(f"a token must be an int, not {type(token).__name__} {shown(token)}") from None
-        if function < 0:
-            return self.final if token in self.eos and self.accepting[state] else -1
-        if self.dense is not None:
-            target: int = self.dense[state * self.n_functions + function]
-            return target
-        begin, end = self.indptr[state], self.indptr[state + 1]
-        found = bisect_left(self.functions, function, begin, end)
-        if found < end and self.functions[found] == function:
-            return int(self.targets[found])
-        return -1
+            allow(words, self.eos)
+        return freeze(words)
 
 
 def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) -> RegularIndex:

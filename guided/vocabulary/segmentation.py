@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import BoolArray, Int32Array, freeze, mask_words
+from guided.arrays import BoolArray, Int32Array, freeze, mask_of
 from guided.caching import Kept, cached_property
 from guided.errors import VocabularyError, shown
 from guided.vocabulary.merges import Merges, splits_of_ranks
@@ -157,9 +157,9 @@ class Segmentation:
         # For each state the masks of the tokens that may follow after the end of a word, and of those that may continue a word.
         self._masks: dict[int, tuple[Int32Array, Int32Array]] = {}
         self._steps: dict[tuple[Hypotheses, bool, bool, int], Hypotheses] = {}
-        without_bytes = np.zeros(size, np.bool_)
-        without_bytes[[token for token in range(size) if token >= len(tokens) or not tokens[token]]] = True
-        self._without_bytes = _packed(without_bytes)
+        self._without_bytes = mask_of(
+            [token for token in range(size) if token >= len(tokens) or not tokens[token]], size
+        )
 
     def mask(self, state: int, last: int) -> Int32Array:
         """Return the tokens that may follow a state and the last token (-1: none): int32, shape (ceil(size / 32),).
@@ -192,7 +192,7 @@ class Segmentation:
         found = self._follows.get(token)
         if found is None:
             follows = self.merges.follows(token)
-            found = self._follows[token] = follows, _packed(_widened(follows, self._size))
+            found = self._follows[token] = follows, mask_of(np.flatnonzero(follows), self._size)
         return found
 
     def _read(self, before: _State, token: int, may_end: bool, may_continue: bool) -> _State | None:
@@ -276,12 +276,8 @@ class Segmentation:
     def _tokens_after(self, number: int) -> tuple[Int32Array, Int32Array]:
         found = self._masks.get(number)
         if found is None:
-            after_word = np.zeros(self._size, np.bool_)
-            within_word = np.zeros(self._size, np.bool_)
-            if number:
-                after_word[list(self._allowed(number, False))] = True
-            within_word[list(self._allowed(number, True))] = True
-            masks = [_packed(after_word), _packed(within_word)]
+            after_word = self._allowed(number, False) if number else ()
+            masks = [mask_of(list(tokens), self._size) for tokens in (after_word, self._allowed(number, True))]
             if self.may_end(number):
                 masks = [mask | self._without_bytes for mask in masks]
             found = self._masks[number] = freeze(masks[0]), freeze(masks[1])
@@ -330,15 +326,3 @@ def _may_begin(data: bytes) -> bool:
     except UnicodeDecodeError as error:
         return error.start == 0 and error.end == len(data) and error.reason == "unexpected end of data"
     return False
-
-
-def _widened(bits: BoolArray, size: int) -> BoolArray:
-    return np.concatenate([bits, np.zeros(size - len(bits), np.bool_)])
-
-
-def _packed(bits: BoolArray) -> Int32Array:
-    """Return a mask of bits, one for each token."""
-    words = np.zeros(4 * mask_words(len(bits)), np.uint8)
-    packed = np.packbits(bits, bitorder="little")
-    words[: len(packed)] = packed
-    return words.view("<i4").astype(np.int32, copy=False)
