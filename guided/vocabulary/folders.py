@@ -112,12 +112,9 @@ def _added(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
 def _id_named(name: int | str, content: Content) -> int:
     if isinstance(name, int):
         return name
+    spelled = (token for token in content.added if content.tokens[token] == name.encode())
     found = content.special.get(name)
-    found = (
-        next((token for token in content.added if content.tokens[token] == name.encode()), None)
-        if found is None
-        else found
-    )
+    found = next(spelled, None) if found is None else found
     if found is None:
         raise VocabularyError(
             f"{_TOKENIZER} names {name!r:.60} as eos_token, but no special or added token has this name"

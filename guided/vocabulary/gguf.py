@@ -74,7 +74,9 @@ def read_gguf(file: BinaryIO, n_bytes: int) -> Content:
         elif kind != _UNUSED:
             spelled.append((token, user_defined(text) if kind == _USER_DEFINED else normal(text)))
     added = [token for token, kind in enumerate(kinds) if kind == _USER_DEFINED]
-    return assemble(spelled, special, _ends(keys), len(texts), _encoding(keys, model, texts, kinds), added)
+    declared = [_value(keys, name, int) for name in (f"{_PREFIX}{end}_token_id" for end in _ENDS) if name in keys]
+    ends = [end for end in declared if end != _NONE]
+    return assemble(spelled, special, ends, len(texts), _encoding(keys, model, texts, kinds), added)
 
 
 def _encoding(keys: Mapping[str, Any], model: str, texts: list[str], kinds: list[int]) -> Encoding | str:
@@ -90,12 +92,6 @@ def _encoding(keys: Mapping[str, Any], model: str, texts: list[str], kinds: list
         return "tokens that are matched before the merges (user-defined ones) are not supported"
     found = merges_of_pieces(merges, {text: token for token, text in enumerate(texts)})
     return found if isinstance(found, str) else Encoding(found, _PRETOKENIZERS[name])
-
-
-def _ends(keys: Mapping[str, Any]) -> list[int]:
-    """Return the declared ids that end a sequence, a turn, or a message."""
-    ends = [_value(keys, name, int) for name in (f"{_PREFIX}{end}_token_id" for end in _ENDS) if name in keys]
-    return [end for end in ends if end != _NONE]
 
 
 class _Header:

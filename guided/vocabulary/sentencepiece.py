@@ -7,7 +7,6 @@ encoder puts before a text (``add_dummy_prefix``), which stays in the bytes (see
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from guided.errors import VocabularyError
 from guided.vocabulary.content import Content, assemble
@@ -26,13 +25,6 @@ _NORMALIZER_DUMMY_PREFIX = 3
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 
 
-@dataclass(frozen=True, slots=True)
-class _Model:
-    pieces: list[tuple[str, int]]
-    eos_id: int
-    dummy_prefix: bool
-
-
 def read_sentencepiece(data: bytes) -> Content:
     """Return the content of a SentencePiece model.
 
@@ -41,10 +33,10 @@ def read_sentencepiece(data: bytes) -> Content:
     VocabularyError
         The file is truncated or damaged.
     """
-    model = _parse(data)
+    pieces, eos_id, dummy_prefix = _parse(data)
     spelled: list[tuple[int, bytes]] = []
     special: list[tuple[int, str]] = []
-    for token, (text, kind) in enumerate(model.pieces):
+    for token, (text, kind) in enumerate(pieces):
         if kind in (_UNKNOWN, _CONTROL):
             special.append((token, text))
         elif kind == _BYTE:
@@ -57,15 +49,16 @@ def read_sentencepiece(data: bytes) -> Content:
             spelled.append((token, sentencepiece(text) if byte_of(text) is None else text.encode("utf-8")))
         elif kind != _UNUSED:
             raise VocabularyError(f"piece {token} ({text!r:.60}) has the unknown type {kind}")
-    eos = [model.eos_id] if 0 <= model.eos_id < len(model.pieces) and model.pieces[model.eos_id][1] == _CONTROL else []
-    added = [token for token, (_, kind) in enumerate(model.pieces) if kind == _USER_DEFINED]
+    eos = [eos_id] if 0 <= eos_id < len(pieces) and pieces[eos_id][1] == _CONTROL else []
+    added = [token for token, (_, kind) in enumerate(pieces) if kind == _USER_DEFINED]
     unknown = "SentencePiece models are not supported, only byte-level BPE is"
-    content = assemble(spelled, special, eos, len(model.pieces), unknown, added)
-    _prove(content, data, model.dummy_prefix)
+    content = assemble(spelled, special, eos, len(pieces), unknown, added)
+    _prove(content, data, dummy_prefix)
     return content
 
 
-def _parse(data: bytes) -> _Model:
+def _parse(data: bytes) -> tuple[list[tuple[str, int]], int, bool]:
+    """Return the texts and types of the pieces, the id of the end of sequence, and whether the encoder adds a space."""
     pieces: list[tuple[str, int]] = []
     eos_id, dummy_prefix = 2, True
     for number, value in fields(data):
@@ -76,10 +69,12 @@ def _parse(data: bytes) -> _Model:
         if number == _PIECES:
             pieces.append(_piece(value, len(pieces)))
         elif number == _TRAINER:
-            eos_id = _signed(_last_int(value, _TRAINER_EOS_ID, eos_id))
+            eos_id = _last_int(value, _TRAINER_EOS_ID, eos_id)
+            # A negative int32 is written as 64 bits.
+            eos_id -= (eos_id >> 63) << 64
         else:
             dummy_prefix = bool(_last_int(value, _NORMALIZER_DUMMY_PREFIX, dummy_prefix))
-    return _Model(pieces, eos_id, dummy_prefix)
+    return pieces, eos_id, dummy_prefix
 
 
 def _piece(message: bytes, token: int) -> tuple[str, int]:
@@ -101,11 +96,6 @@ def _last_int(message: bytes, wanted: int, default: int) -> int:
         if number == wanted and isinstance(found, int):
             value = found
     return value
-
-
-def _signed(value: int) -> int:
-    """Return a varint as int32: negative numbers are written as 64 bits."""
-    return value - (1 << 64) if value >> 63 else value
 
 
 def _prove(content: Content, data: bytes, dummy_prefix: bool) -> None:

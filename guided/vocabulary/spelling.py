@@ -106,14 +106,10 @@ def spelling_of(document: Mapping[str, Any]) -> Spelling:
     dummy_prefix = any(map(_adds_space, before)) or any(map(_strips_space, steps))
     if any(step.get("type") == "ByteLevel" for step in steps):
         _refuse_unless(steps, {"ByteLevel", "Fuse"})
-        return Spelling(byte_level, _added_byte_level, dummy_prefix)
+        # An added token is matched in the text before bytes are mapped to characters.
+        return Spelling(byte_level, utf8, dummy_prefix)
     spell = _by_steps(steps)
     return Spelling(spell, spell, dummy_prefix)
-
-
-def _added_byte_level(text: str) -> bytes:
-    """Return the UTF-8 of an added token, which is matched in the text before bytes are mapped to characters."""
-    return utf8(text)
 
 
 def _flattened(step: Any, children: str, place: str) -> list[Mapping[str, Any]]:

@@ -78,7 +78,12 @@ def read_tokenizer(tokenizer: Any) -> Content:
     text = backend.to_str()
     document = json_document(text)
     spelling = spelling_of(document)
-    content = _content(document, spelling, _eos_of(tokenizer), _special_of(tokenizer))
+    eos = getattr(tokenizer, "eos_token_id", None)
+    ends = [] if eos is None else [int(token) for token in (eos if isinstance(eos, list | tuple) else [eos])]
+    # Tokens that a transformers tokenizer drops when decoding, beyond those that its backend calls special.
+    names, ids = (getattr(tokenizer, name, None) or () for name in ("all_special_tokens", "all_special_ids"))
+    special = {str(name): int(token) for name, token in zip(names, ids, strict=False) if token is not None}
+    content = _content(document, spelling, ends, special)
     if document.get("truncation") or document.get("padding"):
         # Why a copy: the settings belong to the user of the tokenizer, and a truncated text cannot be compared.
         backend = type(backend).from_str(text)
@@ -114,7 +119,9 @@ def _content(
             spelled[token] = spelling.spell_added(text)
     declared: list[int] = []
     for end in eos:
-        token = end if isinstance(end, int) else _id_named(end, ids)
+        if isinstance(end, str) and end not in ids:
+            raise VocabularyError(f"{_CONFIG} names {end!r:.60} as eos_token, but no token has this name")
+        token = end if isinstance(end, int) else ids[end]
         named.setdefault(token, end if isinstance(end, str) else pieces.get(token, f"eos {token}"))
         declared.append(token)
     encoding = _encoding(document, model, {piece: token for token, piece in pieces.items()})
@@ -197,12 +204,6 @@ def _pieces(model: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
         raise VocabularyError("model: 'vocab' must be an object (BPE, WordLevel) or an array (Unigram)")
 
 
-def _id_named(name: str, ids: Mapping[str, int]) -> int:
-    if name not in ids:
-        raise VocabularyError(f"{_CONFIG} names {name!r:.60} as eos_token, but no token has this name")
-    return ids[name]
-
-
 def declared_eos(folder: Path) -> list[int | str]:
     """Return ``eos_token`` of the configuration beside the file: a text, or an object that describes one."""
     path = folder / _CONFIG
@@ -219,18 +220,6 @@ def declared_eos(folder: Path) -> list[int | str]:
     except VocabularyError as error:
         raise VocabularyError(f"{_CONFIG} beside it: {error}") from None
     return [eos] if eos else []
-
-
-def _eos_of(tokenizer: Any) -> list[int | str]:
-    eos = getattr(tokenizer, "eos_token_id", None)
-    return [] if eos is None else [int(token) for token in (eos if isinstance(eos, list | tuple) else [eos])]
-
-
-def _special_of(tokenizer: Any) -> dict[str, int]:
-    """Return the tokens that a transformers tokenizer drops when decoding, beyond those that its backend calls special."""
-    names: Sequence[str] = getattr(tokenizer, "all_special_tokens", None) or ()
-    ids: Sequence[int] = getattr(tokenizer, "all_special_ids", None) or ()
-    return {str(name): int(token) for name, token in zip(names, ids, strict=False) if token is not None}
 
 
 def _prove(content: Content, backend: Any, spelling: Spelling) -> None:
