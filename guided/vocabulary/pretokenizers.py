@@ -10,35 +10,48 @@ of a prefix that later text may confirm:
 At a boundary the threads of highest priority before the first match become a watcher. Where no boundary is, threads behind a match are
 dropped, since the match would be preferred. A text has exactly one set of boundaries, so at its end at most one hypothesis is confirmed.
 
-Characters are reduced to classes: those that the expressions tell apart. The properties of characters are those of Python's
-``unicodedata``; characters that were assigned in a later version of Unicode than the tokenizer's may be classified differently.
+Characters are reduced to classes, those that the expressions tell apart, and the expressions are read over letters for classes. The
+properties of characters are those of Python's ``unicodedata``; characters that were assigned in a later version of Unicode than the
+tokenizer's may be classified differently.
 """
 
+import typing
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
+
+from guided.limits import Limits
+from guided.patterns.parse import parse_in_order
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat
 
 __all__ = ["END", "NAMES", "PATTERNS", "Hypotheses", "Pretokenizer", "PretokenizerName", "pretokenizer"]
 
-PretokenizerName: TypeAlias = Literal["none", "gpt2", "gpt2-digits", "llama3", "qwen2"]
-NAMES: tuple[PretokenizerName, ...] = get_args(PretokenizerName)
+PretokenizerName: TypeAlias = typing.Literal["none", "gpt2", "gpt2-digits", "llama3", "qwen2"]
+NAMES: tuple[PretokenizerName, ...] = typing.get_args(PretokenizerName)
 
-# Character classes. Letters of contractions have classes of their own.
+# Character classes, each with a letter in the expressions below. Letters of contractions have classes of their own.
 _OTHER, _LETTER, _NUMBER, _SPACE, _NEWLINE, _WHITE, _QUOTE = range(7)
 _CONTRACTED = "strevmld"
-_OF_LETTER = {letter: _QUOTE + 1 + i for i, letter in enumerate(_CONTRACTED)}
-_N_CLASSES = _QUOTE + 1 + len(_CONTRACTED)
+_CLASSES = "oLN nw'" + _CONTRACTED
+_LETTERS = frozenset([_LETTER, *range(_QUOTE + 1, len(_CLASSES))])
 # After the last character.
 END = -1
 
 _WHITESPACE = frozenset(
     [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 )
-_LETTERS = frozenset([_LETTER, *_OF_LETTER.values()])
-_SPACES = frozenset([_SPACE, _NEWLINE, _WHITE])
-_ALL = frozenset(range(_N_CLASSES))
+
+_GPT2 = "'(?:[sdmt]|ll|ve|re)| ?[Lstrevmld]+|{numbers}| ?[o']+|[ nw]+(?![^{blanks}])|[ nw]+"
+_LLAMA = "'(?:[sdmt]|ll|ve|re)|[o 'w]?[Lstrevmld]+|N{{1,{digits}}}| ?[o']+n*|[ nw]*n+|[ nw]+(?![^ nw])|[ nw]+"
+# The expressions over classes by name.
+_EXPRESSIONS: "dict[PretokenizerName, str]" = {
+    "none": ".+",
+    "gpt2": _GPT2.format(numbers=" ?N+", blanks=" nw"),
+    # Digits are split off one by one before the other words, which therefore end before them as at the end of the text.
+    "gpt2-digits": _GPT2.format(numbers="N", blanks=" nwN"),
+    "llama3": _LLAMA.format(digits=3),
+    "qwen2": _LLAMA.format(digits=1),
+}
 
 # The expressions of tokenizer files by name. Each name has the forms in which files write it.
 PATTERNS: "dict[PretokenizerName, tuple[str, ...]]" = {
@@ -55,95 +68,10 @@ PATTERNS: "dict[PretokenizerName, tuple[str, ...]]" = {
 }
 
 # Threads of a hypothesis: positions in a program, ordered by priority.
+_NONE = frozenset[int]()
 _Threads: TypeAlias = "tuple[int, ...]"
 _Hypothesis: TypeAlias = "tuple[_Threads, frozenset[_Threads]]"
 Hypotheses: TypeAlias = "frozenset[_Hypothesis]"
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """Part of an expression: ``kind`` is chars, before (a negative lookahead for one character), sequence, either or repeat."""
-
-    kind: str
-    chars: frozenset[int] = frozenset()
-    parts: "tuple[_Node, ...]" = ()
-    least: int = 0
-    most: int | None = None
-
-
-def _chars(*classes: int | Iterable[int]) -> _Node:
-    found = frozenset(one for some in classes for one in ([some] if isinstance(some, int) else some))
-    return _Node("chars", found)
-
-
-def _not(*classes: int | Iterable[int]) -> _Node:
-    return _Node("chars", _ALL - _chars(*classes).chars)
-
-
-def _seq(*parts: _Node) -> _Node:
-    return _Node("sequence", parts=parts)
-
-
-def _either(*parts: _Node) -> _Node:
-    return _Node("either", parts=parts)
-
-
-def _repeat(part: _Node, least: int = 1, most: int | None = None) -> _Node:
-    return _Node("repeat", parts=(part,), least=least, most=most)
-
-
-def _not_before(classes: frozenset[int]) -> _Node:
-    return _Node("before", classes)
-
-
-def _contractions() -> _Node:
-    words = ("s", "t", "re", "ve", "m", "ll", "d")
-    return _either(*(_seq(_chars(_QUOTE), *(_chars(_OF_LETTER[letter]) for letter in word)) for word in words))
-
-
-def _gpt2(numbers: _Node, blank_before: frozenset[int]) -> _Node:
-    space = _repeat(_chars(_SPACE), 0, 1)
-    white = _repeat(_chars(_SPACES))
-    return _either(
-        _contractions(),
-        _seq(space, _repeat(_chars(_LETTERS))),
-        numbers,
-        _seq(space, _repeat(_not(_SPACES, _LETTERS, _NUMBER))),
-        _seq(white, _not_before(_ALL - blank_before)),
-        white,
-    )
-
-
-def _llama(most_digits: int) -> _Node:
-    white = _repeat(_chars(_SPACES))
-    return _either(
-        _contractions(),
-        _seq(_repeat(_not(_NEWLINE, _LETTERS, _NUMBER), 0, 1), _repeat(_chars(_LETTERS))),
-        _repeat(_chars(_NUMBER), 1, most_digits),
-        _seq(
-            _repeat(_chars(_SPACE), 0, 1),
-            _repeat(_not(_SPACES, _LETTERS, _NUMBER)),
-            _repeat(_chars(_NEWLINE), 0),
-        ),
-        _seq(_repeat(_chars(_SPACES), 0), _repeat(_chars(_NEWLINE))),
-        _seq(white, _not_before(_ALL - _SPACES)),
-        white,
-    )
-
-
-def _expression(name: PretokenizerName) -> _Node | None:
-    match name:
-        case "gpt2":
-            numbers = _seq(_repeat(_chars(_SPACE), 0, 1), _repeat(_chars(_NUMBER)))
-            return _gpt2(numbers, _SPACES)
-        case "gpt2-digits":
-            # Digits are split off one by one before the other words, which therefore end before them as at the end of the text.
-            return _gpt2(_chars(_NUMBER), _SPACES | {_NUMBER})
-        case "llama3":
-            return _llama(3)
-        case "qwen2":
-            return _llama(1)
-    return None
 
 
 class Pretokenizer:
@@ -164,9 +92,8 @@ class Pretokenizer:
         self._folds = name in ("llama3", "qwen2")
         self._code: list[tuple[str, frozenset[int], int, int]] = []
         self._class_of: dict[str, int] = {}
-        expression = _expression(name)
-        self._compile(_repeat(_chars(_ALL)) if expression is None else expression)
-        self._code.append(("match", _ALL, 0, 0))
+        self._compile(parse_in_order(_EXPRESSIONS[name], 0, Limits()))
+        self._code.append(("match", _NONE, 0, 0))
         self.start: Hypotheses = frozenset([((0,), frozenset[_Threads]())])
         self._steps: dict[tuple[_Threads, int], tuple[_Threads, bool]] = {}
 
@@ -179,8 +106,8 @@ class Pretokenizer:
 
     def _classify(self, character: str) -> int:
         folded = {"ſ": "s"}.get(character, character.lower()) if self._folds else character
-        if folded in _OF_LETTER:
-            return _OF_LETTER[folded]
+        if folded in _CONTRACTED:
+            return _QUOTE + 1 + _CONTRACTED.index(folded)
         if character == "'":
             return _QUOTE
         if character in "\r\n":
@@ -279,43 +206,45 @@ class Pretokenizer:
                     todo += [second, first]
         return tuple(onward), False
 
-    def _compile(self, node: _Node) -> None:
+    def _compile(self, node: Node) -> None:
         code = self._code
-        match node.kind:
-            case "chars" | "before":
-                code.append((node.kind, node.chars, 0, 0))
-            case "sequence":
-                for part in node.parts:
-                    self._compile(part)
-            case "either":
+        match node:
+            case Literal(text):
+                code += [("chars", frozenset([_CLASSES.index(letter)]), 0, 0) for letter in text]
+            case Chars(charset) | Look(Chars(charset)):
+                held = frozenset(number for number, letter in enumerate(_CLASSES) if letter in charset)
+                code.append(("before" if isinstance(node, Look) else "chars", held, 0, 0))
+            case Concat(items):
+                for item in items:
+                    self._compile(item)
+            case Alternate(items):
                 jumps = []
-                for part in node.parts[:-1]:
-                    fork = len(code)
-                    code.append(("fork", _ALL, 0, 0))
-                    self._compile(part)
-                    jumps.append(len(code))
-                    code.append(("fork", _ALL, 0, 0))
-                    code[fork] = ("fork", _ALL, fork + 1, len(code))
-                self._compile(node.parts[-1])
+                for item in items[:-1]:
+                    fork = self._fork()
+                    self._compile(item)
+                    jumps.append(self._fork())
+                    self._set(fork, fork + 1, len(code))
+                self._compile(items[-1])
                 for jump in jumps:
-                    code[jump] = ("fork", _ALL, len(code), len(code))
-            case _:
-                for _ in range(node.least):
-                    self._compile(node.parts[0])
-                if node.most is None:
-                    fork = len(code)
-                    code.append(("fork", _ALL, 0, 0))
-                    self._compile(node.parts[0])
-                    code.append(("fork", _ALL, fork, fork))
-                    code[fork] = ("fork", _ALL, fork + 1, len(code))
-                    return
+                    self._set(jump, len(code), len(code))
+            case Repeat(item, minimum, maximum):
+                for _ in range(minimum):
+                    self._compile(item)
                 forks = []
-                for _ in range(node.most - node.least):
-                    forks.append(len(code))
-                    code.append(("fork", _ALL, 0, 0))
-                    self._compile(node.parts[0])
+                for _ in range(1 if maximum is None else maximum - minimum):
+                    forks.append(self._fork())
+                    self._compile(item)
+                if maximum is None:
+                    self._set(self._fork(), forks[0], forks[0])
                 for fork in forks:
-                    code[fork] = ("fork", _ALL, fork + 1, len(code))
+                    self._set(fork, fork + 1, len(code))
+
+    def _fork(self) -> int:
+        self._code.append(("fork", _NONE, 0, 0))
+        return len(self._code) - 1
+
+    def _set(self, fork: int, first: int, second: int) -> None:
+        self._code[fork] = "fork", _NONE, first, second
 
 
 @cache

@@ -80,12 +80,7 @@ class Vocabulary:
         self._special = MappingProxyType(_checked_special(special or {}, self._tokens, self._size))
         self._trie: TokenTrie | None = None
         self._fingerprint: str | None = None
-        self._encoding: Encoding | str = UNKNOWN_ENCODING if encoding is None else encoding
-        if not isinstance(encoding, Encoding | str | None):
-            reason = (
-                f"encoding must be an Encoding, or a str that says why it is unknown, not {type(encoding).__name__}"
-            )
-            raise TypeError(reason)
+        self._encoding = UNKNOWN_ENCODING if encoding is None else _checked_encoding(encoding)
         self._segmentation: Segmentation | None = None
 
     @classmethod
@@ -331,6 +326,14 @@ def _checked_eos(eos: Sequence[int], tokens: tuple[bytes | None, ...], size: int
     for token in ids:
         _check_silent(token, "eos", tokens, size)
     return tuple(ids)
+
+
+def _checked_encoding(encoding: Encoding | str) -> Encoding | str:
+    if not isinstance(encoding, Encoding | str):
+        raise TypeError(
+            f"encoding must be an Encoding, or a str that says why it is unknown, not {type(encoding).__name__}"
+        )
+    return encoding
 
 
 def _checked_special(special: Mapping[str, int], tokens: tuple[bytes | None, ...], size: int) -> dict[str, int]:
