@@ -236,12 +236,13 @@ class Automaton:
             state = int(onward[column])
         return bytes(found)
 
-    def distances(self) -> Int32Array:
-        """Return the least number of bytes from each state to acceptance; -1 for none (only in the empty language)."""
+    def distances(self, targets: BoolArray | None = None) -> Int32Array:
+        """Return the least number of bytes from each state to acceptance, or to one of ``targets``: int32, -1 for none."""
         indptr, source = inverse_edges(self.table)
         distance, queue = np.empty(self.n_states, np.int32), np.empty(self.n_states, np.int32)
-        kernel.distances(self.accepting, indptr, source, self.table.shape[1], distance, queue)
-        return distance
+        ends = self.accepting if targets is None else targets
+        kernel.distances(ends, indptr, source, self.table.shape[1], distance, queue)
+        return freeze(distance)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Automaton):

@@ -21,7 +21,7 @@ from guided.automata.minimize import canonical, minimal
 from guided.automata.nfa import Operand, build_nfa
 from guided.automata.partition import partition
 from guided.automata.product import PER_CELL, char_intersection
-from guided.automata.steps import Steps
+from guided.automata.steps import Steps, check_size
 from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.errors import LimitError
 from guided.kernels.acyclic import child_table, merge_suffixes
@@ -167,10 +167,7 @@ def from_strings(strings: Iterable[bytes], limits: Limits | None = None) -> Auto
     used = np.unique(rooted_byte[1:])
     classes = np.full(256, len(used), np.int32)
     classes[used] = np.arange(len(used))
-    if count > bounds.states:
-        raise LimitError("states", int(count), bounds.states)
-    if count * (len(used) + 1) > bounds.transitions:
-        raise LimitError("transitions", int(count) * (len(used) + 1), bounds.transitions)
+    check_size(int(count), len(used) + 1, bounds)
     table = np.full((count, len(used) + 1), DEAD, np.int32)
     child_table(rooted_byte, rooted_skip, block, representative, count, classes, table)
     accepting = final[representative[:count]]

@@ -73,14 +73,6 @@ class CallAutomaton:
         return cls.from_table(edges, classes, accepting, labels, called, is_minimal=True)
 
     @classmethod
-    def of(cls, automaton: Automaton) -> "CallAutomaton":
-        """Return an automaton without call edges."""
-        n, k = automaton.table.shape
-        table = np.concatenate([automaton.table, np.full((n, 1), DEAD, np.int32)], axis=1)
-        classes = np.append(automaton.classes.astype(np.int32), np.int32(k))
-        return cls(table, classes, automaton.accepting, automaton.labels, np.full(n, NO_CALL, np.int32))
-
-    @classmethod
     def from_table(
         cls,
         table: Int32Array,

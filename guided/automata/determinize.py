@@ -1,12 +1,11 @@
 """NFA without assertions -> deterministic automaton over character classes: buffers and budgets of the kernel."""
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array
+from guided.automata.growth import grown
 from guided.automata.nfa import NFA
 from guided.automata.partition import Partition
 from guided.automata.steps import Steps
@@ -16,8 +15,6 @@ from guided.kernels.hashing import refill
 from guided.limits import Limits
 
 __all__ = ["CharDFA", "determinize", "lasting_states", "rows_by_source"]
-
-_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +78,8 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
         )  # fmt: skip
         count = int(cursor[1])
         if count > limits.states:
-            raise LimitError(
-                "states",
-                count,
-                limits.states,
-                "the language is too large or too ambiguous for a deterministic automaton",
-            )
+            reason = "the language is too large or too ambiguous for a deterministic automaton"
+            raise LimitError("states", count, limits.states, reason)
         match status:
             case kernel.DONE:
                 break
@@ -96,12 +89,13 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
                 if needed > most:
                     raise LimitError("transitions", needed * n_classes, limits.transitions)
                 capacity = min(max(2 * capacity, needed), most)
-                table = _grown(table, capacity)
-                accepting, hashes = _grown(accepting, capacity), _grown(hashes, capacity)
-                set_indptr = _grown(set_indptr, capacity + 1)
-                slots = _rehash(hashes, count, 4 * capacity)
+                table = grown(table, capacity)
+                accepting, hashes = grown(accepting, capacity), grown(hashes, capacity)
+                set_indptr = grown(set_indptr, capacity + 1)
+                slots = np.full(1 << (4 * capacity - 1).bit_length(), -1, np.int32)
+                refill(hashes, 0, count, slots)
             case kernel.MORE_MEMBERS:
-                pool = _grown(pool, 2 * len(pool) + n)
+                pool = grown(pool, 2 * len(pool) + n)
                 if len(pool) > limits.transitions:
                     raise LimitError("transitions", len(pool), limits.transitions, "too ambiguous")
             case kernel.MORE_BUCKETS:
@@ -157,16 +151,3 @@ def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32A
     indptr = np.zeros(n_states + 1, np.int32)
     np.cumsum(np.bincount(edges[:, 0], minlength=n_states), out=indptr[1:])
     return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
-
-
-def _grown(array: npt.NDArray[_Scalar], length: int) -> npt.NDArray[_Scalar]:
-    # Why not filled: memory that is never touched is never allocated.
-    grown = np.empty((length, *array.shape[1:]), array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
-def _rehash(hashes: npt.NDArray[np.uint64], count: int, size: int) -> Int32Array:
-    slots = np.full(1 << (size - 1).bit_length(), -1, np.int32)
-    refill(hashes, 0, count, slots)
-    return slots

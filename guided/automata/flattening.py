@@ -54,9 +54,11 @@ def flattened(automaton: Pushdown, most: int) -> Automaton | None:
             # A recording cell keeps the byte, so each byte of a group then has a successor of its own.
             for byte in group if at[1] else group[:1]:
                 together.spend(_READ, reason)
-                after = _after(stacks, at, byte)
-                if after is None:
+                texts = list(at[1])
+                configuration = stacks.read(at[0], _BYTES[byte], texts)
+                if configuration is None:
                     continue
+                after = configuration, tuple(texts)
                 number = numbers.get(after)
                 if number is None:
                     if len(found) == most:
@@ -67,12 +69,6 @@ def flattened(automaton: Pushdown, most: int) -> Automaton | None:
         rows.append(row)
         accepting.append(stacks.is_end(at[0]))
     return Automaton.from_table(np.array(rows), np.arange(256, dtype=np.uint8), np.array(accepting))
-
-
-def _after(stacks: Stacks, at: TextConfiguration, byte: int) -> TextConfiguration | None:
-    texts = list(at[1])
-    after = stacks.read(at[0], _BYTES[byte], texts)
-    return None if after is None else (after, tuple(texts))
 
 
 def _groups(automaton: Pushdown, control: int) -> list[list[int]]:

@@ -25,9 +25,11 @@ def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Arr
     return larger, room
 
 
-def grown(array: Any, capacity: int, fill: int) -> Any:
-    """Return a longer copy."""
-    longer = np.full((capacity, *array.shape[1:]), fill, array.dtype)
+def grown(array: Any, capacity: int, fill: int | None = None) -> Any:
+    """Return a longer copy; not filled, memory that is never touched is never allocated."""
+    longer = np.empty((capacity, *array.shape[1:]), array.dtype)
+    if fill is not None:
+        longer[len(array) :] = fill
     longer[: len(array)] = array
     return longer
 

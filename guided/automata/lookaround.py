@@ -23,8 +23,7 @@ from guided.arrays import DEAD
 from guided.automata.determinize import CharDFA
 from guided.automata.nfa import NFA, Adjacency
 from guided.automata.partition import Partition
-from guided.automata.steps import Steps
-from guided.errors import LimitError
+from guided.automata.steps import Steps, check_size
 from guided.limits import Limits
 
 __all__ = ["Machine", "Obligation", "Threads", "Trackers", "determinize_with_assertions", "holds_at_end"]
@@ -69,10 +68,7 @@ def determinize_with_assertions(nfa: NFA, parts: Partition, limits: Limits, step
             number = numbers.setdefault(target, len(numbers))
             if number == len(work):
                 work.append(target)
-                if number >= limits.states:
-                    raise LimitError("states", number + 1, limits.states, _TOO_MANY)
-                if number * parts.n_classes > limits.transitions:
-                    raise LimitError("transitions", number * parts.n_classes, limits.transitions, _TOO_MANY)
+                check_size(number + 1, parts.n_classes, limits, _TOO_MANY)
             row.append(number)
         rows.append(row)
     accepting = np.array([any(_accepts_at_end(thread) for thread in threads) for threads, _ in work], np.bool_)

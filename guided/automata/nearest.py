@@ -7,20 +7,11 @@ Complexity: O(states x classes) for distances to a set of states, once; O(length
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, freeze
+from guided.arrays import Int32Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.minimize import inverse_edges
 from guided.kernels import minimize as kernel
 
-__all__ = ["ORDER", "PathsDown", "distances_to", "path_down", "shortest_by_label"]
-
-
-def distances_to(automaton: Automaton, targets: BoolArray) -> Int32Array:
-    """Return the minimum bytes from each state to one of ``targets``, -1 if unreachable: int32, shape (n_states,)."""
-    indptr, source = inverse_edges(automaton.table)
-    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
-    kernel.distances(targets, indptr, source, automaton.table.shape[1], distance, queue)
-    return freeze(distance)
+__all__ = ["ORDER", "PathsDown", "path_down", "shortest_by_label"]
 
 
 def shortest_by_label(automaton: Automaton, n_labels: int) -> Int32Array:

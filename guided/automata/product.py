@@ -10,8 +10,7 @@ from guided.arrays import BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
 from guided.automata.partition import joint
-from guided.automata.steps import Steps
-from guided.errors import LimitError
+from guided.automata.steps import Steps, check_size
 from guided.kernels import product as kernel
 from guided.limits import Limits
 
@@ -19,6 +18,7 @@ __all__ = ["PER_CELL", "Operation", "char_intersection", "pairs", "product"]
 
 Operation: TypeAlias = Literal["and", "or", "minus"]
 Spend: TypeAlias = Callable[[int], None]
+_TOO_LARGE = "the product of two automata is too large"
 # Steps of a cell, with its minimization.
 PER_CELL = 4
 
@@ -84,7 +84,7 @@ def pairs(
     keep_left, keep_right, spent = operation != "and", operation == "or", 0
     while kernel.product(left, right, left_class, right_class, keep_left, keep_right, known, table, slots, cursor):
         count = int(cursor[1])
-        _check(count, q, limits)
+        check_size(count, q, limits, _TOO_LARGE)
         spend((count - spent) * q)
         spent = count
         capacity = 2 * capacity + q
@@ -93,7 +93,7 @@ def pairs(
         known[:count], table[:count] = old
         kernel.refill(known, count, slots)
     count = int(cursor[1])
-    _check(count, q, limits)
+    check_size(count, q, limits, _TOO_LARGE)
     spend((count - spent) * q)
     return table[:count].copy(), known[:count, 0].copy(), known[:count, 1].copy()
 
@@ -117,10 +117,3 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits, steps: Step
 def _buffers(capacity: int, width: int) -> tuple[Int32Array, Int32Array, Int32Array]:
     slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
     return np.empty((capacity, 2), np.int32), np.empty((capacity, width), np.int32), slots
-
-
-def _check(n_pairs: int, width: int, limits: Limits) -> None:
-    if n_pairs > limits.states:
-        raise LimitError("states", n_pairs, limits.states, "the product of two automata is too large")
-    if n_pairs * width > limits.transitions:
-        raise LimitError("transitions", n_pairs * width, limits.transitions, "the product of two automata is too large")

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from guided.errors import LimitError
+from guided.limits import Limits
 
-__all__ = ["Steps"]
+__all__ = ["Steps", "check_size"]
 
 
 @dataclass(slots=True)
@@ -57,3 +58,11 @@ class Steps:
             yield
         finally:
             self.limit = limit
+
+
+def check_size(n_states: int, width: int, limits: Limits, advice: str = "") -> None:
+    """Raise LimitError if a table of so many states and columns exceeds ``states`` or ``transitions``."""
+    if n_states > limits.states:
+        raise LimitError("states", n_states, limits.states, advice)
+    if n_states * width > limits.transitions:
+        raise LimitError("transitions", n_states * width, limits.transitions, advice)

@@ -144,7 +144,9 @@ class _Unfolding:
         bodies = self.bodies
         n_classes = bodies.parts.n_classes
         is_body = behind is not None
-        first = self._context((frozenset(), self._first_behind() if behind is None else behind))
+        first = self._context(
+            (frozenset(), self._begun([frozenset()] * len(self.lookbehinds)) if behind is None else behind)
+        )
         numbers, work = {(start, first): 0}, [(start, first)]
         empty, edges = array("i"), array("i")
         # States where the text may end, and states where a body has matched if the text ends.
@@ -218,10 +220,6 @@ class _Unfolding:
             self.contexts.append(context)
         return found
 
-    def _first_behind(self) -> Behind:
-        """Return the context of the lookbehinds at the beginning of a text."""
-        return self._begun([frozenset()] * len(self.lookbehinds))
-
     def _begun(self, going: list[frozenset[tuple[int, int]]]) -> Behind:
         """Restart each lookbehind, as at every position, inner ones first."""
         at: dict[int, frozenset[tuple[int, int]]] = {}
@@ -262,7 +260,9 @@ class _Unfolding:
             classes = range(self.bodies.parts.n_classes) if charset == _ALL else self.bodies.classes[charset]
             by_context: dict[int, list[int]] = {}
             for c in classes:
-                after = self._step(context, c)
+                if (context, c) not in self._steps:
+                    self._steps[context, c] = self._step(context, c)
+                after = self._steps[context, c]
                 if after is not None:
                     by_context.setdefault(after, []).append(c)
             found = self._splits[key] = [(self._set(tuple(held)), after) for after, held in by_context.items()]
@@ -270,12 +270,6 @@ class _Unfolding:
 
     def _step(self, context: int, c: int) -> int | None:
         """Return the context after a character of class c; None if an obligation failed."""
-        key = context, c
-        if key not in self._steps:
-            self._steps[key] = self._stepped(context, c)
-        return self._steps[key]
-
-    def _stepped(self, context: int, c: int) -> int | None:
         obligations, behind = self.contexts[context]
         found = self.bodies.found
         # Each lookbehind is restarted after the character.

@@ -5,6 +5,7 @@ import numpy as np
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.automata.growth import room
 from guided.automata.partition import Partition
+from guided.automata.steps import check_size
 from guided.errors import LimitError
 from guided.kernels import utf8 as kernel
 from guided.kernels.hashing import refill
@@ -96,7 +97,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
     """
     wide = np.unique(tree[tree >= 0]).astype(np.int32)
     (n, _), (n_nodes, _), width = table.shape, tree.shape, len(root) + tree.shape[1]
-    _check(n, width, limits)
+    check_size(n, width, limits, _TOO_SCATTERED)
     capacity = n + max(256, 2 * n_nodes)
     # Why not filled: memory that is never touched is never allocated.
     out: Int32Array = room((capacity, width), np.int32)
@@ -111,7 +112,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         count = int(cursor[1])
         if status == kernel.CELLS_SPENT:
             raise LimitError("steps", -(-int(cursor[2]) // _CELLS), limits.steps, _TOO_SCATTERED)
-        _check(count, width, limits)
+        check_size(count, width, limits, _TOO_SCATTERED)
         # Why no more: beyond it the states are refused.
         capacity = n_nodes + min(2 * capacity, limits.states, limits.transitions // width)
         grown: Int32Array = room((capacity, width), np.int32)
@@ -120,12 +121,5 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])
         refill(hashes, n, count, slots)
     count = int(cursor[1])
-    _check(count, width, limits)
+    check_size(count, width, limits, _TOO_SCATTERED)
     return out[:count]
-
-
-def _check(n_states: int, width: int, limits: Limits) -> None:
-    if n_states > limits.states:
-        raise LimitError("states", n_states, limits.states, _TOO_SCATTERED)
-    if n_states * width > limits.transitions:
-        raise LimitError("transitions", n_states * width, limits.transitions, _TOO_SCATTERED)

@@ -18,8 +18,9 @@ import numpy as np
 from guided.arrays import DEAD, BoolArray, Int32Array, Int64Array
 from guided.automata.automaton import Automaton
 from guided.automata.calls import CALL_LETTER, NO_CALL, CallAutomaton
+from guided.automata.steps import check_size
 from guided.calls.triggers import Trigger, Triggers
-from guided.errors import GuidedError, LimitError
+from guided.errors import GuidedError
 from guided.limits import Limits
 
 __all__ = [
@@ -74,12 +75,12 @@ def running_text(
     machine = Triggers(triggers)
     n_text, n_call = len(machine.children), 0 if call is None else len(call.table)
     columns, representatives = _columns(b"".join(trigger.text for trigger in triggers), call)
-    n_copies = _copies(fewest, most) if continues and call is not None else 1
+    n_copies = 1
+    if continues and call is not None:
+        # One copy for each number of calls that must be distinguished.
+        n_copies = most + 1 if most is not None else fewest + 1 if fewest > 1 else 1
     n_states, end = n_text + n_call + 1, n_text + n_call
-    if n_states * n_copies > limits.states:
-        raise LimitError("states", n_states * n_copies, limits.states)
-    if n_states * n_copies * len(representatives) > limits.transitions:
-        raise LimitError("transitions", n_states * n_copies * len(representatives), limits.transitions)
+    check_size(n_states * n_copies, len(representatives), limits)
     table = np.full((n_states, len(representatives)), DEAD, np.int32)
     if call is not None:
         if (call.table[call.accepting] >= 0).any():
@@ -193,13 +194,6 @@ def _entry(fired: Trigger | None, child: int, n_text: int, call: CallAutomaton |
     for byte in fired.text[len(fired.text) - fired.read :]:
         state = int(call.table[state, call.classes[byte]]) if state >= 0 else DEAD
     return n_text + state if state >= 0 else DEAD
-
-
-def _copies(fewest: int, most: int | None) -> int:
-    """The number of copies: one for each number of calls that must be distinguished."""
-    if most is not None:
-        return most + 1
-    return fewest + 1 if fewest > 1 else 1
 
 
 def _counted(

@@ -338,25 +338,23 @@ class Completions:
             if not records and after[1] == _appended(texts, text):
                 self._unrecorded[text_configuration[0]] = text, after[0]
             return Step(text, after, 0)
-        if needed > RUN and text == text[:1] * RUN and self._is_loop(control, text[0]):
-            token = self._longest_of(text[:1])
+        tables, byte = self._automaton.tables, text[:1]
+        if (
+            needed > RUN
+            and text == byte * RUN
+            and tables.rows.item(control, byte[0]) == control
+            and tables.info.item(control, COUNTS) == 1
+        ):
+            # The longest token, up to the length of a run, that repeats the byte.
+            spelled, lengths = self._shared.beginning(byte + byte)
+            fitting = (length for length in lengths if length <= RUN and byte * length in spelled)
+            token = byte * max(fitting, default=1)
             tokens = -(-(needed - RUN) // len(token))
             return Step(token, ((control, node, needed - tokens * len(token), UNLIMITED), texts), 0, tokens)
         return Step(text, self.read(text_configuration, text), 0)
 
     def _spend(self, count: int) -> None:
         self._automaton.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
-
-    def _is_loop(self, control: int, byte: int) -> bool:
-        """Return whether a byte leads from a control to itself as one character."""
-        tables = self._automaton.tables
-        return tables.rows.item(control, byte) == control and tables.info.item(control, COUNTS) == 1
-
-    def _longest_of(self, byte: bytes) -> bytes:
-        """Return the longest token, up to the length of a run, that repeats a single byte."""
-        spelled, lengths = self._shared.beginning(byte + byte)
-        longest = max((length for length in lengths if length <= RUN and byte * length in spelled), default=1)
-        return byte * longest
 
     def _far_weight(self, text_configuration: TextConfiguration, steps: dict[TextConfiguration, Step]) -> int:
         """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.
@@ -437,8 +435,6 @@ class Completions:
             if length <= len(text) and text[:length] in spelled:
                 return length
         return 1
-
-    # Texts on top of recording cells
 
     def _dependencies(self, text_configuration: TextConfiguration) -> dict[int, list["_Dependency"]]:
         """Return the records of each cell whose text the completion depends on, by level, beginning with that of the text itself."""

@@ -85,12 +85,11 @@ class LexemeMasks(MaskMaker):
             if status == kernel.MISSING_PLAN:
                 plans.plan(int(out[1]), int(out[2]), int(out[3]))
             elif status == kernel.MISSING_ROOM:
-                self._more_room()
+                if len(self._pushes) > self._most_pushes:
+                    raise LimitError(
+                        "pushes", len(self._pushes), self._most_pushes, "tokens change the stack too often"
+                    )
+                self._pushes = np.concatenate([self._pushes, np.empty_like(self._pushes)])
+                self._jobs = np.concatenate([self._jobs, np.empty_like(self._jobs)])
             else:
                 automaton.learn(status, int(out[1]), int(out[2]), int(out[3]))
-
-    def _more_room(self) -> None:
-        if len(self._pushes) > self._most_pushes:
-            raise LimitError("pushes", len(self._pushes), self._most_pushes, "tokens change the stack too often")
-        self._pushes = np.concatenate([self._pushes, np.empty_like(self._pushes)])
-        self._jobs = np.concatenate([self._jobs, np.empty_like(self._jobs)])

@@ -175,7 +175,9 @@ class LexemePlans:
             mask = self.dense[row]
             mask[:] = self.dense[base.row]
         control_of_base, allow_of_base, _, escapes = base or _NO_BASE
-        trie, automaton, (nodes, is_again) = self._trie, self._automaton, self._group(group)
+        trie, automaton = self._trie, self._automaton
+        first, last, is_again, _ = self.groups[group].tolist()
+        nodes, is_again = self.group_nodes[first:last], bool(is_again)
         out = np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
         while True:
             tables = automaton.tables
@@ -187,11 +189,6 @@ class LexemePlans:
             if status == walks.DONE:
                 return int(out[0]), int(out[1])
             automaton.fill(int(out[2]), int(out[3]))
-
-    def _group(self, group: int) -> tuple[Int32Array, bool]:
-        """Return the nodes of a group, and whether their byte is read again."""
-        first, last, is_again, _ = self.groups[group].tolist()
-        return self.group_nodes[first:last], bool(is_again)
 
     def _more_room(self, n_tokens: int, n_escapes: int) -> None:
         n_plans, tokens, n_dense, n_edges, n_groups, n_nodes, _ = self.counts.tolist()

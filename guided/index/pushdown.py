@@ -30,7 +30,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, allow, freeze, mask_words, tokens_of
+from guided.arrays import DEAD, Int32Array, allow, freeze, tokens_of
 from guided.automata.pushdown import KEPT, PER_CONTROL, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
 from guided.encoding import as_bytes

@@ -161,7 +161,8 @@ class Budgets:
         steps = self._stacks.automaton.tables.steps
         # First the completion's next token: only other tokens may be omitted for lack of steps.
         if state not in self._evaluated:
-            self._bound(self._own_after(state))
+            text_configuration = self._text_configuration(state)
+            self._bound(self._completions.read(text_configuration, self._completions.first(text_configuration)))
         try:
             with steps.at_most(steps.limit // _SHARE):
                 words = self._kept(state, mask, budget)
@@ -244,7 +245,8 @@ class Budgets:
             elif count == 1 or not _or(True, self._completions.is_text_dependent, after):
                 bounds[number] = self._bound(after)
             else:
-                for token in self._spelled(state, class_of, number):
+                mask, tokens = self._configurations.mask(state), np.flatnonzero(class_of == number)
+                for token in tokens[mask[tokens >> 5] >> (tokens & 31) & 1 > 0].tolist():
                     single[token] = self._bound(self._after(text_configuration, token))
         single.update(self._bounds_of_deferred(text_configuration, self._deferred(state, classes)))
         numbers: dict[int, int] = {}
@@ -264,17 +266,6 @@ class Budgets:
         first, counts = np.zeros((2, len(classes.configurations)), np.int32)
         count_classes(self._configurations.mask(state), class_of, first, counts)
         return first, counts
-
-    def _spelled(self, state: int, class_of: Int32Array, number: int) -> list[int]:
-        """Return the allowed tokens of a class."""
-        tokens = np.flatnonzero(class_of == number)
-        allowed: list[int] = tokens[self._configurations.mask(state)[tokens >> 5] >> (tokens & 31) & 1 > 0].tolist()
-        return allowed
-
-    def _own_after(self, state: int) -> TextConfiguration:
-        """Return the text configuration after the first token of a state's completion."""
-        text_configuration = self._text_configuration(state)
-        return self._completions.read(text_configuration, self._completions.first(text_configuration))
 
     def _after(self, text_configuration: TextConfiguration, token: int) -> TextConfiguration:
         return self._completions.read(text_configuration, self._tokens[token] or b"")

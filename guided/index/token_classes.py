@@ -195,27 +195,21 @@ class TokenClassifier:
         if found is None:
             common = self._stacks.automaton.tables.info.item(control, COMMON)
             if common >= 0 and common != control and (not is_counted or self._masker.counts_like(control, common)):
-                found = self._paired(control, common, is_counted)
+                own = self._masker.twins(control, common)
+                stays = None if own is None else self._stays_of(common, is_counted)
+                if own is not None and stays is not None and not any(cells for _, cells, _ in stays.ends):
+                    # The control follows the common one step by step.
+                    ends = tuple((own.item(end), cells, needed) for end, cells, needed in stays.ends)
+                    found = StayClasses(stays.class_of, ends)
             if found is None:
-                found = self._walked(control, is_counted)
+                class_of: Int32Array = np.zeros(self._size, np.int32)
+                words = np.zeros(mask_words(self._size), np.int32)
+                # Why this many: while code points are needed, only the string itself can be read.
+                many = _MANY if is_counted else 0
+                with self._masker.shared.lock:
+                    walked = self._walk.stays(
+                        self._trie, (control, NOWHERE, many, UNLIMITED), words, class_of, self._masker.shared.escapes
+                    )
+                found = StayClasses(class_of, tuple((end, cells, needed - many) for end, cells, needed in walked))
             known[control, is_counted] = found
         return found
-
-    def _paired(self, control: int, common: int, is_counted: bool) -> StayClasses | None:
-        """Derive the entry of a control from a common one, if the control follows it step by step; else None."""
-        own = self._masker.twins(control, common)
-        if own is None:
-            return None
-        stays = self._stays_of(common, is_counted)
-        if any(cells for _, cells, _ in stays.ends):
-            return None
-        return StayClasses(stays.class_of, tuple((own.item(end), cells, needed) for end, cells, needed in stays.ends))
-
-    def _walked(self, control: int, is_counted: bool) -> StayClasses:
-        class_of: Int32Array = np.zeros(self._size, np.int32)
-        words = np.zeros(mask_words(self._size), np.int32)
-        # Why this many: while code points are needed, only the string itself can be read.
-        configuration = control, NOWHERE, _MANY if is_counted else 0, UNLIMITED
-        with self._masker.shared.lock:
-            ends = self._walk.stays(self._trie, configuration, words, class_of, self._masker.shared.escapes)
-        return StayClasses(class_of, tuple((end, cells, needed - configuration[2]) for end, cells, needed in ends))

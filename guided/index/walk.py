@@ -14,6 +14,7 @@ import numpy as np
 
 from guided.arrays import UNKNOWN, Int32Array, Int64Array, freeze, mask_words
 from guided.automata.automaton import Automaton
+from guided.automata.growth import grown
 from guided.errors import LimitError
 from guided.kernels import rows as row_kernels
 from guided.kernels import walk as kernel
@@ -86,17 +87,13 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
             used = int(ptr[count])
             _check(2 * used, limits.transitions)
             n_pairs = min(8 * n_pairs, limits.transitions // 2 + n_states + 1)
-            src, dst = _grown(src, n_pairs, used), _grown(dst, n_pairs, used)
+            src, dst = grown(src[:used], n_pairs), grown(dst[:used], n_pairs)
         else:
             capacity *= 4 if capacity < _LARGE else 2
             if capacity > _LARGE:
                 _check(capacity * k // 4, limits.transitions)
-            wider = np.full((capacity, k), UNKNOWN, np.int32)
-            wider[: len(memo)] = memo
-            memo = wider
-            longer, hashed = np.zeros(capacity + 1, np.int64), np.zeros(capacity, np.uint64)
-            longer[: count + 1], hashed[:count] = ptr[: count + 1], hashes[:count]
-            ptr, hashes = longer, hashed
+            memo, hashes = grown(memo, capacity, UNKNOWN), grown(hashes, capacity, 0)
+            ptr = grown(ptr, capacity + 1, 0)
             slots = np.full(2 * capacity, -1, np.int32)
             refill(hashes, 0, count, slots)
     count = int(cursor[1])
@@ -108,12 +105,6 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
 def _check(given: int, limit: int) -> None:
     if given > limit:
         raise LimitError("transitions", given, limit, "too many states for this vocabulary")
-
-
-def _grown(array: Int32Array, length: int, used: int) -> Int32Array:
-    grown = np.empty(length, np.int32)
-    grown[:used] = array[:used]
-    return grown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,16 +164,7 @@ def number_and_group(
     roots = functions.roots
     begin, end = trie.token_indptr[roots], trie.token_indptr[trie.skip[roots]]
     n_tokens, n_functions = len(trie.token_node), len(functions.indptr) - 1
-    return _grouped(
-        functions.node_function,
-        trie.ends,
-        trie.token_ids,
-        begin,
-        end,
-        n_tokens=n_tokens,
-        n_functions=n_functions,
-        size=size,
-    )
+    return _grouped(functions.node_function, trie.ends, trie.token_ids, (begin, end), n_tokens, n_functions, size)
 
 
 def groups_of(token_function: Int32Array, size: int) -> FunctionGroups:
@@ -192,18 +174,14 @@ def groups_of(token_function: Int32Array, size: int) -> FunctionGroups:
     all_tokens = freeze(np.arange(n, dtype=np.int32))
     begin, end = np.zeros(1, np.int32), np.full(1, n, np.int32)
     n_functions = int(token_function.max(initial=-1)) + 1
-    return _grouped(token_function, all_tokens, all_tokens, begin, end, n_tokens=n, n_functions=n_functions, size=size)[
-        2
-    ]
+    return _grouped(token_function, all_tokens, all_tokens, (begin, end), n, n_functions, size)[2]
 
 
 def _grouped(
     node_function: Int32Array,
     ends: Int32Array,
     token_ids: Int32Array,
-    begin: Int32Array,
-    end: Int32Array,
-    *,
+    ranges: tuple[Int32Array, Int32Array],
     n_tokens: int,
     n_functions: int,
     size: int,
@@ -213,12 +191,12 @@ def _grouped(
     size_of, indptr = np.empty(n_functions, np.int32), np.zeros(n_functions + 1, np.int64)
     counts = np.zeros((4, n_functions + 1), np.int64)
     used = row_kernels.number_functions(
-        node_function, ends, begin, end, _FREQUENT, counts, number, size_of, indptr, row_of
+        node_function, ends, *ranges, _FREQUENT, counts, number, size_of, indptr, row_of
     )
     size_of, indptr, row_of = size_of[:used], indptr[: used + 1], row_of[: used + 1]
     rows = np.zeros((max(int(row_of.max()), 1) + 1, mask_words(size)), np.int32)
     token_function = np.full(n_tokens, -1, np.int32)
-    row_kernels.spread_tokens(node_function, ends, begin, end, token_ids, number, row_of, token_function, rows)
+    row_kernels.spread_tokens(node_function, ends, *ranges, token_ids, number, row_of, token_function, rows)
     tokens = np.empty(indptr[-1], np.int32)
     row_kernels.list_tokens(rows, token_function, indptr[:-1].copy(), tokens)
     return number[1:], token_function, FunctionGroups(size_of, indptr, tokens, row_of[1:], rows)

@@ -109,8 +109,14 @@ class _Cache(FunctionCache):
 
 @cache
 def _folder(parent: str) -> str:
-    """Return the cache folder of the present sources; if it is new, remove the oldest of the others."""
-    folder = Path(parent, _PREFIX + _version())
+    """Return the cache folder of the present sources; if it is new, remove the oldest of the others.
+
+    Its name has a hash of what compiled code depends on and numba does not compare: all sources that kernels import, and bounds checks.
+    An application frozen into one file has no sources; there numba compares the file itself.
+    """
+    checked = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
+    version = hashlib.sha256(f"{numba.__version__} {checked} {sources_hash()}".encode()).hexdigest()[:16]
+    folder = Path(parent, _PREFIX + version)
     if not folder.exists():
         try:
             others = sorted(Path(parent).glob(f"{_PREFIX}*"), key=lambda other: other.stat().st_mtime, reverse=True)
@@ -120,16 +126,6 @@ def _folder(parent: str) -> str:
         for other in others[_KEPT - 1 :]:
             shutil.rmtree(other, ignore_errors=True)
     return str(folder)
-
-
-@cache
-def _version() -> str:
-    """Return a hash of what compiled code depends on and numba does not compare: all sources that kernels import, and bounds checks.
-
-    An application frozen into one file has no sources; there numba compares the file itself.
-    """
-    checked = bool(numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
-    return hashlib.sha256(f"{numba.__version__} {checked} {sources_hash()}".encode()).hexdigest()[:16]
 
 
 def _interruptible(load_or_compile: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,7 +228,10 @@ class _Notice(events.Listener):
             if not is_shown():
                 return
             stack = ExitStack()
-            self._line = stack, stack.enter_context(progress(self._text(), elapsed=self._elapsed()))
+            self._line = (
+                stack,
+                stack.enter_context(progress(self._text(), elapsed=self._spent + time.perf_counter() - self._began)),
+            )
 
     def _update(self) -> None:
         if self._line is not None:
@@ -250,9 +249,6 @@ class _Notice(events.Listener):
     def _text(self) -> str:
         ready = sum(bool(found.overloads) for found in _kernels)
         return f"compiling kernels: {ready} of up to {len(_kernels)} are ready"
-
-    def _elapsed(self) -> float:
-        return self._spent + time.perf_counter() - self._began
 
 
 def _is_ours(event: events.Event) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
-from guided.automata.nearest import distances_to, shortest_by_label
+from guided.automata.nearest import shortest_by_label
 from guided.automata.pushdown import ACTION, LIVE, MANY, PLAN, PushdownTables, action_entry
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
@@ -266,5 +266,5 @@ def test_shortest_texts_by_label_are_those_of_a_search_for_each(data: st.DataObj
     automaton = Automaton.from_table(table, classes, accepting, labels)
     found = shortest_by_label(automaton, 4).tolist()
     for label, shortest in enumerate(found):
-        expected = int(distances_to(automaton, automaton.accepting & (automaton.labels == label))[0])
+        expected = int(automaton.distances(automaton.accepting & (automaton.labels == label))[0])
         assert shortest == (expected if expected >= 0 else np.iinfo(np.int32).max)

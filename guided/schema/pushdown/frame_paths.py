@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from guided.automata.automaton import Automaton
-from guided.automata.nearest import PathsDown, distances_to
+from guided.automata.nearest import PathsDown
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
 from guided.schema.containers.general import ObjectState
@@ -158,7 +158,7 @@ class FramePaths:
         if paths is None:
             self.spend(automaton.table.size // _CELLS)
             targets = automaton.accepting & (automaton.labels == label)
-            paths = self._label_paths[first, label] = PathsDown(automaton, distances_to(automaton, targets))
+            paths = self._label_paths[first, label] = PathsDown(automaton, automaton.distances(targets))
         if paths.distance.item(control - first) < 0:
             return None
         path, _ = paths.path(control - first)

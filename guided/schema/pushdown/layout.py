@@ -22,7 +22,7 @@ import numpy.typing as npt
 from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.automata.nearest import distances_to, path_down
+from guided.automata.nearest import path_down
 from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.kernels import frames as kernel
@@ -202,7 +202,7 @@ def _other_than_blanks(spaces: Automaton) -> str | None:
     odd[:, list(b" \t\n\r")] = False
     if not odd.any():
         return None
-    there, onward = distances_to(spaces, odd.any(axis=1)), spaces.distances()
+    there, onward = spaces.distances(odd.any(axis=1)), spaces.distances()
     begin, state = path_down(spaces, there, 0)
     byte = int(np.flatnonzero(odd[state])[0])
     return (begin + bytes([byte]) + path_down(spaces, onward, int(rows[state, byte]))[0]).decode()

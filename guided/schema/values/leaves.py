@@ -23,7 +23,7 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray
 from guided.automata.automaton import Automaton
-from guided.automata.nearest import PathsDown, distances_to
+from guided.automata.nearest import PathsDown
 from guided.caching import cached_property
 from guided.errors import LimitError
 from guided.limits import Limits
@@ -347,7 +347,7 @@ class Leaf(ABC):
             same = tuple(labels)
             found = self._paths_of_labels.get(same)
             if found is None:
-                distance = distances_to(automaton, accepting & np.isin(automaton.labels, labels))
+                distance = automaton.distances(accepting & np.isin(automaton.labels, labels))
                 found = self._paths_of_labels[same] = PathsDown(automaton, distance)
             self._paths[key] = found
         return found
