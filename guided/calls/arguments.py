@@ -143,7 +143,9 @@ class CallScanner(Scanner):
         if value is not None:
             # A value, or a key in its place; they are distinguished when one of them is complete.
             names = {slot.label: _key_node(slot.label, form) for slot in keys}
-            options = either(*_beside_keys(value, form), *names.values())
+            given = value.type
+            own = map(Literal, given.words) if isinstance(given, SchemaType) else [value_node(given, form.has_plus)]
+            options = either(*own, *names.values())
             found = yield from self.scan(options, _ill_typed(value), "argument")
             slot = next((slot for slot in keys if automaton_of(names[slot.label]).accepts(found.encode())), None)
             if slot is None:
@@ -156,21 +158,15 @@ class CallScanner(Scanner):
             if byte != ord('"') if form.is_quoted else byte in _LABEL_BYTES:
                 raise CallError(reason, "argument", self.position)
             slot = keys[labels.index(read_label(found, form.is_quoted))]
-            text = yield from self._key_end(slot)
+            # The key may depend on the argument's type.
+            reason = f"{_ill_typed(slot)}: expected another key" if form.text_key else f"expected {form.after_key!r}"
+            ends = either(*(key_end(kind, form) for kind in slot.kinds))
+            text = yield from self.scan(ends, reason, "argument" if form.text_key else "syntax")
             kind = next(each for each in slot.kinds if automaton_of(key_end(each, form)).accepts(text.encode()))
             begin = self.position
             return begin, slot, (yield from self._value(kind)), kind
         begin = self.position
         return begin, slot, (yield from self._value(slot)), slot
-
-    def _key_end(self, slot: Slot) -> Step[str]:
-        """Scan the text after a parameter's name; return its spelling."""
-        form = self._form
-        options = either(*(key_end(kind, form) for kind in slot.kinds))
-        if not form.text_key:
-            return (yield from self.scan(options, f"expected {form.after_key!r}", "syntax"))
-        # The key depends on the argument's type.
-        return (yield from self.scan(options, f"{_ill_typed(slot)}: expected another key", "argument"))
 
     def _value(self, slot: Slot) -> Step[str]:
         """Scan a value and the text after it."""
@@ -252,13 +248,6 @@ class CallScanner(Scanner):
 @lru_cache(maxsize=4096)
 def _key_node(label: str, form: Format) -> Node:
     return concat([part(form.before_key), label_node((label,), form.is_quoted), part(form.after_key)])
-
-
-def _beside_keys(slot: Slot, form: Format) -> list[Node]:
-    """The spellings of a value that may begin like a key."""
-    if isinstance(slot.type, SchemaType):
-        return list(map(Literal, slot.type.words))
-    return [value_node(slot.type, form.has_plus)]
 
 
 def _ill_typed(slot: Slot) -> str:

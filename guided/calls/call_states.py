@@ -150,11 +150,8 @@ class CallStates:
         if found is None:
             frame = make()
             if not set(frame.following) <= set(self.following):
-                raise SchemaError(
-                    "calls of this tool continue after a value in another way than calls of the other tools",
-                    "",
-                    "format",
-                )
+                reason = "calls of this tool continue after a value in another way than calls of the other tools"
+                raise SchemaError(reason, "", "format")
             found = self._frames[key] = FrameStates(frame, self._letters, self._is_empty)
         return found
 
@@ -167,11 +164,9 @@ class CallStates:
             found = self._rest_numbers[key] = len(self._rests) - 1
         return found
 
-    def _ended(self, low: int, depth: int, behind: int) -> int | None:
-        """The rest of the tool whose name is complete at a position; None if no name is."""
-        if self._names.length(low) != depth:
-            return None
-        return self._rest(low, behind)
+    def _part(self, position: _PartPosition) -> FrameStates:
+        """The states of a part other than a name."""
+        return self._rests[position[1]][0] if position[0] == REST else (self._top, self._before)[position[0]]
 
     # Protocol of the embedding
 
@@ -208,7 +203,7 @@ class CallStates:
         self, position: _PartPosition, state: int, control_of: Int32Array
     ) -> tuple[Int32Array, Int32Array, BoolArray]:
         """All single-position states of a part that have no control yet."""
-        part = (self._top, self._before)[position[0]] if position[0] != REST else self._rests[position[1]][0]
+        part = self._part(position)
         lead, rest = (position[:2], ()) if position[0] == REST else (position[:1], position[2:])
         places = [(*lead, inner, *rest) for inner in range(part.n_states)]
         # PERF: a state that adds no other needs no closure (`python -m benchmarks.annotations`).
@@ -285,25 +280,23 @@ class CallStates:
                 begin, end = self._names.within(low, high, depth, byte)
                 if begin < end:
                     found.append((NAME, begin, end, depth + 1, behind))
-                elif byte in self._firsts and (rest := self._ended(low, depth, behind)) is not None:
+                elif byte in self._firsts and self._names.length(low) == depth:
+                    rest = self._rest(low, behind)
                     target = self._rests[rest][0].step(0, byte)
                     if target >= 0:
                         found.append((REST, rest, target))
                 continue
-            part = (self._top, self._before, None)[position[0]] if position[0] != REST else self._rests[position[1]][0]
-            assert part is not None
-            target = part.step(position[2 if position[0] == REST else 1], byte)
+            at = 2 if position[0] == REST else 1
+            target = self._part(position).step(position[at], byte)
             if target >= 0:
-                found.append(
-                    (position[0], target, *position[2:]) if position[0] != REST else (REST, position[1], target)
-                )
+                found.append((*position[:at], target, *position[at + 1 :]))
         return found
 
     def hole(self, state: int) -> Hole | None:
         """The hole of a state, which is the hole of a rest."""
         for position in self._states[state]:
             if position[0] == REST:
-                inner = self._rests[position[1]][0].hole(position[2])
+                inner = self._part(position).hole(position[2])
                 if inner is not None:
                     return Hole(inner.value, self._state([(REST, position[1], inner.behind)]))
         return None
@@ -316,7 +309,7 @@ class CallStates:
         # Complete an open call first: the part after the name has priority over the name, and the name over the text around the call.
         for position in reversed(positions):
             if position[0] == REST:
-                rest = self._rests[position[1]][0]
+                rest = self._part(position)
                 if (way := rest.way(position[2])) or rest.hole(position[2]) is not None:
                     return way
             elif position[0] == NAME:
@@ -324,6 +317,6 @@ class CallStates:
                 at = self._shortest_name(low, high)
                 name = self._names[at][depth:]
                 return name or self._rests[self._rest(at, behind)][0].way(0)
-            elif way := (self._top if position[0] == TOP else self._before).way(position[1]):
+            elif way := self._part(position).way(position[1]):
                 return way
         return b""

@@ -15,6 +15,7 @@ import numpy as np
 
 from guided.automata.build import from_tree, in_one_budget
 from guided.automata.calls import CallAutomaton
+from guided.automata.pushdown import Pushdown
 from guided.calls.argument_list import ArgumentList
 from guided.calls.call_states import CallStates, Parts
 from guided.calls.embedded import EmbeddedValues
@@ -22,7 +23,6 @@ from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
 from guided.calls.lowering import argument_list_of, check_name, least_length, options_of, rest_tree
-from guided.calls.name_masks import NameMasks
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
 from guided.calls.parameters import Parameter
@@ -36,12 +36,14 @@ from guided.engine.specs import Lowered
 from guided.engine.templates import impossible_in
 from guided.errors import LimitError, PatternError, SchemaError, placed
 from guided.files import pack, unpack
+from guided.index.plans import WalkTrie
+from guided.index.pushdown_masks import Masks
 from guided.limits import Limits
 from guided.patterns.tree import Call
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
-from guided.schema.pushdown.frames import Frame, Value
+from guided.schema.pushdown.frames import Frame, SubTrie, Value
 
 __all__ = ["CHECKED_AT_ONCE", "ArgumentLists", "Inventory", "WritableTypes", "rest_frame"]
 
@@ -246,12 +248,10 @@ class Inventory:
         """SHA-256 in hex of the spec, independent of the order of its tools."""
         texts = replace(self.texts, continues=True, must_call=False)
         found = fingerprint_of(self.kind, text_of([asdict(texts), asdict(self.caps), self.strict]), f"{self.total:x}")
+        if self.texts.continues:
+            return found
         # Invariant: the same as the fingerprint of `guided.calls.spec.FirstCall`.
-        return (
-            found
-            if self.texts.continues
-            else fingerprint_of("next call" if self.texts.must_call else "first call", found)
-        )
+        return fingerprint_of("next call" if self.texts.must_call else "first call", found)
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -284,7 +284,10 @@ class Inventory:
         try:
             text = unpack(data, (limits or Limits()).file_bytes).decode("utf-8", "surrogatepass")
             content = value_of(text, limits)
-            sources = [_source(kind, fingerprint, document) for kind, fingerprint, document in content["sources"]]
+            sources: list[Any] = []
+            for kind, fingerprint, document in content["sources"]:
+                sources.append(SOURCES[kind](document))
+                sources[-1].fingerprint = fingerprint
             tools = {
                 name: Tool(Entry(name, "", sources[number] if number >= 0 else Given(key), key if number >= 0 else ""))
                 for name, number, key in content["tools"]
@@ -314,22 +317,19 @@ class Inventory:
 
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
         """Return notes on parts of the arguments that no text ever has, of the tools that are lowered so far."""
-        return impossible_in(self._values(), options_of(self.texts.form, self.caps), limits)
-
-    def _values(self) -> Iterator[Value]:
+        values: list[Value] = []
         for name in self.argument_lists.lowered:
             embedded = EmbeddedValues(tool=name)
             rest_tree(self.argument_lists[name], self.texts.form, embedded)
-            yield from embedded.values
+            values += embedded.values
+        return impossible_in(values, options_of(self.texts.form, self.caps), limits)
 
     def _parts(self, limits: Limits) -> Parts:
         top, before, firsts, following = _around(self.texts, limits)
-        if not self.argument_lists.are_few:
-            return Parts(top, before, self.names, partial(self._rest, limits), firsts, following)
-        self.argument_lists.check()
-        lengths = {
-            name: least_length(argument_list, self.texts.form) for name, argument_list in self.argument_lists.items()
-        }
+        lengths = None
+        if self.argument_lists.are_few:
+            self.argument_lists.check()
+            lengths = {name: least_length(listed, self.texts.form) for name, listed in self.argument_lists.items()}
         return Parts(top, before, self.names, partial(self._rest, limits), firsts, following, lengths)
 
     def _rest(self, limits: Limits, name: str) -> tuple[Hashable, Callable[[], Frame]]:
@@ -351,10 +351,19 @@ class Given:
         return self.data
 
 
-def _source(kind: str, fingerprint: str, document: Any) -> Any:
-    found = SOURCES[kind](document)
-    found.fingerprint = fingerprint
-    return found
+class NameMasks(Masks):
+    """Computes the masks of one inventory.
+
+    If a mask is needed at a place within names, each of its tokens may continue a name. The tries of tokens and names are therefore
+    intersected first (`guided.calls.names`), and the common places become controls before the mask is computed.
+    """
+
+    @staticmethod
+    def foresee(automaton: Pushdown, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
+        """See `MaskMaker`."""
+        assert isinstance(automaton, Embedding), "values in calls are embedded"
+        if entry >= 0 and begin < end:
+            automaton.foresee(entry, SubTrie(trie.byte, trie.depth, trie.skip, begin, end))
 
 
 def _number(tool: Tool) -> int:
@@ -387,13 +396,8 @@ def _around(texts: Texts, limits: Limits) -> tuple[Frame, Frame, bytes, bytes]:
     for argument_list in argument_lists:
         rest = rest_frame(argument_list, form, limits)
         following.update(rest.following)
-        firsts.update(_onward(rest, 0))
+        firsts.update(np.flatnonzero(rest.automaton.table[0, rest.automaton.classes] >= 0).tolist())
     return top, before, bytes(sorted(firsts)), bytes(sorted(following))
-
-
-def _onward(frame: Frame, state: int) -> list[int]:
-    row = frame.automaton.table[state, frame.automaton.classes]
-    return np.flatnonzero(row >= 0).tolist()
 
 
 def rest_frame(argument_list: ArgumentList, form: Format, limits: Limits, tool: str = "") -> Frame:

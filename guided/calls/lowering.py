@@ -18,7 +18,7 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
-from guided.calls.values import ValueType, any_text, automaton_of, spell_text
+from guided.calls.values import ValueType, any_text, automaton_of
 from guided.errors import SchemaError, placed, shown
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
@@ -26,6 +26,7 @@ from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.strings.notation import is_name
+from guided.schema.strings.spelling import DUMPS, spell_text
 
 __all__ = [
     "after_value",
@@ -362,7 +363,7 @@ def names_node(names: tuple[str, ...]) -> Node:
 @lru_cache(maxsize=4096)
 def label_node(labels: tuple[str, ...], is_quoted: bool) -> Node:
     """The alternatives of parameter names as a format writes them: bare, or escaped as in a JSON string."""
-    return alternate(spell_text(label) if is_quoted else Literal(label) for label in labels)
+    return alternate(spell_text(label, DUMPS) if is_quoted else Literal(label) for label in labels)
 
 
 def read_label(spelling: str, is_quoted: bool) -> str:

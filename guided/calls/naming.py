@@ -227,13 +227,10 @@ def renamed(tools: Iterable[Tool], ask: Callable[[str], Any], prompt: str = PROM
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
         raise SchemaError(f"duplicate name {shown(twice)}", f"/{twice}", "names")
-    return tuple(_mapped(tool, name) for tool, name in zip(found, names, strict=True))
-
-
-def _mapped(tool: Tool, name: str) -> Tool:
-    copy = as_named(tool, name)
-    object.__setattr__(copy, "original", tool.name)
-    return copy
+    copies = tuple(as_named(tool, name) for tool, name in zip(found, names, strict=True))
+    for copy, tool in zip(copies, found, strict=True):
+        object.__setattr__(copy, "original", tool.name)
+    return copies
 
 
 def _described(tool: Tool) -> str:

@@ -183,15 +183,11 @@ async def _confirmed_async(call: Call, confirm: Confirm | None) -> Call:
 
 
 def _answered(call: Call, answer: object, begin: float) -> Call:
-    reason = _refusal(answer)
-    return log_call(replace(call, error=CallRefused(reason)), begin) if reason else call
-
-
-def _refusal(answer: object) -> str:
-    """The reason not to run a call; empty if it is confirmed."""
     if not isinstance(answer, bool | str):
         raise TypeError(f"confirm must return True, False or a str with the reason, not {shown(answer)}")
-    return "" if answer is True else answer or "it was not confirmed"
+    if answer is True:
+        return call
+    return log_call(replace(call, error=CallRefused(answer or "it was not confirmed")), begin)
 
 
 def _is_coroutine(function: object) -> bool:

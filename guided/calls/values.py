@@ -12,9 +12,8 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.limits import Limits
 from guided.patterns.tree import Intersect, Node
-from guided.schema.strings import spelling
 
-__all__ = ["ValueType", "automaton_of", "bare", "spell_text"]
+__all__ = ["ValueType", "automaton_of", "bare"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +58,3 @@ def bare(value: Node, name: str, convert: Callable[[str], Any] = str) -> ValueTy
     """
     # Why Intersect: lookarounds must see only the text of the argument.
     return ValueType(name, Intersect((value,)), convert)
-
-
-def spell_text(text: str) -> Node:
-    """Return all spellings of a text within a JSON string."""
-    return spelling.spell_text(text, spelling.DUMPS)

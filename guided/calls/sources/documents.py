@@ -85,25 +85,34 @@ def read_tools(
         return [Tool(item) for item in content]
     check_levels(content)
     choice = _Choice(select)
+    document: Any
+    operations: Iterable[tuple[str, str, str] | tuple[str, SchemaError]]
     if "openapi" in content or "swagger" in content:
         document = rest.Rest(content)
-        _named(document, digest)
-        runs = {} if send is None else {"send": send}
-        found = _entries(document, rest.operations(document), choice, name, runs)
+        operations = rest.operations(document)
     elif "operations" in content and "shapes" in content:
-        service = botocore.Service(content)
-        _named(service, digest)
-        found = _entries(service, botocore.operations(service), choice, name, {})
+        document = botocore.Service(content)
+        operations = botocore.operations(document)
     else:
         return [Tool(item) for item in _definitions(content)]
+    if digest is not None:
+        # That of the file is cheaper than one of the content.
+        document.fingerprint = digest
     tools: list[Tool] = []
-    for entry in found:
-        tool = Tool(entry)
+    for operation in operations:
+        if len(operation) == 2:
+            choice.fail(*operation)
+            continue
+        key, usual, description = operation
+        if not choice.has(key, usual):
+            continue
+        run = partial(_call, document, key, send) if send is not None and isinstance(document, rest.Rest) else None
+        tool = Tool(Entry(usual if name is None else name(key, usual), description, document, key, run))
         try:
             if check:
                 tool.parameters()
         except (LimitError, PatternError, SchemaError) as error:
-            choice.leave_out(entry.key, error)
+            choice.leave_out(key, error)
         else:
             tools.append(tool)
     choice.tell(bool(tools))
@@ -164,31 +173,6 @@ class _Choice:
                 UserWarning,
                 stacklevel=4,
             )
-
-
-def _named(source: Any, digest: str | None) -> None:
-    """Use the digest of the file as the source's fingerprint, which is cheaper than computing one."""
-    if digest is not None:
-        source.fingerprint = digest
-
-
-def _entries(
-    source: Any,
-    operations: Iterable[tuple[str, str, str] | tuple[str, SchemaError]],
-    choice: _Choice,
-    name: Callable[[str, str], str] | None,
-    runs: Mapping[str, Any],
-) -> list[Entry]:
-    found = []
-    for operation in operations:
-        if len(operation) == 2:
-            choice.fail(*operation)
-            continue
-        key, usual, description = operation
-        if choice.has(key, usual):
-            run = partial(_call, source, key, runs["send"]) if runs else None
-            found.append(Entry(usual if name is None else name(key, usual), description, source, key, run))
-    return found
 
 
 def _call(document: rest.Rest, key: str, send: Callable[[rest.Request], Any], /, **arguments: Any) -> Any:
