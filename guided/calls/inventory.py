@@ -36,7 +36,6 @@ from guided.engine.specs import Lowered
 from guided.engine.templates import impossible_in
 from guided.errors import LimitError, PatternError, SchemaError, placed
 from guided.files import pack, unpack
-from guided.index.plans import WalkTrie
 from guided.index.pushdown_masks import Masks
 from guided.limits import Limits
 from guided.patterns.tree import Call
@@ -44,6 +43,7 @@ from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.pushdown.embedding import Embedding
 from guided.schema.pushdown.frames import Frame, SubTrie, Value
+from guided.vocabulary.trie import TokenTrie
 
 __all__ = ["CHECKED_AT_ONCE", "ArgumentLists", "Inventory", "WritableTypes", "rest_frame"]
 
@@ -359,7 +359,7 @@ class NameMasks(Masks):
     """
 
     @staticmethod
-    def foresee(automaton: Pushdown, entry: int, trie: WalkTrie, begin: int, end: int) -> None:
+    def foresee(automaton: Pushdown, entry: int, trie: TokenTrie, begin: int, end: int) -> None:
         """See `MaskMaker`."""
         assert isinstance(automaton, Embedding), "values in calls are embedded"
         if entry >= 0 and begin < end:

@@ -69,7 +69,7 @@ class LexemePlans:
         trie = shared.trie
         self._automaton, self._trie = automaton, trie
         self.n_dense = _DENSE
-        self.below: UInt64Array = shared.below[0]
+        self.below: UInt64Array = shared.trie.below[0]
         self.loops: UInt64Array = np.zeros((LOOPS, 3), np.uint64)
         self.path: Int32Array = np.empty((2, trie.max_depth + 2), np.int32)
         self.found: Int32Array = np.empty(len(trie.token_ids), np.int32)

@@ -30,46 +30,10 @@ __all__ = [
     "Plan",
     "StayClasses",
     "TokenSuffixes",
-    "WalkTrie",
     "paths_of",
     "plan_of",
     "suffixes_of",
-    "walk_trie",
 ]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WalkTrie:
-    """A trie in the layout of the kernels.
-
-    Attributes
-    ----------
-    byte, depth, skip, token_indptr, token_ids
-        As in `TokenTrie`; ``token_ids`` are ids of the vocabulary or substitutes for them.
-    child : ndarray[int32], shape (1 or 257, 256)
-        Children by byte, of the root and of each child of the root.
-    max_depth : int
-    """
-
-    byte: UInt8Array
-    depth: Int32Array
-    skip: Int32Array
-    token_indptr: Int32Array
-    token_ids: Int32Array
-    child: Int32Array
-    max_depth: int
-
-
-def walk_trie(trie: TokenTrie, *, is_whole: bool = True) -> WalkTrie:
-    """Return the trie with tables of children: of the root and all first bytes for a whole vocabulary, else of the root only."""
-    child = np.full((257 if is_whole else 1, 256), -1, np.int32)
-    top = np.flatnonzero(trie.depth == 0)
-    child[0, trie.byte[top]] = top
-    if is_whole:
-        second = np.flatnonzero(trie.depth == 1)
-        parent = top[np.searchsorted(top, second, side="right") - 1]
-        child[trie.byte[parent].astype(np.int64) + 1, trie.byte[second]] = second
-    return WalkTrie(trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, freeze(child), trie.max_depth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +52,7 @@ class TokenSuffixes:
         CSR: pairs of each of these nodes.
     tokens : ndarray[int32], shape (n_pairs,)
         Token of each pair.
-    trie : WalkTrie
+    trie : TokenTrie
         The nonempty suffixes; its tokens are pairs.
     empty : ndarray[int32], shape (words,)
         Mask of the pairs with an empty suffix.
@@ -101,7 +65,7 @@ class TokenSuffixes:
     nodes: Int32Array
     indptr: "np.ndarray[tuple[int], np.dtype[np.int64]]"
     tokens: Int32Array
-    trie: WalkTrie
+    trie: TokenTrie
     empty: Int32Array
     ending: Int32Array
 
@@ -136,7 +100,7 @@ def suffixes_of(vocabulary: Vocabulary, byte: int, is_again: bool) -> TokenSuffi
         freeze(nodes),
         freeze(indptr),
         freeze(np.array(tokens, np.int32)),
-        walk_trie(trie_of(suffixes), is_whole=False),
+        trie_of(suffixes, is_whole=False),
         freeze(empty),
         freeze(ending),
     )
@@ -261,7 +225,7 @@ class Plan:
 
 
 def plan_of(
-    trie: WalkTrie,
+    trie: TokenTrie,
     suffixes: Callable[[int, bool], TokenSuffixes],
     stay: Int32Array,
     counts: Int32Array,

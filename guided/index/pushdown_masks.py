@@ -11,32 +11,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array, allow, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, UInt8Array, allow, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
-from guided.caching import Kept, cached_property
+from guided.caching import Kept
 from guided.index.plans import (
     ActionGroup,
     EscapePaths,
     Plan,
     StayClasses,
     TokenSuffixes,
-    WalkTrie,
     paths_of,
     plan_of,
     suffixes_of,
-    walk_trie,
 )
 from guided.index.pushdown_walk import Foresee, PushdownWalk
 from guided.kernels import likeness, masks
 from guided.kernels import plans as frame_kernel
-from guided.kernels.below import LOOPS, bytes_below
+from guided.kernels.below import LOOPS
 from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
+from guided.vocabulary.trie import TokenTrie
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["STAYS_KEPT", "MaskMaker", "Masks", "VocabularyData"]
@@ -50,40 +50,30 @@ _CONTROLS_COMPARED = 4096
 _COMMON_CONTROLS = 4096
 
 
-class _TrieData:
-    """What depends on a vocabulary alone, so that automata of all families share it."""
+class _Spelled(NamedTuple):
+    """What depends on a vocabulary alone, so that automata of all families, and equal vocabularies, share it: see `VocabularyData`."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._ends = vocabulary.trie.ends
-        self.trie: WalkTrie = walk_trie(vocabulary.trie)
-        texts = [token or b"" for token in vocabulary.tokens]
-        offsets = np.fromiter(accumulate(map(len, texts), initial=0), np.int64, len(texts) + 1)
-        # The bytes of all tokens, and where those of each begin.
-        self.spelling: tuple[UInt8Array, Int64Array] = np.frombuffer(b"".join(texts), np.uint8), offsets
-        self.suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
-        self.beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
-
-    @cached_property
-    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
-        """As `VocabularyData.below`."""
-        trie = self.trie
-        path, (chars, deepest) = (np.empty((trie.max_depth + 1, 2), np.int32), np.empty((2, len(trie.byte)), np.int32))
-        own, below = np.empty((2, len(trie.byte), 2), np.uint64)
-        bytes_below(trie.byte, trie.depth, trie.skip, path, own, below, chars, deepest)
-        return below, chars, deepest, chars[self._ends]
+    trie: TokenTrie
+    spelling: tuple[UInt8Array, Int64Array]
+    suffixes: dict[tuple[int, bool], TokenSuffixes]
+    beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]]
 
 
 @lru_cache(maxsize=16)
-def _trie_data(vocabulary: Vocabulary) -> _TrieData:
-    return _TrieData(vocabulary)
+def _spelled(vocabulary: Vocabulary) -> _Spelled:
+    texts = [token or b"" for token in vocabulary.tokens]
+    offsets = np.fromiter(accumulate(map(len, texts), initial=0), np.int64, len(texts) + 1)
+    return _Spelled(vocabulary.trie, (np.frombuffer(b"".join(texts), np.uint8), offsets), {}, {})
 
 
 class VocabularyData:
-    """Data shared by all indices of one family over a vocabulary: its trie in the layout of the kernels, and the plans of common controls.
+    """Data shared by all indices of one family over a vocabulary: its trie, and the plans of common controls.
 
     Attributes
     ----------
-    trie : WalkTrie
+    trie : TokenTrie
+    spelling : (ndarray[uint8], ndarray[int64])
+        The bytes of all tokens, and where those of each begin.
     plans : dict of hashable to Plan
         By control for the controls common to all automata of a family, or by the automaton's plan key.
     stays : dict of (int, bool) to StayClasses
@@ -92,9 +82,7 @@ class VocabularyData:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self._of_trie = _trie_data(vocabulary)
-        self.trie: WalkTrie = self._of_trie.trie
-        self.spelling = self._of_trie.spelling
+        self.trie, self.spelling, self._suffixes, self._beginnings = _spelled(vocabulary)
         # Indices share these, each under its own lock.
         self.plans = Kept[Hashable, Plan](_PLANS_KEPT)
         self.stays = Kept[tuple[int, bool], StayClasses](STAYS_KEPT)
@@ -104,22 +92,16 @@ class VocabularyData:
         self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
-    @property
-    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
-        """Summaries of the subtrees of the trie's nodes, as `walk_frame` takes them."""
-        return self._of_trie.below
-
     def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:
         """Return the suffixes of tokens after a byte, or from it on."""
-        known = self._of_trie.suffixes
-        found = known.get((byte, is_again))
+        found = self._suffixes.get((byte, is_again))
         if found is None:
-            found = known[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
+            found = self._suffixes[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
         return found
 
     def beginning(self, prefix: bytes) -> tuple[frozenset[bytes], tuple[int, ...]]:
         """Return the tokens that begin with two bytes, and their lengths, descending."""
-        found = self._of_trie.beginnings.get(prefix)
+        found = self._beginnings.get(prefix)
         if found is None:
             trie, spelled = self.trie, frozenset[bytes]()
             node = int(trie.child[prefix[0] + 1, prefix[1]])
@@ -128,7 +110,7 @@ class VocabularyData:
                 tokens = self.vocabulary.tokens
                 spelled = frozenset([tokens[token] or b"" for token in ids.tolist()])
             lengths = tuple(sorted(set(map(len, spelled)), reverse=True))
-            found = self._of_trie.beginnings[prefix] = spelled, lengths
+            found = self._beginnings[prefix] = spelled, lengths
         return found
 
     def spelled(self, text: bytes) -> list[int]:
@@ -174,7 +156,9 @@ class MaskMaker(ABC):
         self.shared = shared
         self._tokens = vocabulary.tokens
         self.n_shared = n_shared
-        self.walk = PushdownWalk(stacks, shared.trie, shared.spelling, lambda: shared.below[0], self.foresee, limits)
+        self.walk = PushdownWalk(
+            stacks, shared.trie, shared.spelling, lambda: shared.trie.below[0], self.foresee, limits
+        )
         self._interned: dict[int, list[Int32Array]] = {}
         self._n_bytes = 0
         self.room = limits.mask_bytes // max(4 * self.n_words, 1)
@@ -328,7 +312,7 @@ class Masks(MaskMaker):
             path = np.empty((trie.max_depth + 1, 2), np.int32)
             loops = np.zeros((LOOPS, 3), np.uint64)
             n = frame_kernel.walk_frame(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, *shared.below, tables.rows, tables.info,
+                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, *trie.below, tables.rows, tables.info,
                 tables.actions, tables.guards, tables.allows, allow, control, path, loops, stay, counts, most, escapes,
             )  # fmt: skip
             if n < 0:

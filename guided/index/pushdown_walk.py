@@ -14,15 +14,15 @@ from guided.arrays import Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.automata.pushdown import UNLIMITED, Pushdown
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import LimitError
-from guided.index.plans import WalkTrie
 from guided.kernels import pushdown as kernel
 from guided.kernels.jit import may_be_python
 from guided.kernels.tables import SCRATCH
 from guided.limits import Limits
+from guided.vocabulary.trie import TokenTrie
 
 __all__ = ["Foresee", "PushdownWalk"]
 
-Foresee: TypeAlias = Callable[[Pushdown, int, WalkTrie, int, int], None]
+Foresee: TypeAlias = Callable[[Pushdown, int, TokenTrie, int, int], None]
 
 _NONE: Int32Array = np.zeros(0, np.int32)
 _TOO_MANY_PUSHES = "tokens change the stack too often"
@@ -66,7 +66,7 @@ class PushdownWalk:
     Parameters
     ----------
     stacks : Stacks
-    trie : WalkTrie
+    trie : TokenTrie
         The vocabulary's trie: no other trie that is walked has more nodes.
     spelling : (ndarray[uint8], ndarray[int64])
         The bytes of all tokens, and where those of each begin.
@@ -80,7 +80,7 @@ class PushdownWalk:
     def __init__(
         self,
         stacks: Stacks,
-        trie: WalkTrie,
+        trie: TokenTrie,
         spelling: tuple[UInt8Array, Int64Array],
         below: Callable[[], UInt64Array],
         foresee: Foresee | None,
@@ -100,7 +100,7 @@ class PushdownWalk:
 
     def __call__(
         self,
-        trie: WalkTrie,
+        trie: TokenTrie,
         configuration: Configuration,
         words: Int32Array,
         *,
@@ -189,7 +189,7 @@ class PushdownWalk:
 
     def ends(
         self,
-        trie: WalkTrie,
+        trie: TokenTrie,
         configuration: Configuration,
         words: Int32Array,
         ends: Int32Array,
@@ -211,7 +211,7 @@ class PushdownWalk:
         ]
 
     def stays(
-        self, trie: WalkTrie, configuration: Configuration, words: Int32Array, ends: Int32Array, escapes: Int32Array
+        self, trie: TokenTrie, configuration: Configuration, words: Int32Array, ends: Int32Array, escapes: Int32Array
     ) -> list[tuple[int, tuple[int, ...], int]]:
         """Write classes from 1 for an unknown stack, and return for each: control, cells pushed, and code points needed."""
         n = self(trie, configuration, words, escapes=escapes, ends=ends, first=1)[1]

@@ -21,8 +21,10 @@ from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt8Array, freeze
+from guided.arrays import Int32Array, UInt8Array, UInt64Array, freeze
+from guided.caching import cached_property
 from guided.errors import LimitError
+from guided.kernels.below import bytes_below
 from guided.kernels.trie import build_trie
 
 __all__ = ["TokenTrie", "trie_of"]
@@ -30,7 +32,7 @@ __all__ = ["TokenTrie", "trie_of"]
 _LARGEST = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TokenTrie:
     """The tokens of a vocabulary as a trie; all arrays are read-only.
 
@@ -52,6 +54,8 @@ class TokenTrie:
         Node at which each token of ``token_ids`` ends; ascending.
     max_depth : int
         Bytes of the longest token; 0 if there is none.
+    is_whole : bool
+        Whether `child` has rows for first bytes, too.
     """
 
     byte: UInt8Array
@@ -62,14 +66,35 @@ class TokenTrie:
     token_ids: Int32Array
     ends: Int32Array
     max_depth: int
+    is_whole: bool = True
 
     @property
     def n_nodes(self) -> int:
         """Number of distinct nonempty prefixes of tokens."""
         return len(self.byte)
 
+    @cached_property
+    def child(self) -> Int32Array:
+        """Children by byte, of the root and of each child of the root, -1 for none: int32, shape (1 or 257, 256)."""
+        child = np.full((257 if self.is_whole else 1, 256), -1, np.int32)
+        top = np.flatnonzero(self.depth == 0)
+        child[0, self.byte[top]] = top
+        if self.is_whole:
+            second = np.flatnonzero(self.depth == 1)
+            parent = top[np.searchsorted(top, second, side="right") - 1]
+            child[self.byte[parent].astype(np.int64) + 1, self.byte[second]] = second
+        return freeze(child)
 
-def trie_of(tokens: Sequence[bytes | None]) -> TokenTrie:
+    @cached_property
+    def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
+        """Bytes read below each node, code points to it and below it (`guided.kernels.below.bytes_below`), and to the end of each token."""
+        path, (chars, deepest) = np.empty((self.max_depth + 1, 2), np.int32), np.empty((2, self.n_nodes), np.int32)
+        own, below = np.empty((2, self.n_nodes, 2), np.uint64)
+        bytes_below(self.byte, self.depth, self.skip, path, own, below, chars, deepest)
+        return below, chars, deepest, chars[self.ends]
+
+
+def trie_of(tokens: Sequence[bytes | None], *, is_whole: bool = True) -> TokenTrie:
     """Build the trie of tokens given by id; None and ``b""`` have no bytes and end nowhere.
 
     Raises
@@ -105,4 +130,5 @@ def trie_of(tokens: Sequence[bytes | None]) -> TokenTrie:
         token_ids=freeze(token_ids),
         ends=freeze(ends),
         max_depth=max_depth,
+        is_whole=is_whole,
     )

@@ -15,7 +15,7 @@ from guided.automata.stacks import Stacks
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, VocabularyError
-from guided.index.plans import ActionGroup, Plan, plan_of, walk_trie
+from guided.index.plans import ActionGroup, Plan, plan_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.pushdown_masks import Masks
 from guided.limits import Limits
@@ -174,7 +174,7 @@ def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) ->
     tokens = [text.encode() for text in texts]
     vocabulary = Vocabulary([*tokens, None], eos=[len(tokens)])
     trie, stay, counts = (
-        walk_trie(vocabulary.trie),
+        vocabulary.trie,
         np.zeros(mask_words(vocabulary.size), np.int32),
         np.zeros(len(tokens), np.int32),
     )
@@ -306,6 +306,6 @@ def test_what_depends_on_a_vocabulary_alone_is_made_once_for_all_families() -> N
     vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b'"a', None], eos=[257])
     one, other = VocabularyData(vocabulary), VocabularyData(vocabulary)
     assert one.plans is not other.plans
-    assert all(mine is theirs for mine, theirs in zip(one.below, other.below, strict=True))
+    assert all(mine is theirs for mine, theirs in zip(one.trie.below, other.trie.below, strict=True))
     assert one.suffixes(ord('"'), True) is other.suffixes(ord('"'), True)
     assert one.beginning(b'"a') is other.beginning(b'"a')
