@@ -6,6 +6,7 @@ times appear as the names of their formats (calls also accept times without seco
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -65,7 +66,10 @@ def _schema_of(parameter: Parameter, definitions: dict[str, Any]) -> Mapping[str
     """The schema of a parameter; its definitions move to `definitions`."""
     kind = parameter.type
     if isinstance(kind, ValueType):
-        schema: Any = _in_python(_schema_of_text(kind))
+        schema: Any = {"type": "string"}
+        # Not every pattern can be written.
+        with suppress(SchemaError):
+            schema = _in_python(schema | pattern_schema(kind.node))
     elif kind.reader is None:
         schema = plain_json(kind.document)
     else:
@@ -100,13 +104,6 @@ def _with_references(value: Any, moved: Mapping[str, str]) -> Any:
 
 def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
-
-
-def _schema_of_text(kind: ValueType) -> dict[str, Any]:
-    try:
-        return {"type": "string", **pattern_schema(kind.node)}
-    except SchemaError:  # its pattern cannot be written
-        return {"type": "string"}
 
 
 def _in_python(value: Any) -> Any:

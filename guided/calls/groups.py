@@ -1,7 +1,6 @@
 """Arrangement of calls: alone, several, or in a list, with their delimiters; as a tree, and as triggers to search for.
 
-`Count` is the allowed number of calls. `tree_of_calls` is the tree after the trigger in running text, or of the whole text if it consists
-of calls only; the parser reads it in the same order.
+`Count` is the allowed number of calls. The parser reads calls in the order of their tree (`guided.calls.texts`).
 """
 
 from collections.abc import Iterable
@@ -10,12 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import any_of, part, written
+from guided.calls.formats.texts import final_blanks, part, written
 from guided.calls.triggers import Trigger
 from guided.errors import ArgumentError, SchemaError, shown
 from guided.patterns.tree import Literal, Node, alternate, concat, repeat
 
-__all__ = ["Count", "opening", "tree_of_calls", "triggers_of"]
+__all__ = ["Count", "opening", "several_of", "triggers_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Count:
 def opening(form: Format) -> Node:
     """All beginnings of a call or a list of calls at the start of a text."""
     triggers = [text.lstrip("\n") for text in form.first_triggers or form.texts("trigger")]
-    return alternate(concat([Literal(text.rstrip(" \n")), _blanks(text)]) for text in triggers)
+    return alternate(concat([Literal(text.rstrip(" \n")), part(final_blanks(text))]) for text in triggers)
 
 
 def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
@@ -96,30 +95,9 @@ def triggers_of(form: Format, names: Iterable[str]) -> list[Trigger]:
     ]
 
 
-def tree_of_calls(call: Node, form: Format, count: Count, is_running: bool) -> Node:
-    """The tree after the trigger, or of the whole text if it consists of calls only."""
-    before, between, after = map(part, form.around)
-    end = any_of(form.texts("terminator"))
-    if form.is_listed:
-        listed = concat([before, _several(call, between, count), after])
-        return concat([_blanks(form.trigger) if is_running else opening(form), listed, end])
-    if is_running:
-        return concat([_blanks(form.trigger), call, end])
-    if form.is_tagged:
-        return _several(concat([opening(form), call, end]), between, count)
-    several = concat([before, _several(call, between, count), after])
-    if count.most == 1:
-        return call
-    return alternate([call, several]) if count.fewest == 1 else several
-
-
-def _several(call: Node, between: Node, count: Count) -> Node:
+def several_of(call: Node, between: Node, count: Count) -> Node:
+    """The tree of as many calls as are allowed, with a text between them."""
     if count.most == 1:
         return call
     most = None if count.most is None else count.most - 1
     return concat([call, repeat(concat([between, call]), count.fewest - 1, most)])
-
-
-def _blanks(trigger: str) -> Node:
-    """The blanks at the end of a trigger, each optional."""
-    return part(trigger[len(trigger.rstrip(" \n")) :])

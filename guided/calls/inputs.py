@@ -23,7 +23,7 @@ import os
 import re
 import typing
 import warnings
-from collections.abc import Callable, Iterable, KeysView, Mapping, Set
+from collections.abc import Callable, KeysView, Mapping, Set
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_origin
@@ -234,16 +234,12 @@ def _converted(spec: Composition, tools: Callable[[list[Any]], Composable]) -> C
         else:
             parts = tuple(known[id(each)] for each in part.parts)
             is_same = all(one is other for one, other in zip(parts, part.parts, strict=True))
-            known[id(part)] = part if is_same else _with_parts(part, parts)
+            known[id(part)] = part if is_same else copy.copy(part)
+            if not is_same:
+                object.__setattr__(known[id(part)], "parts", parts)
         todo.pop()
     found: Composition = known[id(spec)]
     return found
-
-
-def _with_parts(node: Composition, parts: Iterable[Any]) -> Composition:
-    twin = copy.copy(node)
-    object.__setattr__(twin, "parts", tuple(parts))
-    return twin
 
 
 def _named(given: Any) -> str:

@@ -91,8 +91,12 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
             if not form.can_name(parameter.label):
                 raise _refused(_QUOTES, form, pointer, "name")
             keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
+    # Values must not begin like a key that may occur in their place.
+    firsts = {(form.before_key.lstrip(BLANKS) or slot.label).encode()[0] for slot in keyed}
     for slot in (*positional, *([variadic] if variadic else ())):
-        _check_beside_keys(slot, keyed, form, f"/{tool}/{slot.label}")
+        if isinstance(slot.type, SchemaType) and firsts and firsts & (set(slot.type.begins) - _LETTERS):
+            reason = "cannot tell this value from the name of the next argument"
+            raise _refused(reason, form, f"/{tool}/{slot.label}", "name")
     return ArgumentList(tuple(positional), variadic, tuple(keyed))
 
 
@@ -130,13 +134,12 @@ def _has_arguments(kind: SchemaType, form: Format) -> bool:
         return False
     declared = document.get("properties", {})
     return document.get("type") == "object" and all(
-        name in declared and _has_argument(_text_of_one(declared[name]), kind.caps, form)
+        name in declared
+        and _has_argument(
+            text_of({"type": "object", "properties": {"a": declared[name]}, "required": ["a"]}), kind.caps, form
+        )
         for name in document.get("required", ())
     )
-
-
-def _text_of_one(schema: Any) -> str:
-    return text_of({"type": "object", "properties": {"a": schema}, "required": ["a"]})
 
 
 @lru_cache(maxsize=4096)
@@ -217,14 +220,6 @@ def options_of(form: Format, caps: Caps) -> JsonOptions:
     return replace(PYTHON, caps=caps) if form.values == "python" else options_in(form.quotes, caps)
 
 
-def _check_beside_keys(slot: Slot, keyed: Sequence[Slot], form: Format, pointer: str) -> None:
-    """Reject values that begin like a key that may occur in their place."""
-    if isinstance(slot.type, SchemaType) and keyed:
-        firsts = {(form.before_key.lstrip(BLANKS) or other.label).encode()[0] for other in keyed}
-        if firsts & (set(slot.type.begins) - _LETTERS):
-            raise _refused("cannot tell this value from the name of the next argument", form, pointer, "name")
-
-
 def call_tree(inventory: Sequence[tuple[str, ArgumentList]], form: Format, embedded: EmbeddedValues) -> Node:
     """The tree of a call, from before the name to the close. Adds the call's schema values to `embedded`."""
     names: dict[ArgumentList, list[str]] = {}
@@ -281,9 +276,11 @@ def _arguments(argument_list: ArgumentList, form: Format, embedded: EmbeddedValu
     """The arguments, in the order of `ArgumentList.steps`."""
 
     def spelled(slot: Slot, position: ArgumentPosition) -> Node:
-        if position.at >= argument_list.first_key:
-            return _entry(slot, form, embedded)
-        return _value(slot, form, embedded, is_beside_keys=bool(argument_list.keyed))
+        if position.at < argument_list.first_key:
+            return _value(slot, form, embedded, is_beside_keys=bool(argument_list.keyed))
+        before, label = part(form.before_key), label_node((slot.label,), form.is_quoted)
+        values = [concat([key_end(one, form), _value(one, form, embedded, is_beside_keys=False)]) for one in slot.kinds]
+        return concat([before, label, alternate(values)])
 
     points = {argument_list.start: 0}
     edges: list[tuple[int, Node, int]] = []
@@ -311,12 +308,6 @@ def _arguments(argument_list: ArgumentList, form: Format, embedded: EmbeddedValu
         if not ways:
             edges.append((points[position], _NOTHING, 1))
     return Graph(tuple(edges), n_points)
-
-
-def _entry(slot: Slot, form: Format, embedded: EmbeddedValues) -> Node:
-    before, label = part(form.before_key), label_node((slot.label,), form.is_quoted)
-    values = [concat([key_end(kind, form), _value(kind, form, embedded, is_beside_keys=False)]) for kind in slot.kinds]
-    return concat([before, label, alternate(values)])
 
 
 def key_end(slot: Slot, form: Format) -> Node:

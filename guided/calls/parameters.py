@@ -170,7 +170,7 @@ def of_signature(
     PatternError
         A pattern is malformed.
     """
-    if _is_model(function):
+    if isinstance(function, type) and hasattr(function, "model_fields") and hasattr(function, "model_validate"):
         return _of_model(function, tool, overrides, described, caps)
     try:
         signature = {parameter.name: parameter for parameter in parameters_of(function, f"/{tool}")}
@@ -190,7 +190,8 @@ def of_signature(
         annotation = Any if annotation is inspect.Parameter.empty else annotation
         metadata = getattr(annotation, "__metadata__", ())
         is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
-        label = _alias_in(metadata) or _without_underscore(name)
+        bare = name.removesuffix("_")
+        label = _alias_in(metadata) or (bare if keyword.iskeyword(bare) else name)
         lower = partial(_type_of, overrides.get(name, annotation), pointer, caps)
         kind = _satisfiable(lower, not is_optional, pointer, lowered.never)
         if kind is None:
@@ -395,11 +396,6 @@ def _description_in(metadata: Iterable[Any]) -> str:
     return next((text for text in reversed(texts) if text and isinstance(text, str)), "")
 
 
-def _is_model(kind: Any) -> bool:
-    """Whether it is a pydantic model class."""
-    return isinstance(kind, type) and hasattr(kind, "model_fields") and hasattr(kind, "model_validate")
-
-
 def _hints(function: Any, tool: str, parameters: Container[str]) -> dict[str, Any]:
     """The resolved annotations of some parameters; empty if the callable has none."""
     while isinstance(function, partial):
@@ -435,7 +431,3 @@ def _resolved(item: Any, pointer: str) -> dict[str, Any]:
     except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
         reason = f"annotations cannot be resolved: {without_addresses(str(error))}. {_OTHER_TYPE}"
         raise SchemaError(reason, pointer, getattr(item, "__name__", type(item).__name__)) from error
-
-
-def _without_underscore(name: str) -> str:
-    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name

@@ -10,7 +10,7 @@ Values are read by `json.loads` from the bytes that their type's automaton accep
 from dataclasses import replace
 
 from guided.calls.arguments import CallScanner
-from guided.calls.formats.texts import BLANKS, any_of, part
+from guided.calls.formats.texts import BLANKS, any_of, final_blanks, part
 from guided.calls.groups import opening, triggers_of
 from guided.calls.reads import Call, CallRead, Read, TextRead
 from guided.calls.scanner import Step, either, sequence
@@ -134,7 +134,7 @@ class CallParser(CallScanner):
         self._release(0)
         self._is_reasoning = False
         if not self._is_running:
-            yield from self.scan(part(end[len(end.rstrip(BLANKS)) :]), "expected a call", "syntax")
+            yield from self.scan(part(final_blanks(end)), "expected a call", "syntax")
 
     def _until(self, machine: Triggers, may_hold: bool) -> Step[Trigger]:
         """Text up to a trigger."""
@@ -162,7 +162,7 @@ class CallParser(CallScanner):
             self.put_back(bytes(self._unreported[len(self._unreported) - fired.read :]) if fired.read else b"")
             self._unreported.clear()
             self._held = 0
-            yield from self.scan(part(_blanks(form.trigger)), "expected a call", "syntax")
+            yield from self.scan(part(final_blanks(form.trigger)), "expected a call", "syntax")
             if form.is_listed:
                 yield from self._list(start)
             else:
@@ -248,11 +248,6 @@ class CallParser(CallScanner):
         if data:
             self._reads.append(TextRead(data, self.position - len(self._unreported), self._is_reasoning))
             del self._unreported[: len(data)]
-
-
-def _blanks(trigger: str) -> str:
-    """The blanks at the end of a trigger."""
-    return trigger[len(trigger.rstrip(BLANKS)) :]
 
 
 def parse_text(data: bytes | str, spec: Tools) -> list[Call]:

@@ -47,17 +47,12 @@ def few_shot(spec: Tools, question: str, plain: Iterable[Example | Mapping[str, 
     """
     if not spec.is_running_text:
         raise SchemaError("examples need running text, but this spec only allows calls", "", "tool_choice")
-    shown = [_with_call(spec, name, example) for name, example in _examples(spec)]
+    callable_tools = (tool for tool in spec.tools if tool.name in spec.argument_lists)
+    shown = [_with_call(spec, tool.name, example) for tool in callable_tools for example in tool.examples]
     if not shown:
         raise SchemaError("no tool has examples: add them with Tool(..., examples=[...])", "", "examples")
     blocks = _interleaved(shown, [f"Q: {example.question}\nA: {example.answer}" for example in map(as_example, plain)])
     return "\n\n".join([*blocks, f"Q: {question}\nA:"])
-
-
-def _examples(spec: Tools) -> list[tuple[str, Example]]:
-    return [
-        (tool.name, example) for tool in spec.tools if tool.name in spec.argument_lists for example in tool.examples
-    ]
 
 
 def _with_call(spec: Tools, name: str, example: Example) -> str:

@@ -677,7 +677,10 @@ class _Checks:
         if not self._containers.satisfiability.is_satisfiable(context.lowering.at(pointer)):
             where = contradiction(document, self._options, _LIMITS, pointer=pointer)
             raise Unsatisfiable("no value satisfies all of these constraints", *where)
-        return SchemaType(name_of(_at(document, pointer)), document, pointer, caps=self._caps)
+        part = document
+        for token in pointer.split("/")[1:]:
+            part = part[token.replace("~1", "/").replace("~0", "~")]
+        return SchemaType(name_of(part), document, pointer, caps=self._caps)
 
     @cached_property
     def _containers(self) -> Containers:
@@ -687,9 +690,3 @@ class _Checks:
         context = SchemaContext(formulas, lowering, options, _LIMITS, structure_of(options, _ALL).alphabet)
         context.check_sizes()
         return Containers(context)
-
-
-def _at(document: Any, pointer: str) -> Any:
-    for token in pointer.split("/")[1:]:
-        document = document[token.replace("~1", "/").replace("~0", "~")]
-    return document

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from guided.automata.calls import CallAutomaton
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import BLANKS
-from guided.calls.groups import Count, tree_of_calls, triggers_of
+from guided.calls.formats.texts import BLANKS, any_of, final_blanks, part
+from guided.calls.groups import Count, opening, several_of, triggers_of
 from guided.calls.modes import calls_only, reasoning_before, running_text, with_calls
 from guided.limits import Limits
-from guided.patterns.tree import Node
+from guided.patterns.tree import Node, alternate, concat
 
 __all__ = ["Texts"]
 
@@ -49,7 +49,20 @@ class Texts:
 
     def tree(self, call: Node) -> Node:
         """The pattern tree after the trigger, or of the whole text if it consists of calls only."""
-        return tree_of_calls(call, self.form, self.count, self.is_running)
+        form, count = self.form, self.count
+        before, between, after = map(part, form.around)
+        end, blanks = any_of(form.texts("terminator")), part(final_blanks(form.trigger))
+        if form.is_listed:
+            listed = concat([before, several_of(call, between, count), after])
+            return concat([blanks if self.is_running else opening(form), listed, end])
+        if self.is_running:
+            return concat([blanks, call, end])
+        if form.is_tagged:
+            return several_of(concat([opening(form), call, end]), between, count)
+        if count.most == 1:
+            return call
+        several = concat([before, several_of(call, between, count), after])
+        return alternate([call, several]) if count.fewest == 1 else several
 
     def automaton(self, call: Node | None, names: Iterable[str], limits: Limits) -> CallAutomaton:
         """Build the labeled automaton of the texts.
@@ -77,5 +90,5 @@ class Texts:
         if self.reasoning is None:
             return found
         begin, end = (text.strip(BLANKS).encode() for text in self.reasoning)
-        blanks = b"" if self.is_running else self.reasoning[1][len(self.reasoning[1].rstrip(BLANKS)) :].encode()
+        blanks = b"" if self.is_running else final_blanks(self.reasoning[1]).encode()
         return reasoning_before(begin, end, blanks, found)

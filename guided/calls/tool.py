@@ -213,7 +213,9 @@ class Tool:
         elif callable(definition):
             if run is not None:
                 raise TypeError("run= is only for JSON definitions; this tool is a callable already")
-            own, summary, schema = _own_name(definition), documentation_of(definition).summary, None
+            inner = unwrapped(definition)
+            own, schema = getattr(inner, "__name__", type(inner).__name__), None
+            summary = documentation_of(definition).summary
             run = definition
         else:
             raise TypeError(f"a tool must be a callable or a dict, not {type(definition).__name__}")
@@ -389,11 +391,6 @@ def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
     schema = next((inner[key] for key in _SCHEMAS if key in inner), None)
     description = inner.get("description")
     return inner["name"], description if isinstance(description, str) else "", schema
-
-
-def _own_name(function: Any) -> Any:
-    inner = unwrapped(function)
-    return getattr(inner, "__name__", type(inner).__name__)
 
 
 def _checked_name(name: Any) -> str:

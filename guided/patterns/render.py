@@ -99,7 +99,7 @@ def _pieces(node: Node, place: int, syntax: _Syntax) -> list[str | tuple[Node, i
         case Chars(charset):
             return [_set(charset, syntax)]
         case Literal(text):
-            written = "".join(_character(character, syntax) for character in text)
+            written = "".join(_character(character, _SPECIAL, syntax) for character in text)
             return [f"(?:{written})" if place == _REPEATED and len(text) != 1 else written]
         case Look(item, behind, negative):
             # Why a group: ECMA-262 repeats no assertion.
@@ -168,8 +168,8 @@ def _boundaries() -> dict[Node, str]:
     }
 
 
-def _character(character: str, syntax: _Syntax) -> str:
-    if character in _SPECIAL:
+def _character(character: str, special: frozenset[str], syntax: _Syntax) -> str:
+    if character in special:
         return "\\" + character
     if character in _ESCAPES:
         return _ESCAPES[character]
@@ -189,7 +189,7 @@ def _code_in_braces(point: int) -> str:
 def _set(charset: Charset, syntax: _Syntax) -> str:
     single = charset.single()
     if single is not None:
-        return _character(single, syntax)
+        return _character(single, _SPECIAL, syntax)
     if not charset:
         return _NOTHING
     if charset == Charset.UNIVERSE:
@@ -231,21 +231,10 @@ def _members(charset: Charset, syntax: _Syntax) -> str:
             if not part - whole and part & charset:
                 charset -= part
                 named += name
-    return named + "".join(
-        _member(low, syntax)
-        if low == high
-        else f"{_member(low, syntax)}{'-' if high > low + 1 else ''}{_member(high, syntax)}"
-        for low, high in charset.ranges
-    )
-
-
-def _member(point: int, syntax: _Syntax) -> str:
-    character = chr(point)
-    if character in syntax.brackets:
-        return "\\" + character
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    return character if character.isprintable() else syntax.code(point)
+    for low, high in charset.ranges:
+        named += _character(chr(low), syntax.brackets, syntax) + ("-" if high > low + 1 else "")
+        named += _character(chr(high), syntax.brackets, syntax) if high > low else ""
+    return named
 
 
 _PYTHON = _Syntax("(?s:.)", ".", frozenset(r"\[]^-&~|"), _code, _anchor, _named_sets)

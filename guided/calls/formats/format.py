@@ -335,7 +335,12 @@ class Format:
             self._check_text_key()
         if "{type}" in self.key and (not self.has_types or self.values != "raw" or self.quote or self.text_key):
             raise self._refuse("{type} applies only to raw values without quotes, after {name}", "key")
-        if self.element and (self.values != "raw" or self.quote or self.text_key or not self._repeats_names()):
+        # The text after a value is that before it, with a slash before the name.
+        before, _, after = self.after_value.partition("{name}")
+        is_repeated = (before, after.rstrip(BLANKS)) == (f"{self.before_key}/", self.after_key) and len(
+            self.after_key
+        ) == 1
+        if self.element and (self.values != "raw" or self.quote or self.text_key or not is_repeated):
             raise self._refuse(
                 "applies only to raw values that the same text is around, with a '/' after them", "element"
             )
@@ -364,11 +369,6 @@ class Format:
                 raise self._refuse("begins with a character that could continue a value", keyword)
         if any(text[0] == least(self.separator)[:1] for text in self.texts("close")):
             raise self._refuse("must not begin like the separator", "close")
-
-    def _repeats_names(self) -> bool:
-        """Return whether the text after a value is that before it, with a slash before the name."""
-        before, _, after = self.after_value.partition("{name}")
-        return (before, after.rstrip(BLANKS)) == (f"{self.before_key}/", self.after_key) and len(self.after_key) == 1
 
     def _check_text_key(self) -> None:
         before, _, after = self.text_key.partition("{name}")

@@ -10,7 +10,7 @@ from functools import lru_cache
 from guided.patterns.parse import parse
 from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional
 
-__all__ = ["BLANKS", "any_of", "ending", "id_in", "least", "part", "source", "written"]
+__all__ = ["BLANKS", "any_of", "ending", "final_blanks", "id_in", "least", "part", "source", "written"]
 
 BLANKS = " \n"
 _TOKENS = re.compile(r"\{([ \n]|id|name)\}|([ \n])|([^ \n{]+|\{)")
@@ -23,6 +23,11 @@ def written(text: str, name: str = "", id: str = "") -> str:  # noqa: A002 - the
         values.get(placeholder, placeholder) if placeholder else blank or solid
         for placeholder, blank, solid in _TOKENS.findall(text)
     )
+
+
+def final_blanks(text: str) -> str:
+    """Return the blanks at the end of a text."""
+    return text[len(text.rstrip(BLANKS)) :]
 
 
 def least(text: str) -> str:

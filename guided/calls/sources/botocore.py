@@ -77,16 +77,19 @@ class Service:
         if "input" not in operation:
             return {"type": "object", "properties": {}, "additionalProperties": False}
         found: dict[str, Any] = {}
-        work = [operation["input"]["shape"]]
+        first = operation["input"]["shape"]
+        work = [first]
         while work:
             name = work.pop()
             if name not in found:
                 found[name] = _schema(self.content["shapes"], name, work, f"/operations/{key}")
-        schema: dict[str, Any] = found.pop(operation["input"]["shape"])
-        if any(_refers(item, operation["input"]["shape"]) for item in (schema, *found.values())):
-            found[operation["input"]["shape"]] = dict(schema)
-        shapes = self.content["shapes"]
-        members = shapes[operation["input"]["shape"]].get("members", {})
+        schema: dict[str, Any] = found.pop(first)
+        reference = {"$ref": f"#/definitions/{first}"}
+        for item in (schema, *found.values()):
+            if reference in (*item.get("properties", {}).values(), item.get("items"), item.get("additionalProperties")):
+                found[first] = dict(schema)
+                break
+        members = self.content["shapes"][first].get("members", {})
         for name, inner in schema.get("properties", {}).items():
             text = members[name].get("documentation")
             if isinstance(text, str):
@@ -161,9 +164,3 @@ def _bounds(shape: Mapping[str, Any]) -> dict[str, Any]:
     if names is None:
         return {}
     return {name: shape[key] for name, key in zip(names, ("min", "max"), strict=True) if key in shape}
-
-
-def _refers(schema: Mapping[str, Any], name: str) -> bool:
-    reference = {"$ref": f"#/definitions/{name}"}
-    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
-    return reference in inner

@@ -117,7 +117,8 @@ class Operation:
         SchemaError
             A parameter is malformed.
         """
-        document, item = self.document.content, self._item()
+        document = self.document.content
+        item = resolved(document, document["paths"][self.path], self.pointer.rpartition("/")[0])
         operation = item[self.method]
         found: list[Argument] = []
         labels: set[str] = set()
@@ -184,10 +185,6 @@ class Operation:
                 groups.setdefault(argument.where, {})[argument.name] = value
         query, headers, cookies, form = (groups[where] for where in ("query", "header", "cookie", "formData"))
         return Request(self.method.upper(), path, query, headers, cookies, form, body, media)
-
-    def _item(self) -> Mapping[str, Any]:
-        item: Mapping[str, Any] = self.document.content["paths"][self.path]
-        return resolved(self.document.content, item, self.pointer.rpartition("/")[0])
 
 
 class Rest:
