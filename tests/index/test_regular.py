@@ -51,7 +51,6 @@ def bits(mask: np.ndarray, size: int) -> list[int]:
 def check(index: RegularIndex, slow: SlowIndex) -> None:
     size = slow.vocabulary.size
     assert index.final == slow.final
-    assert (index.lookup.dense is None) == (regular._DENSE_CELLS < 0)
     for state in [*slow.states, slow.final]:
         allowed = slow.allowed(state)
         for _ in range(2):  # the mask that is made, and the one that is kept

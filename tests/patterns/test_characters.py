@@ -8,7 +8,7 @@ import pytest
 import regex
 
 from guided.errors import PatternError
-from guided.patterns.characters import category, scan, unicode_class
+from guided.patterns.characters import categories, scan, unicode_class
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
 from tests.patterns.sets import ALL, charset, of_re, those
@@ -36,10 +36,10 @@ def test_general_categories_of_every_character() -> None:
     for character in ALL:
         by_name.setdefault(unicodedata.category(character), []).append((ord(character), ord(character)))
     for name, points in by_name.items():
-        assert category(name) == Charset.of(points), name
+        assert categories()[name] == Charset.of(points), name
     for major in "LMNPSZC":
         every = [point for name, points in by_name.items() if name[0] == major for point in points]
-        assert category(major) == Charset.of(every), major
+        assert categories()[major] == Charset.of(every), major
     assert len(by_name) == 30
 
 
@@ -72,7 +72,7 @@ def test_names_of_properties(same: list[str]) -> None:
 
 
 def test_complements_of_properties() -> None:
-    upper = category("Lu")
+    upper = categories()["Lu"]
     assert charset(r"\P{Lu}") == charset(r"\p{^Lu}") == charset(r"[^\p{Lu}]") == ~upper
     assert charset(r"\P{^Lu}") == upper
     assert charset(r"[\p{Lu}\P{Lu}]") == Charset.UNIVERSE
@@ -80,8 +80,8 @@ def test_complements_of_properties() -> None:
 
 
 def test_flags_do_not_change_properties() -> None:
-    assert charset(r"(?ia)\p{Lu}") == category("Lu")
-    assert charset(r"(?i)[\p{Nd}k]") == category("Nd") | Charset.of([(0x4B, 0x4B), (0x6B, 0x6B), (0x212A, 0x212A)])
+    assert charset(r"(?ia)\p{Lu}") == categories()["Lu"]
+    assert charset(r"(?i)[\p{Nd}k]") == categories()["Nd"] | Charset.of([(0x4B, 0x4B), (0x6B, 0x6B), (0x212A, 0x212A)])
     assert "a" not in charset(r"(?i)[\p{Lu}_]")
 
 
@@ -120,7 +120,7 @@ def test_unknown_properties(name: str) -> None:
 
 def test_without_regex_the_message_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "regex", None)
-    assert charset(r"\p{Lu}") == category("Lu")
+    assert charset(r"\p{Lu}") == categories()["Lu"]
     with pytest.raises(PatternError) as caught:
         parse(r"ab\p{Cuneiform}")
     assert caught.value.reason == (
