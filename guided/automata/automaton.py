@@ -242,7 +242,7 @@ class Automaton:
         distance, queue = np.empty(self.n_states, np.int32), np.empty(self.n_states, np.int32)
         ends = self.accepting if targets is None else targets
         kernel.distances(ends, indptr, source, self.table.shape[1], distance, queue)
-        return freeze(distance)
+        return distance
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Automaton):
