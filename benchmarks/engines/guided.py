@@ -61,7 +61,7 @@ class _Compiled:
     def finish(self) -> None:
         for state in self.index.tables.mask_state.tolist():
             self.index.mask(state)
-        self.index.tables.lookup  # noqa: B018 - built on first use
+        self.index.tables.next  # noqa: B018 - built on first use
 
     def start(self) -> Matcher:
         guide = self.index.guide()
@@ -90,5 +90,5 @@ class _Compiled:
         return {
             "loop": lambda _state, _token: None,
             "mask": lambda state, _: mask(state),
-            "next": self.index.tables.lookup.next,
+            "next": self.index.tables.next,
         }
