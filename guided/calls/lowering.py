@@ -18,7 +18,7 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
-from guided.calls.values import ValueType, any_text, automaton_of
+from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, placed, shown
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
