@@ -82,6 +82,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert packaged_files(wheel) - info == modules | formats | grammars | automata | {
         "guided/py.typed",
         "guided/__init__.pyi",
+        "guided/elsewhere.json",
+        "guided/cli/demo_examples.json",
         "guided/cli/demo_questions.json",
         "guided/engine/explorer.html",
     }
