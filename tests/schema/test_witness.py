@@ -52,9 +52,22 @@ KINDS: dict[str, Any] = {
     ]
 }
 
+# So many observed formulas that not all of their truths are compared. One item may satisfy all, several, or one.
+NESTED: list[dict[str, Any]] = [{"type": "string", "minLength": i} for i in range(10)]
+APART: list[dict[str, Any]] = [{"const": i} for i in range(5)]
+CROSSED: list[dict[str, Any]] = [{"multipleOf": i, "type": "integer", "minimum": i} for i in range(2, 8)]
+
+
+def containing(items: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "array", "allOf": [{"contains": item} for item in items]}
+
 
 @pytest.mark.parametrize("order", ["schema", "any"])
-@pytest.mark.parametrize("schema", [EXCLUSIVE, LATE, KINDS], ids=["exclusive", "late", "kinds"])
+@pytest.mark.parametrize(
+    "schema",
+    [EXCLUSIVE, LATE, KINDS, containing(NESTED), containing(NESTED[5:] + APART), containing(CROSSED + NESTED[6:])],
+    ids=["exclusive", "late", "kinds", "nested", "apart", "crossed"],
+)
 def test_the_remaining_budget_suffices_from_every_reached_state(schema: dict[str, Any], order: str) -> None:
     spec = guided.JsonSchema(schema, property_order=order, whitespace="compact")
     index = guided.compile(spec, BYTES)

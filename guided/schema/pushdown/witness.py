@@ -29,7 +29,7 @@ from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.opening import Container, GeneralState, OpenContainer
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
-from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations, ValueQuery
+from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations, ValueQuery, whatever
 from guided.schema.pushdown.arguments import ArgumentFrames
 from guided.schema.pushdown.elements import Element
 from guided.schema.pushdown.frame_paths import FramePaths
@@ -285,17 +285,10 @@ class Witness:
         return self._in_key(self._keys.start(state.keys, state.others), content, own)
 
     def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
-        index_of = {formula: i for i, formula in enumerate(observed)}
         best: dict[tuple[int, int], int] = {}
-        is_rough = len(observed) > _FEW_OBSERVED
-        for formula, left in self._goals(state, own):
-            # Why one of many alternatives: each truth leads to as many members as there are others to refute.
-            tried = 1 if self._shortest.is_long(formula) else _VALUATIONS_TRIED // (1 + is_rough)
-            for truths, after in islice(self._shortest.valuations(TRUE, formula, is_rough=is_rough), tried):
-                cost = left + self._shortest.cost(state.narrowed(after))
-                care = sum(1 << index_of[value] for value, _ in truths)
-                bits = sum(1 << index_of[value] for value, holds in truths if holds)
-                best[care, bits] = min(cost, best.get((care, bits), cost))
+        if len(observed) > _FEW_OBSERVED:
+            best = self._costs_of_truths(state, observed, own, is_rough=True)
+        best = best or self._costs_of_truths(state, observed, own, is_rough=False)
         ordered = sorted((cost, care, bits) for (care, bits), cost in best.items() if cost < 2 * INFINITE)
         found: list[TargetValuation] = []
         for cost, care, bits in ordered:
@@ -305,6 +298,27 @@ class Witness:
                 if len(found) == _TARGETS_TRIED:
                     break
         return tuple(found) or ANY_VALUATION
+
+    def _costs_of_truths(
+        self, state: GeneralState, observed: ValueQuery, own: TargetValuations, *, is_rough: bool
+    ) -> dict[tuple[int, int], int]:
+        """Return the costs after a value, by what is said of the observed formulas and their truths.
+
+        ``is_rough``: only those that cost less than after a value of which nothing holds, so that a completion comes to an end.
+        """
+        index_of = {formula: i for i, formula in enumerate(observed)}
+        found: dict[tuple[int, int], int] = {}
+        for formula, left in self._goals(state, own):
+            most = self._shortest.cost(state.narrowed(whatever(self._formulas, formula))) if is_rough else INFINITE
+            # Why one of many alternatives: each truth leads to as many members as there are others to refute.
+            tried = 1 if self._shortest.is_long(formula) else _VALUATIONS_TRIED // (1 + is_rough)
+            for truths, after in islice(self._shortest.valuations(TRUE, formula, is_rough=is_rough), tried):
+                cost = self._shortest.cost(state.narrowed(after))
+                if not is_rough or cost < most:
+                    care = sum(1 << index_of[value] for value, _ in truths)
+                    bits = sum(1 << index_of[value] for value, holds in truths if holds)
+                    found[care, bits] = min(left + cost, found.get((care, bits), left + cost))
+        return found
 
     # Values
 

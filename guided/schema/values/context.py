@@ -4,7 +4,7 @@
 options, and the results computed for it so far.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from guided.arrays import BoolArray
 from guided.automata.pushdown import PER_CONTROL
@@ -197,11 +197,15 @@ class SchemaContext:
                 if given <= limit:
                     break
             else:
-                places = list(dict.fromkeys(filter(None, map(self.lowering.origins.get, below))))
-                with placed(" and ".join(f"{pointer_of(at)}/{keyword}" for at, keyword in places[:_PLACES_SHOWN])):
+                with placed(self._places_of(below, _PLACES_SHOWN)):
                     raise LimitError(
                         "call_steps", given, limit, "use fewer names, or fewer alternatives of oneOf, not and contains"
                     )
+
+    def _places_of(self, formulas: Iterable[int], most: int | None = None) -> str:
+        """Return the first places in the schema that formulas come from, all if ``most`` is None."""
+        places = dict.fromkeys(map(pointer_of, filter(None, map(self.lowering.origins.get, formulas))))
+        return " and ".join([*places][:most])
 
     def _members_and_items(self) -> Iterator[int]:
         """Yield the formulas of all members and items that tables name."""
@@ -247,8 +251,7 @@ class SchemaContext:
             likely = likely_steps({atom for one in found for atom in formulas.atoms(one)}, plain)
             if n_automata * likely <= self.limits.steps:
                 continue
-            places = filter(None, map(self.lowering.origins.get, formulas.below(found)))
-            with placed(" and ".join(dict.fromkeys(f"{pointer_of(at)}/{keyword}" for at, keyword in places))):
+            with placed(self._places_of(formulas.below(found))):
                 # Why each alone: a name may match one of several patterns.
                 together = (formulas.conjunction(found),) if is_required else (TRUE, *found)
                 for wanted in {*((one,) for one in found), together}:
