@@ -33,7 +33,6 @@ from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_files import restore
 from guided.index.regular import AUTOMATON_ARRAYS, KIND, TABLE_ARRAYS, RegularIndex
 from guided.index.storage import ArrayShape, read_arrays
-from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -122,7 +121,6 @@ def read_index_file(path: str | os.PathLike[str], limits: Limits | None = None) 
     return _read(path, None, limits or Limits(), mmap=False)
 
 
-@suggest_keywords()
 def load_index(
     path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
 ) -> Index:

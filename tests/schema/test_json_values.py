@@ -41,6 +41,7 @@ OTHER_READERS = {
     "cli/toolfiles.py": "a file that an operator names",
     "generate/messages.py": "arguments in messages, for a template that recurses: Python's levels and digits are enough",
     "index/storage.py": "the header of a file, whose length is bounded",
+    "keywords.py": "a file of the package",
     "integrations/serving.py": "options that this package has written",
     "schema/frontend/json_values.py": "the reader itself, and schemas that it has written",
     "schema/frontend/metaschemas.py": "files of a package",

@@ -35,8 +35,10 @@ SMALL = {
     "_spell_character",
     "spellings_of",
     "spelling_of",  # of at most 512 lists of escapes
+    "_usual",  # of the program's ways to read numbers
     "_types_of",  # of at most 256 types of the program
     "unwritable",
+    "plain_keywords",  # the same without three
     "known_keywords",  # of dialects: each has the keywords of its specification
 }
 
