@@ -306,3 +306,14 @@ def test_many_conditions_are_served(name: str, order: str) -> None:
     make, text = CROWDED[name]
     pieces = re.findall(rb'"\w*|[^"\w]+|\w+', text)
     assert not read_or_refused(make(60), pieces, FRONT_END_LIMITS, property_order=order)
+
+
+@pytest.mark.parametrize("n", [2, 6, 9, 40])
+@pytest.mark.parametrize("item", [lambda i: {"const": i}, kind, lambda i: {"minLength": i, "type": "string"}])
+def test_arrays_that_contain_many_items_are_walked_or_refused(n: int, item: Callable[[int], Any]) -> None:
+    """An item may be several of those that are missing, so sets of them are compared."""
+    schema = {"type": "array", "allOf": [{"contains": item(i)} for i in range(n)], "maxItems": n + 2}
+    pieces = b"[", b"1", b",", b"{", b'"kind":', b'"k1"', b"}", b",", b'"ab', b'"', b",", b"0"
+    for limits in (FRONT_END_LIMITS, Limits()):
+        reason = read_or_refused(schema, pieces[: 2 if n == 2 else None], limits)
+        assert bool(reason) == (n > 6) and (not reason or "/allOf/0" in reason)

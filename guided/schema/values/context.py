@@ -32,6 +32,8 @@ _UNDECIDED = 8
 # Measured steps of a call for each name of an object and: an alternative of ``oneOf``, one that is only a table of names, a refuted part, a
 # member of such a part; another name, if an array contains the object.
 _PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_MEMBER, _PER_NAME = 8, 90, 45, 2, 12
+# Measured steps of a call for each set of the items that an array must contain and that are still missing.
+_PER_SET, _MOST_DOUBLED = 600, 40
 # Tables, also as formulas of values.
 _TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
 _PLACES_SHOWN = 4
@@ -174,7 +176,7 @@ class SchemaContext:
         self._check_alternatives()
 
     def _check_alternatives(self) -> None:
-        """Refuse objects of so many names and alternatives, or refuted parts, that a call takes too many steps.
+        """Refuse objects of so many names and alternatives, or refuted parts, that a call takes too many steps, and arrays of `contains`.
 
         Why quadratic: each member of a completion is compared with all that is left to refute or to come.
         """
@@ -182,6 +184,8 @@ class SchemaContext:
         # PERF: most schemas end here (`python -m benchmarks.first_mask`).
         if formulas.kinds.isdisjoint(("1", "!", "contains")):
             return
+        if "contains" in formulas.kinds:
+            self._check_contained()
         refuted = [one for one, node in enumerate(formulas.nodes) if node[0] == "!"]
         contained = {node[1] for node in formulas.nodes if node[0] == "contains"}
         if self._compared(formulas.nodes, refuted, is_contained=bool(contained)) <= limit:
@@ -201,6 +205,21 @@ class SchemaContext:
                     raise LimitError(
                         "call_steps", given, limit, "use fewer names, or fewer alternatives of oneOf, not and contains"
                     )
+
+    def _check_contained(self) -> None:
+        """Refuse arrays that must contain so many items that a call takes too many steps.
+
+        Why exponential: a short completion compares the sets of items that are missing, since one item may be several of them.
+        """
+        nodes, limit = self.formulas.nodes, self.limits.call_steps
+        for node in nodes:
+            if node[0] == "&":
+                parts = [nodes[one][1] if nodes[one][0] == "array" else one for one in node[1]]
+                missing = [one for one in parts if nodes[one][0] == "contains" and nodes[one][2] > 0]
+                given = _PER_SET << min(len(missing), _MOST_DOUBLED)
+                if missing and given > limit:
+                    with placed(self._places_of(missing, _PLACES_SHOWN)):
+                        raise LimitError("call_steps", given, limit, "let an array contain fewer different items")
 
     def _places_of(self, formulas: Iterable[int], most: int | None = None) -> str:
         """Return the first places in the schema that formulas come from, all if ``most`` is None."""

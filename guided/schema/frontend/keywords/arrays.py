@@ -88,7 +88,7 @@ def _between(site: Site, formula: int, least: int, most: int) -> None:
         if most >= 0:
             site.arrays.append(site.atom("maxItems", most))
     elif least or most >= 0:
-        site.arrays.append(site.atom("contains", formula, least, most))
+        site.arrays.append(site.noted("contains", formula, least, most))
 
 
 def unique_items(site: Site, value: Any) -> None:
