@@ -304,7 +304,7 @@ class Witness:
     ) -> dict[tuple[int, int], int]:
         """Return the costs after a value, by what is said of the observed formulas and their truths.
 
-        ``is_rough``: only those that cost less than after a value of which nothing holds, so that a completion comes to an end.
+        ``is_rough``: only those that cost less than after a value of which nothing holds, so that a completion ends.
         """
         index_of = {formula: i for i, formula in enumerate(observed)}
         found: dict[tuple[int, int], int] = {}

@@ -33,7 +33,7 @@ _UNDECIDED = 8
 # member of such a part; another name, if an array contains the object.
 _PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_MEMBER, _PER_NAME = 8, 90, 45, 2, 12
 # Measured steps of a call for each set of the items that an array must contain and that are still missing.
-_PER_SET, _MOST_DOUBLED = 600, 40
+_PER_SET, _DOUBLINGS = 600, 40
 # Tables, also as formulas of values.
 _TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
 _PLACES_SHOWN = 4
@@ -216,7 +216,7 @@ class SchemaContext:
             if node[0] == "&":
                 parts = [nodes[one][1] if nodes[one][0] == "array" else one for one in node[1]]
                 missing = [one for one in parts if nodes[one][0] == "contains" and nodes[one][2] > 0]
-                given = _PER_SET << min(len(missing), _MOST_DOUBLED)
+                given = _PER_SET << min(len(missing), _DOUBLINGS)
                 if missing and given > limit:
                     with placed(self._places_of(missing, _PLACES_SHOWN)):
                         raise LimitError("call_steps", given, limit, "let an array contain fewer different items")
