@@ -63,8 +63,6 @@ _DIED = -1
 # Result of `read` for a token that is not allowed, or for which something is missing; and a flag of other results.
 NOT_READ, HAS_REGISTERS = -1, 1 << 62
 
-# Subtrees of at most this many nodes are walked: that takes no longer than finding out whether a control loops over them.
-_FEW = 4
 # A byte that every loop worth taking reads.
 _LETTER = 97
 
