@@ -1,7 +1,7 @@
 """Automata of formats that are stored as data, in ``automata/`` beside this module: the result of their trees under the default limits.
 
-Building them takes 1 to 150 ms each, reading them some tenths of one. ``python -m guided.schema.formats`` rewrites the files; a test
-checks that they equal the result of the trees. A format without a file is built from its tree.
+Building them takes 1 to 150 ms and up to 11 million steps each, reading them some tenths of one. ``python -m guided.schema.formats``
+rewrites the files; a test checks that they equal the result of the trees. A format without a file is built from its tree.
 
 A file is a header (`_HEADER`), then, compressed: the table as int16, row by row; one byte per state, whether it accepts; the first code
 point of each interval of characters as int32, and its class as int16; all little-endian.
@@ -20,8 +20,8 @@ from guided.automata.partition import Partition
 __all__ = ["FOLDER", "StoredAutomaton", "packed", "stored"]
 
 FOLDER = Path(__file__).parent / "automata"
-# States, classes, intervals, minimum and maximum length (-1: none), steps.
-_HEADER = struct.Struct("<IIIiiI")
+# States, classes, intervals, minimum and maximum length (-1: none).
+_HEADER = struct.Struct("<IIIii")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,13 +34,10 @@ class StoredAutomaton:
         Minimal; without edges by classes that contain no characters.
     widths : (int, int or None)
         Lower and upper bound of the length of its texts, as for trees.
-    steps : int
-        Steps that building it took.
     """
 
     dfa: CharDFA
     widths: tuple[int, int | None]
-    steps: int
 
 
 def stored(name: str) -> StoredAutomaton | None:
@@ -49,7 +46,7 @@ def stored(name: str) -> StoredAutomaton | None:
     if not path.is_file():
         return None
     data = path.read_bytes()
-    n, k, n_intervals, least, most, steps = _HEADER.unpack_from(data)
+    n, k, n_intervals, least, most = _HEADER.unpack_from(data)
     body = zlib.decompress(data[_HEADER.size :])
     table, rest = np.frombuffer(body, "<i2", n * k), body[2 * n * k :]
     accepting = np.frombuffer(rest, np.bool_, n)
@@ -58,7 +55,7 @@ def stored(name: str) -> StoredAutomaton | None:
     none = np.zeros(1, np.int32)
     parts = Partition(starts.astype(np.int32), classes.astype(np.int32), k, none, none[:0])
     dfa = CharDFA(table.astype(np.int32).reshape(n, k), accepting.copy(), parts)
-    return StoredAutomaton(dfa, (least, None if most < 0 else most), steps)
+    return StoredAutomaton(dfa, (least, None if most < 0 else most))
 
 
 def packed(found: StoredAutomaton) -> bytes:
@@ -72,5 +69,5 @@ def packed(found: StoredAutomaton) -> bytes:
         classes.astype("<i2").tobytes(),
     )
     sizes = *dfa.table.shape, len(starts)
-    header = _HEADER.pack(*sizes, least, -1 if most is None else most, found.steps)
+    header = _HEADER.pack(*sizes, least, -1 if most is None else most)
     return header + zlib.compress(b"".join(body), 9)

@@ -55,7 +55,7 @@ class AtomLanguage:
     dfa : CharDFA
         Minimal; without edges by classes that contain no characters.
     steps : int
-        Steps that building it took.
+        Steps that building it took, or entries of the table if it is stored.
     """
 
     dfa: CharDFA
@@ -64,7 +64,6 @@ class AtomLanguage:
 
 _memo: Memo[AtomLanguage] = Memo(8192, 1 << 25)
 _widths: Memo[tuple[int, int | None]] = Memo(2048, 1 << 20)
-_USUAL = Limits()
 # Up to this many texts are read one after the other.
 _READ_SINGLY = 16
 
@@ -88,25 +87,26 @@ def known(atom: Atom, limits: Limits, most: int | None = None) -> AtomLanguage:
         return found
     if atom[0] == "length":
         return _memo.put(key, AtomLanguage(_length(atom[1], atom[2], limits)))
+    steps = Steps(limits.steps if most is None else min(limits.steps, most))
     data = _kept(atom, limits)
-    if data is not None:
-        made = AtomLanguage(data.dfa, data.steps)
+    if data is None:
+        dfa = of_tree(tree_of(atom, limits), limits, steps)
     else:
-        steps = Steps(limits.steps if most is None else min(limits.steps, most))
-        made = AtomLanguage(of_tree(tree_of(atom, limits), limits, steps), steps.spent)
-    spend_together(made.steps)
-    return _memo.put(key, made)
+        dfa = data.dfa
+        steps.spend(dfa.table.size, "the automaton of a format has too many edges")
+    spend_together(steps.spent)
+    return _memo.put(key, AtomLanguage(dfa, steps.spent))
 
 
 def of_format(name: str) -> StoredAutomaton:
     """Return a format built from its tree, for the default limits."""
-    tree, steps = FORMATS[name](), Steps(_USUAL.steps)
-    dfa = of_tree(tree, _USUAL, steps)
-    return StoredAutomaton(dfa, (min_width(tree), max_width(tree)), steps.spent)
+    tree, limits = FORMATS[name](), Limits()
+    return StoredAutomaton(of_tree(tree, limits, Steps(limits.steps)), (min_width(tree), max_width(tree)))
 
 
 def _kept(atom: Atom, limits: Limits) -> StoredAutomaton | None:
-    return stored(atom[1]) if atom[0] == "format" and limits == _USUAL else None
+    found = stored(atom[1]) if atom[0] == "format" else None
+    return found if found is not None and len(found.dfa.table) <= limits.states else None
 
 
 def has_lengths(atom: Atom, least: int, most: int, limits: Limits) -> bool:
