@@ -211,7 +211,10 @@ class ConjunctiveObject:
     _extended: "dict[str, ConjunctiveObject]" = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.values = [-1] * len(self.keys.labels)
+        keys = self.keys
+        # PERF: what one part requires is known for all labels at once (`python -m benchmarks.first_mask`).
+        is_alone = len(self.parts) == 1 and not self.banned and len(keys.spellable) == len(keys.labels)
+        self.values = keys.required_of_values(self.parts[0]).copy() if is_alone else [-1] * len(keys.labels)
 
     def extended(self, name: str) -> "ConjunctiveObject":
         """Return the same object with one more name in its key table."""
@@ -237,7 +240,8 @@ class ConjunctiveObject:
         """Return the labels with a satisfiable value, as bits."""
         if self._alive >= 0:
             return self._alive
-        alive = sum([1 << label for label in range(len(self.values)) if self.can_be(self.value(label))])
+        can_be, value = self.can_be, self.value
+        alive = sum([1 << label for label, of in enumerate(self.values) if can_be(of if of >= 0 else value(label))])
         if not self.goals.is_open:
             self._alive = alive
         return alive

@@ -122,8 +122,13 @@ class Satisfiability:
         """
         found = self.goals.known.get(formula)
         if found is None:
-            # PERF: a goal that asks no others needs no search (`python -m benchmarks.first_mask`).
-            found = self._is_of_a_type(formula)
+            nodes = self.formulas.nodes
+            node = nodes[formula]
+            # Whether it holds for every value of some type. PERF: a goal that asks no others needs no search (`python -m
+            # benchmarks.first_mask`).
+            found = self.context.has_ascii and (
+                node[0] == "type" or (node[0] == "|" and any([nodes[member][0] == "type" for member in node[1]]))
+            )
             if not found:
                 types = self.context.types(formula)
                 if not _LEAVES.issuperset(types or _CHEAP_FIRST):
@@ -131,14 +136,6 @@ class Satisfiability:
                 found = self._has_value(formula, types)
             self.goals.known[formula] = found
         return found
-
-    def _is_of_a_type(self, formula: int) -> bool:
-        """Return whether the formula holds for every value of some type. True only if the alphabet contains ASCII."""
-        nodes = self.formulas.nodes
-        node = nodes[formula]
-        if not self.context.has_ascii:
-            return False
-        return node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
 
     def _has_value(self, formula: int, types: Sequence[str]) -> bool:
         nodes = self.formulas.nodes

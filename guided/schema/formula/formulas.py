@@ -59,7 +59,7 @@ class Formulas:
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "_n_members", "ended", "kinds", "marks", "nodes", "paid", "steps")
+    __slots__ = ("_atom_ids", "_ids", "_n_members", "ended", "kinds", "marks", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
@@ -71,7 +71,7 @@ class Formulas:
         self.ended: dict[int, int] = {}
         self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
-        self._atoms: dict[int, tuple[Atom, ...]] = {}
+        self._atom_ids: dict[int, tuple[int, ...]] = {}
 
     @property
     def n_bytes(self) -> int:
@@ -86,15 +86,15 @@ class Formulas:
         LimitError
             The step budget of the call is exceeded.
         """
-        found = self._ids.get(node)
-        if found is None:
-            # PERF: a compile makes hundreds of atoms.
+        # PERF: a compile makes hundreds of atoms, and hashing one takes as long as the rest.
+        new = len(self.nodes)
+        found = self._ids.setdefault(node, new)
+        if found == new:
+            self.nodes.append(node)
+            self.kinds.add(node[0])
             self.steps.spent += 1
             if self.steps.spent > self.steps.limit:
                 self.spend(0)
-            found = self._ids[node] = len(self.nodes)
-            self.nodes.append(node)
-            self.kinds.add(node[0])
         return found
 
     def spend(self, count: int) -> None:
@@ -185,11 +185,10 @@ class Formulas:
             kept = {member for member in kept if nodes[member][0] != dual or kept.isdisjoint(nodes[member][1])}
             if len(kept) == 1:
                 return kept.pop()
-        node = connective, tuple(sorted(kept))
-        found = self._ids.get(node)
-        if found is None:
+        new = len(nodes)
+        found = self.atom((connective, tuple(sorted(kept))))
+        if found == new:
             self._n_members += len(kept)
-            found = self.atom(node)
         return found
 
     def rewrite(
@@ -254,8 +253,12 @@ class Formulas:
         return self.negation(results[0]) if kind == "!" else self.exactly_one(results)
 
     def atoms(self, formula: int) -> tuple[Atom, ...]:
-        """Return the distinct atoms of a formula in id order. O(nodes) the first time."""
-        found = self._atoms.get(formula)
+        """Return the distinct atoms of a formula in id order."""
+        return tuple(map(self.nodes.__getitem__, self.atom_ids(formula)))
+
+    def atom_ids(self, formula: int) -> tuple[int, ...]:
+        """Return the ids of the distinct atoms of a formula, ascending. O(nodes) the first time."""
+        found = self._atom_ids.get(formula)
         if found is None:
             seen, todo = {formula}, [formula]
             leaves: list[int] = []
@@ -271,7 +274,7 @@ class Formulas:
                     if member not in seen:
                         seen.add(member)
                         todo.append(member)
-            found = self._atoms[formula] = tuple(self.nodes[leaf] for leaf in sorted(leaves))
+            found = self._atom_ids[formula] = tuple(sorted(leaves))
         return found
 
     def below(self, wanted: Iterable[int]) -> list[int]:

@@ -35,10 +35,12 @@ _DEEP = "nested arrays and objects in a schema"
 _CONTAINERS = (dict, list, tuple)
 _PLAIN = frozenset((str, bool, int, float, type(None)))
 _LIMITS = Limits()
+_FEW = min(_LIMITS.digits, _INT_DIGITS)
 _SPACES = re.compile(r"[ \t\n\r]*")
 
 
-def _decoder(parse_float: Callable[[str], Any], limits: Limits) -> json.JSONDecoder:
+def _decoder(parse_float: Callable[[str], Any], limits: Limits, size: int) -> json.JSONDecoder:
+    """Return a decoder of texts of some characters."""
     few = min(limits.digits, _INT_DIGITS)
 
     def integer(digits: str) -> int:
@@ -47,12 +49,14 @@ def _decoder(parse_float: Callable[[str], Any], limits: Limits) -> json.JSONDeco
         _check_digits(len(digits), limits)
         return int(Decimal(digits))
 
-    return json.JSONDecoder(parse_int=integer, parse_float=parse_float, parse_constant=_no_number)
+    # PERF: a call for each integer takes as long as the rest of a small schema (`python -m benchmarks.serving_masks`).
+    parse_int = int if size <= few else integer
+    return json.JSONDecoder(parse_int=parse_int, parse_float=parse_float, parse_constant=_no_number)
 
 
 @cache
-def _usual(parse_float: Callable[[str], Any] = float) -> json.JSONDecoder:
-    return _decoder(parse_float, _LIMITS)
+def _usual(parse_float: Callable[[str], Any], is_short: bool) -> json.JSONDecoder:
+    return _decoder(parse_float, _LIMITS, 0 if is_short else _LIMITS.file_bytes)
 
 
 def parse_json(
@@ -79,7 +83,8 @@ def parse_json(
     """
     _check_size(text, limits)
     # PERF: to make a decoder takes longer than to read a short text.
-    decoder = _usual(parse_float) if limits is _LIMITS else _decoder(parse_float, limits)
+    size = len(text)
+    decoder = _usual(parse_float, size <= _FEW) if limits is _LIMITS else _decoder(parse_float, limits, size)
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
@@ -100,7 +105,7 @@ def token_value(text: str) -> Any:
     """
     if len(text) > _LIMITS.file_bytes:
         _check_size(text, _LIMITS)
-    value, end = _usual().raw_decode(text)
+    value, end = _usual(float, len(text) <= _FEW).raw_decode(text)
     if end < len(text):
         raise ValueError(f"more than one value: character {end}")
     return value

@@ -106,10 +106,6 @@ class Site:
         self.objects: list[int] = []
         self.types: frozenset[str] | None = None
 
-    def atom(self, *node: Any) -> int:
-        """Return the formula of an atom."""
-        return self.formulas.atom(node)
-
     def noted(self, *node: Any) -> int:
         """Return the formula of an atom, and record its location for an error that can only be found later."""
         formula = self.formulas.atom(node)

@@ -160,7 +160,7 @@ class SchemaContext:
                 is_plain = False
         if not is_plain:
             return restrict(self.formulas, self.lowering, formula, kind, memo)
-        found = memo[formula] = self.formulas.conjunction(kept)
+        found = memo[formula] = kept[0] if len(kept) == 1 else self.formulas.conjunction(kept)
         return found
 
     def check_sizes(self) -> None:

@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import compress, repeat
 from typing import cast
 
 import numpy as np
@@ -84,10 +84,10 @@ class KeyTable:
     _limited: dict[int, frozenset[int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        label_of = dict(zip((name for name, _ in self.labels), range(len(self.labels)), strict=True))
-        others = sum([1 << label for label, (name, _) in enumerate(self.labels) if name == OTHER])
+        of_label = [name for name, _ in self.labels]
+        label_of = dict(zip(of_label, range(len(of_label)), strict=True))
         found = tuple(map(label_of.get, range(len(self.names)), repeat(-1)))
-        self.other_labels = others
+        self.other_labels = sum([1 << label for label, name in enumerate(of_label) if name == OTHER])
         self._first = first = found[0] if found else 1
         self._label_of = () if found == tuple(range(first, first + len(found))) else found
 
@@ -357,7 +357,7 @@ class KeyTables:
         if not patterns and (self.options.escapes == "canonical" or self.has_one_body(names)):
             ways = self._ways(names)
             labels = tuple(zip(range(OTHER, len(names)), repeat(0)))
-            spellable = {0, *(i for i, found in enumerate(ways, 1) if found)}
+            spellable = {0, *compress(range(1, len(names) + 1), ways)}
         else:
             leaf = key_automaton(names, patterns, self.formulas, self.options, self.limits)
             automaton = self.leaves.kept(leaf.automaton)
@@ -398,11 +398,12 @@ def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]
     tables: dict[int, Atom] = {}
     loose: dict[int, str] = {}
     for formula in wanted:
-        for atom in formulas.atoms(formula):
+        for number in formulas.atom_ids(formula):
+            atom = formulas.nodes[number]
             if atom[0] == "properties":
-                tables[formulas.atom(atom)] = atom
+                tables[number] = atom
             elif atom[0] == "required":
-                loose[formulas.atom(atom)] = atom[1]
+                loose[number] = atom[1]
     last = len(sequence)
     names: dict[str, object] = {}
     n_ordered = 0

@@ -54,7 +54,7 @@ def table(site: Site, prefix: tuple[int, ...], others: int) -> None:
     while kept and prefix[kept - 1] == others:
         kept -= 1
     if kept or others != TRUE:
-        site.arrays.append(site.atom("items", prefix[:kept], others))
+        site.arrays.append(site.formulas.atom(("items", prefix[:kept], others)))
 
 
 def least_items(site: Site, value: Any) -> None:
@@ -84,9 +84,9 @@ def _between(site: Site, formula: int, least: int, most: int) -> None:
         site.arrays.append(FALSE if least else TRUE)
     elif formula == TRUE:
         if least:
-            site.arrays.append(site.atom("minItems", least))
+            site.arrays.append(site.formulas.atom(("minItems", least)))
         if most >= 0:
-            site.arrays.append(site.atom("maxItems", most))
+            site.arrays.append(site.formulas.atom(("maxItems", most)))
     elif least or most >= 0:
         site.arrays.append(site.noted("contains", formula, least, most))
 

@@ -27,7 +27,7 @@ def cap(site: Site) -> None:
         lengths = [nodes[formula] for formula in site.strings]
         if all(node[0] == "length" and node[2] < 0 for node in lengths):
             most = max(caps.max_length, *(node[1] for node in lengths), 0)
-            site.strings.append(site.atom("length", 0, most))
+            site.strings.append(site.formulas.atom(("length", 0, most)))
             site.lowering.note_cap("max_length", site.location)
     if caps.max_digits is not None and "number" in types:
         _cap_number(site, caps.max_digits)
@@ -38,7 +38,7 @@ def cap(site: Site) -> None:
             least = [
                 node[1] if node[0] == "minItems" else node[2] for node in found if node[0] in ("minItems", "contains")
             ]
-            site.arrays.append(site.atom("maxItems", max(caps.max_items, prefix, *least)))
+            site.arrays.append(site.formulas.atom(("maxItems", max(caps.max_items, prefix, *least))))
             site.lowering.note_cap("max_items", site.location)
     if caps.max_properties is not None and "object" in types:
         _cap_members(site, caps.max_properties)
@@ -59,7 +59,7 @@ def _cap_members(site: Site, most: int) -> None:
     if is_closed_by_option and site.schema.keys().isdisjoint(("additionalProperties", "unevaluatedProperties")):
         return
     least = [node[1] for node in found if node[0] == "minProperties"]
-    site.objects.append(site.atom("maxProperties", max(most, len(names), *least)))
+    site.objects.append(site.formulas.atom(("maxProperties", max(most, len(names), *least))))
     site.lowering.note_cap("max_properties", site.location)
 
 
@@ -69,12 +69,12 @@ def _cap_number(site: Site, digits: int) -> None:
     low, high = ([node[1] for node in found if node[0] == keyword] for keyword in ("minimum", "maximum"))
     bound = 10**digits - 1
     if not low and all(each >= -bound for each in high):
-        site.numbers.append(site.atom("minimum", Number(-bound), False))
+        site.numbers.append(site.formulas.atom(("minimum", Number(-bound), False)))
     if not high and all(each <= bound for each in low):
-        site.numbers.append(site.atom("maximum", Number(bound), False))
+        site.numbers.append(site.formulas.atom(("maximum", Number(bound), False)))
     if site.schema.get("type") != "integer" or site.lowering.options.numbers == "any":
         places = max(digits, *(_places(node[1]) for node in found if node[0] == "multipleOf"), 1)
-        site.numbers.append(site.atom("multipleOf", Number(Fraction(1, 10**places)), True))
+        site.numbers.append(site.formulas.atom(("multipleOf", Number(Fraction(1, 10**places)), True)))
     if len(site.numbers) > before:
         site.lowering.note_cap("max_digits", site.location)
 

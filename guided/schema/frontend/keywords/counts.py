@@ -39,4 +39,4 @@ def at_least(site: Site, formulas: list[int], keyword: str, value: Any, most: st
 
 def at_most(site: Site, formulas: list[int], keyword: str, value: Any) -> None:
     """Append the atom of a maximum count."""
-    formulas.append(site.atom(keyword, count(site, keyword, value)))
+    formulas.append(site.formulas.atom((keyword, count(site, keyword, value))))

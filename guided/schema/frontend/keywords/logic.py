@@ -54,8 +54,11 @@ def disallow(site: Site, value: Any) -> None:
 
 
 def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
+    atom = site.formulas.atom
     if isinstance(value, str) and value in _PLAIN_NAMES:
-        return site.formulas.disjunction([site.atom("type", name) for name in _PLAIN_NAMES[value]]), _OF_NAME[value]
+        first, *others = _PLAIN_NAMES[value]
+        found = atom(("type", first))
+        return site.formulas.disjunction([found, *(atom(("type", name)) for name in others)]) if others else found, _OF_NAME[value]
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
         raise site.wrong(keyword, "type must be a name or a list of names")
@@ -74,11 +77,11 @@ def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
     if "integer" in names and "number" not in names and "number" in allowed and "any" not in names:
         allowed.discard("number")
         by_text = site.context.dialect.integers_by_text or site.lowering.options.numbers == "dumps"
-        whole = site.atom("number", site.atom("integer", by_text))
-        alternatives.append(site.formulas.conjunction([site.atom("type", "number"), whole]))
+        whole = atom(("number", atom(("integer", by_text))))
+        alternatives.append(site.formulas.conjunction([atom(("type", "number")), whole]))
     if len(allowed) == len(TYPES):
         return TRUE, _ALL
-    alternatives += [site.atom("type", name) for name in TYPES if name in allowed]
+    alternatives += [atom(("type", name)) for name in TYPES if name in allowed]
     open_ended = any(isinstance(name, dict) for name in names)
     kept = _ALL if open_ended else frozenset(allowed | ({"number"} if "integer" in names else set()))
     return site.formulas.disjunction(alternatives), kept

@@ -25,32 +25,32 @@ def _bound(site: Site, keyword: str, value: Any) -> Fraction:
 
 def minimum(site: Site, value: Any) -> None:
     """``minimum``, from draft-06 on."""
-    site.numbers.append(site.atom("minimum", _bound(site, "minimum", value), False))
+    site.numbers.append(site.formulas.atom(("minimum", _bound(site, "minimum", value), False)))
 
 
 def maximum(site: Site, value: Any) -> None:
     """``maximum``, from draft-06 on."""
-    site.numbers.append(site.atom("maximum", _bound(site, "maximum", value), False))
+    site.numbers.append(site.formulas.atom(("maximum", _bound(site, "maximum", value), False)))
 
 
 def exclusive_minimum(site: Site, value: Any) -> None:
     """``exclusiveMinimum`` as a number."""
-    site.numbers.append(site.atom("minimum", _bound(site, "exclusiveMinimum", value), True))
+    site.numbers.append(site.formulas.atom(("minimum", _bound(site, "exclusiveMinimum", value), True)))
 
 
 def exclusive_maximum(site: Site, value: Any) -> None:
     """``exclusiveMaximum`` as a number."""
-    site.numbers.append(site.atom("maximum", _bound(site, "exclusiveMaximum", value), True))
+    site.numbers.append(site.formulas.atom(("maximum", _bound(site, "exclusiveMaximum", value), True)))
 
 
 def minimum_with_flag(site: Site, value: Any) -> None:
     """``minimum`` up to draft-04; ``exclusiveMinimum: true`` makes it exclusive."""
-    site.numbers.append(site.atom("minimum", _bound(site, "minimum", value), _flag(site, "exclusiveMinimum")))
+    site.numbers.append(site.formulas.atom(("minimum", _bound(site, "minimum", value), _flag(site, "exclusiveMinimum"))))
 
 
 def maximum_with_flag(site: Site, value: Any) -> None:
     """``maximum`` up to draft-04; ``exclusiveMaximum: true`` makes it exclusive."""
-    site.numbers.append(site.atom("maximum", _bound(site, "maximum", value), _flag(site, "exclusiveMaximum")))
+    site.numbers.append(site.formulas.atom(("maximum", _bound(site, "maximum", value), _flag(site, "exclusiveMaximum"))))
 
 
 def _flag(site: Site, keyword: str) -> bool:
@@ -66,6 +66,6 @@ def multiple_of(site: Site, value: Any) -> None:
     divisor = _bound(site, keyword, value)
     if divisor <= 0:
         raise site.wrong(keyword, f"{keyword} must be greater than 0")
-    atom = site.atom("multipleOf", divisor)
+    atom = site.formulas.atom(("multipleOf", divisor))
     site.lowering.origins.setdefault(atom, (site.location, keyword))
     site.numbers.append(atom)

@@ -56,21 +56,21 @@ def names_of(site: Site, keyword: str, value: Any) -> list[str]:
 
 def properties(site: Site, _: Any) -> None:
     """``properties`` with the ``patternProperties`` and ``additionalProperties`` beside it."""
-    below = site.below
     declared, most = table_of(site, "properties"), site.lowering.limits.names
     if len(declared) > most:
         place = pointer_of((site.location, "properties"))
         raise LimitError("names", len(declared), most, f"an object has too many declared names, at {place}")
     _check_length(site, "properties", declared)
-    names = tuple([(name, below(schema, "properties", name)) for name, schema in declared.items()])
+    below, context, location = site.lowering.below, site.context, site.location
+    names = tuple([(name, below(schema, context, (location, "properties", name))) for name, schema in declared.items()])
     patterns: tuple[tuple[str, int], ...] = ()
     if "patternProperties" in site.schema:
         listed = table_of(site, "patternProperties").items()
         for source, _ in listed:
             check_pattern(site, source, "patternProperties")
-        patterns = tuple([(source, below(schema, "patternProperties", source)) for source, schema in listed])
+        patterns = tuple([(source, site.below(schema, "patternProperties", source)) for source, schema in listed])
     others = (
-        below(site.schema["additionalProperties"], "additionalProperties")
+        site.below(site.schema["additionalProperties"], "additionalProperties")
         if "additionalProperties" in site.schema
         else TRUE
     )
@@ -83,7 +83,7 @@ def _required_within(site: Site) -> None:
     """``required`` of draft-03, which is inside the property's own schema."""
     for name, schema in table_of(site, "properties").items():
         if isinstance(schema, dict) and schema.get("required") is True:
-            site.objects.append(_required(site, name))
+            site.objects += _required(site, [name])
 
 
 def table(site: Site, names: tuple[tuple[str, int], ...], patterns: tuple[tuple[str, int], ...], others: int) -> None:
@@ -92,7 +92,7 @@ def table(site: Site, names: tuple[tuple[str, int], ...], patterns: tuple[tuple[
         patterns = tuple([entry for entry in patterns if entry[1] != TRUE])
         if not names and not patterns:
             return
-    atom = site.atom("properties", names, patterns, others)
+    atom = site.formulas.atom(("properties", names, patterns, others))
     site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
     site.lowering.origins.setdefault(atom, (site.location, "properties"))
     site.objects.append(atom)
@@ -110,12 +110,13 @@ def additional_properties(site: Site, value: Any) -> None:
         properties(site, value)
 
 
-def _required(site: Site, name: str) -> int:
-    lowering = site.lowering
-    atom = lowering.formulas.atom(("required", name))
-    lowering.sequence.setdefault(atom, len(lowering.sequence))
-    lowering.origins.setdefault(atom, (site.location, "required"))
-    return atom
+def _required(site: Site, names: list[str]) -> list[int]:
+    atom, sequence, origins, place = site.formulas.atom, site.lowering.sequence, site.lowering.origins, (site.location, "required")
+    found = [atom(("required", name)) for name in names]
+    for one in found:
+        sequence.setdefault(one, len(sequence))
+        origins.setdefault(one, place)
+    return found
 
 
 def required(site: Site, value: Any) -> None:
@@ -127,7 +128,7 @@ def required(site: Site, value: Any) -> None:
             "call_steps", _PER_REQUIRED * len(names), limit, f"an object requires too many members, at {place}"
         )
     _check_length(site, "required", names)
-    site.objects += [_required(site, name) for name in names]
+    site.objects += _required(site, names)
 
 
 def _check_length(site: Site, keyword: str, names: Iterable[str]) -> None:
@@ -152,9 +153,9 @@ def property_names(site: Site, value: Any) -> None:
     """``propertyNames``."""
     formula = site.below(value, "propertyNames")
     if formula == FALSE:
-        site.objects.append(site.atom("maxProperties", 0))
+        site.objects.append(site.formulas.atom(("maxProperties", 0)))
     elif formula != TRUE:
-        atom = site.atom("propertyNames", formula)
+        atom = site.formulas.atom(("propertyNames", formula))
         site.lowering.origins.setdefault(atom, (site.location, "propertyNames"))
         site.objects.append(atom)
 
@@ -184,14 +185,14 @@ def dependencies(site: Site, _: Any) -> None:
 
 def _depend_on_names(site: Site, name: str, needed: list[str]) -> None:
     formulas = site.formulas
-    absent = formulas.negation(_required(site, name))
-    site.objects.extend(formulas.disjunction([absent, _required(site, other)]) for other in needed)
+    one, *others = _required(site, [name, *needed])
+    site.objects += [formulas.disjunction([formulas.negation(one), other]) for other in others]
 
 
 def _depend_on_schema(site: Site, name: str, formula: int) -> None:
     formulas = site.formulas
-    absent = formulas.negation(_required(site, name))
+    absent = formulas.negation(*_required(site, [name]))
     if formula == FALSE:
         site.objects.append(absent)
     else:
-        site.values.append(formulas.disjunction([site.atom("object", absent), formula]))
+        site.values.append(formulas.disjunction([site.formulas.atom(("object", absent)), formula]))

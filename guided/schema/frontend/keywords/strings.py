@@ -72,7 +72,7 @@ def least_length(site: Site, _: Any) -> None:
     if 0 <= most < least:
         site.strings.append(FALSE)
     elif least or most >= 0:
-        site.strings.append(site.atom("length", least, most))
+        site.strings.append(site.formulas.atom(("length", least, most)))
 
 
 def most_length(site: Site, value: Any) -> None:
@@ -89,9 +89,9 @@ def pattern(site: Site, value: Any) -> None:
     found = _WORDS.fullmatch(value)
     if counted is not None:
         source, least, most = counted
-        site.strings += [site.atom("pattern", source), site.atom("length", least, most)]
+        site.strings += [site.formulas.atom(("pattern", source)), site.formulas.atom(("length", least, most))]
     elif found is None:
-        site.strings.append(site.atom("pattern", value))
+        site.strings.append(site.formulas.atom(("pattern", value)))
     else:
         words = found[2] if found[1] is None else found[1]
         site.strings.append(site.lowering.strings(words.split("|"), (site.location, "pattern")))
@@ -115,7 +115,7 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
     if keyword == "pattern" and n_states * PER_CONTROL > limits.growth_bytes // _SPELLED:
-        _check_size(site, site.atom("pattern", source if counted is None else counted[0]), advice)
+        _check_size(site, site.formulas.atom(("pattern", source if counted is None else counted[0])), advice)
     return counted
 
 
@@ -203,13 +203,13 @@ def format_of_string(site: Site, value: Any) -> None:
         return
     own = dict(site.lowering.options.formats)
     if value in own:
-        site.strings.append(site.atom("texts", own[value]))
+        site.strings.append(site.formulas.atom(("texts", own[value])))
     elif value in REFUSED:
         site.unenforced("format", f"the format {value!r} cannot be enforced: {REFUSED[value]}")
     elif value in FORMATS:
-        site.strings.append(site.atom("format", value))
+        site.strings.append(site.formulas.atom(("format", value)))
         if value in LENGTHS:
-            site.strings.append(site.atom("length", *LENGTHS[value]))
+            site.strings.append(site.formulas.atom(("length", *LENGTHS[value])))
     elif mode == "strict":
         raise SchemaError(f"the format {value!r} is unknown", pointer_of(site.location), "format")
     else:
@@ -221,4 +221,4 @@ def format_of_draft3(site: Site, value: Any) -> None:
     if not isinstance(value, str) or value not in draft3.PATTERNS:
         format_of_string(site, draft3.NAMES.get(value, value) if isinstance(value, str) else value)
     elif site.lowering.options.format != "annotate":
-        site.strings.append(site.atom("pattern", draft3.PATTERNS[value]))
+        site.strings.append(site.formulas.atom(("pattern", draft3.PATTERNS[value])))

@@ -27,9 +27,9 @@ def _table_of(site: Site, evaluated: Evaluated, others: int) -> int:
     """Return a formula for objects: any value under evaluated names, ``others`` under all other names."""
     named = {kind: sorted(text for of, text in evaluated.parts if of == kind) for kind in ("name", "pattern")}
     names, patterns = (tuple([(text, TRUE) for text in named[kind]]) for kind in ("name", "pattern"))
-    atom = site.atom("properties", names, patterns, others)
+    atom = site.formulas.atom(("properties", names, patterns, others))
     site.lowering.sequence.setdefault(atom, len(site.lowering.sequence))
-    return site.atom("object", atom)
+    return site.formulas.atom(("object", atom))
 
 
 def close(site: Site) -> None:
@@ -62,7 +62,7 @@ def unevaluated_items(site: Site, value: Any) -> None:
 
     def table(evaluated: Evaluated) -> int:
         others = site.formulas.disjunction([formula, *evaluated.parts])
-        return TRUE if others == TRUE else site.atom("array", site.atom("items", (TRUE,) * evaluated.prefix, others))
+        return TRUE if others == TRUE else site.formulas.atom(("array", site.formulas.atom(("items", (TRUE,) * evaluated.prefix, others))))
 
     _append(site, "unevaluatedItems", formula, "array", (_own_items, _own_list), table)
 
@@ -88,7 +88,7 @@ def _append_cases(site: Site, cases: list[Case], kind: str, table: Any) -> None:
         condition if parts.everything else formulas.conjunction([condition, table(parts)]) for condition, parts in cases
     ]
     if len(cases) != 1 or cases[0][0] != TRUE:
-        tables.append(formulas.negation(site.atom("type", kind)))
+        tables.append(formulas.negation(site.formulas.atom(("type", kind))))
     site.values.append(formulas.disjunction(tables))
 
 
