@@ -116,7 +116,7 @@ def _check_eos(vocabulary: Vocabulary) -> None:
 
 
 def _notes_on(alphabet: bytes) -> tuple[str, ...]:
-    return () if all(alphabet) else ("strings that need bytes the vocabulary cannot encode are excluded",)
+    return () if 0 not in alphabet else ("strings that need bytes the vocabulary cannot encode are excluded",)
 
 
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:

@@ -127,7 +127,7 @@ class Satisfiability:
             # Whether it holds for every value of some type. PERF: a goal that asks no others needs no search (`python -m
             # benchmarks.first_mask`).
             found = self.context.has_ascii and (
-                node[0] == "type" or (node[0] == "|" and any([nodes[member][0] == "type" for member in node[1]]))
+                node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
             )
             if not found:
                 types = self.context.types(formula)

@@ -17,7 +17,7 @@ Complexity: making a node is O(members); `rewrite` visits each node of a formula
 Ref: Brzozowski 1964 (derivatives); Antimirov 1996 (partial derivatives as sets); here over atoms of JSON Schema.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, TypeAlias
 
 from guided.automata.steps import Steps
@@ -59,7 +59,7 @@ class Formulas:
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atom_ids", "_ids", "_n_members", "ended", "kinds", "marks", "nodes", "paid", "steps")
+    __slots__ = ("_atoms", "_ids", "_n_members", "ended", "kinds", "marks", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
@@ -71,7 +71,7 @@ class Formulas:
         self.ended: dict[int, int] = {}
         self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
-        self._atom_ids: dict[int, tuple[int, ...]] = {}
+        self._atoms: dict[int, dict[int, Atom]] = {}
 
     @property
     def n_bytes(self) -> int:
@@ -252,13 +252,13 @@ class Formulas:
             return self.disjunction(results)
         return self.negation(results[0]) if kind == "!" else self.exactly_one(results)
 
-    def atoms(self, formula: int) -> tuple[Atom, ...]:
-        """Return the distinct atoms of a formula in id order."""
-        return tuple(map(self.nodes.__getitem__, self.atom_ids(formula)))
+    def atoms(self, formula: int) -> Collection[Atom]:
+        """Return the distinct atoms of a formula in id order. O(nodes) the first time."""
+        return self.atoms_by_id(formula).values()
 
-    def atom_ids(self, formula: int) -> tuple[int, ...]:
-        """Return the ids of the distinct atoms of a formula, ascending. O(nodes) the first time."""
-        found = self._atom_ids.get(formula)
+    def atoms_by_id(self, formula: int) -> dict[int, Atom]:
+        """Return the same by id, as a dict to be read only."""
+        found = self._atoms.get(formula)
         if found is None:
             seen, todo = {formula}, [formula]
             leaves: list[int] = []
@@ -274,7 +274,7 @@ class Formulas:
                     if member not in seen:
                         seen.add(member)
                         todo.append(member)
-            found = self._atom_ids[formula] = tuple(sorted(leaves))
+            found = self._atoms[formula] = {leaf: self.nodes[leaf] for leaf in sorted(leaves)}
         return found
 
     def below(self, wanted: Iterable[int]) -> list[int]:

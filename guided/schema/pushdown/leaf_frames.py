@@ -105,12 +105,8 @@ class LeafFrames:
     def __init__(self, structure: Structure, tables: PushdownTables, leaves: Leaves, ends: ValueEnds) -> None:
         self._structure, self._tables, self._leaves, self._ends = structure, tables, leaves, ends
         integer = leaves.formulas.atom(("integer", leaves.options.numbers == "dumps"))
-        numbers = ((TRUE, structure.number), (integer, structure.integer))
-        self.made: dict[Leaf | CountedStrings, LeafFrame] = {
-            (leaf := leaves.numbers((formula,))): LeafFrame(first, leaf, None)
-            for formula, first in numbers
-            if first >= 0
-        }
+        self._shared = {(TRUE,): structure.number, (integer,): structure.integer}
+        self.made: dict[Leaf | CountedStrings, LeafFrame] = {}
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
         self._excluding: dict[Leaf, int | None] = {}
@@ -226,7 +222,11 @@ class LeafFrames:
         return found.first
 
     def _made(self, leaf: Leaf, counts: CountedStrings | None) -> int:
-        automaton, is_string = leaf.automaton, isinstance(leaf, Strings)
+        is_string = isinstance(leaf, Strings)
+        shared = -1 if is_string else self._shared.get(leaf.wanted, -1)
+        if shared >= 0:
+            return shared
+        automaton = leaf.automaton
         entries: Int32Array = np.zeros(automaton.n_states, np.int32)
         for label in np.unique(automaton.labels[automaton.accepting]).tolist():
             if counts is not None:

@@ -398,8 +398,7 @@ def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]
     tables: dict[int, Atom] = {}
     loose: dict[int, str] = {}
     for formula in wanted:
-        for number in formulas.atom_ids(formula):
-            atom = formulas.nodes[number]
+        for number, atom in formulas.atoms_by_id(formula).items():
             if atom[0] == "properties":
                 tables[number] = atom
             elif atom[0] == "required":

@@ -58,7 +58,9 @@ def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
     if isinstance(value, str) and value in _PLAIN_NAMES:
         first, *others = _PLAIN_NAMES[value]
         found = atom(("type", first))
-        return site.formulas.disjunction([found, *(atom(("type", name)) for name in others)]) if others else found, _OF_NAME[value]
+        return site.formulas.disjunction(
+            [found, *(atom(("type", name)) for name in others)]
+        ) if others else found, _OF_NAME[value]
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
         raise site.wrong(keyword, "type must be a name or a list of names")

@@ -45,12 +45,16 @@ def exclusive_maximum(site: Site, value: Any) -> None:
 
 def minimum_with_flag(site: Site, value: Any) -> None:
     """``minimum`` up to draft-04; ``exclusiveMinimum: true`` makes it exclusive."""
-    site.numbers.append(site.formulas.atom(("minimum", _bound(site, "minimum", value), _flag(site, "exclusiveMinimum"))))
+    site.numbers.append(
+        site.formulas.atom(("minimum", _bound(site, "minimum", value), _flag(site, "exclusiveMinimum")))
+    )
 
 
 def maximum_with_flag(site: Site, value: Any) -> None:
     """``maximum`` up to draft-04; ``exclusiveMaximum: true`` makes it exclusive."""
-    site.numbers.append(site.formulas.atom(("maximum", _bound(site, "maximum", value), _flag(site, "exclusiveMaximum"))))
+    site.numbers.append(
+        site.formulas.atom(("maximum", _bound(site, "maximum", value), _flag(site, "exclusiveMaximum")))
+    )
 
 
 def _flag(site: Site, keyword: str) -> bool:

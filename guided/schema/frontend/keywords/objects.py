@@ -111,7 +111,12 @@ def additional_properties(site: Site, value: Any) -> None:
 
 
 def _required(site: Site, names: list[str]) -> list[int]:
-    atom, sequence, origins, place = site.formulas.atom, site.lowering.sequence, site.lowering.origins, (site.location, "required")
+    atom, sequence, origins, place = (
+        site.formulas.atom,
+        site.lowering.sequence,
+        site.lowering.origins,
+        (site.location, "required"),
+    )
     found = [atom(("required", name)) for name in names]
     for one in found:
         sequence.setdefault(one, len(sequence))

@@ -62,7 +62,11 @@ def unevaluated_items(site: Site, value: Any) -> None:
 
     def table(evaluated: Evaluated) -> int:
         others = site.formulas.disjunction([formula, *evaluated.parts])
-        return TRUE if others == TRUE else site.formulas.atom(("array", site.formulas.atom(("items", (TRUE,) * evaluated.prefix, others))))
+        return (
+            TRUE
+            if others == TRUE
+            else site.formulas.atom(("array", site.formulas.atom(("items", (TRUE,) * evaluated.prefix, others))))
+        )
 
     _append(site, "unevaluatedItems", formula, "array", (_own_items, _own_list), table)
 
