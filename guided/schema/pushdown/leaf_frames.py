@@ -105,7 +105,7 @@ class LeafFrames:
     def __init__(self, structure: Structure, tables: PushdownTables, leaves: Leaves, ends: ValueEnds) -> None:
         self._structure, self._tables, self._leaves, self._ends = structure, tables, leaves, ends
         integer = leaves.formulas.atom(("integer", leaves.options.numbers == "dumps"))
-        self._shared = {(TRUE,): structure.number, (integer,): structure.integer}
+        self._shared: dict[tuple[int, ...], int] = {(TRUE,): structure.number, (integer,): structure.integer}
         self.made: dict[Leaf | CountedStrings, LeafFrame] = {}
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
