@@ -289,7 +289,7 @@ def test_a_pattern_of_words_is_an_enumeration(escapes: str, words: list[str], fr
 def test_any_other_pattern_is_a_pattern(source: str) -> None:
     lowering = lowered({"type": "string", "pattern": source})
     pattern = lowering.formulas.atom(("pattern", source))
-    assert lowering.formulas.atoms(lowering.root)[-1] == ("string", pattern)
+    assert [*lowering.formulas.atoms(lowering.root)][-1] == ("string", pattern)
 
 
 def test_listed_values_may_be_all_of_a_truth() -> None:
