@@ -340,26 +340,28 @@ def test_counted_sets_accept_their_lengths(least: str) -> None:
     assert not index.accepts(('"' + "é" * 299 + '-"').encode())
 
 
-# The first is zod's of host names; in the last one the length is only of the first alternative.
+# The first are zod's of host names; in the last one the length is only of the first alternative.
+@pytest.mark.parametrize("last", ["", r"\.?"])
 @pytest.mark.parametrize(
     "rest",
     [
         r"([a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z]{2,63}$",
+        r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\.?$",
         r"(a|\.)",
         "(?!.*b)",
         "[^b]+$",
         r"[a.]+|\.b$",
     ],
 )
-def test_a_length_that_a_lookahead_states_is_counted_by_a_register(rest: str) -> None:
-    pattern = rf"^(?=.{{3,253}}$){rest}"
+def test_a_length_that_a_lookahead_states_is_counted_by_a_register(rest: str, last: str) -> None:
+    pattern = rf"^(?=.{{3,253}}{last}$){rest}"
     index = compiled({"type": "string", "pattern": pattern})
     assert isinstance(index.tables, PushdownIndex)
     assert index.tables.automaton.tables.n_controls < 3_000
     python = re.compile(pattern.replace("$", r"\Z").replace("(?=.{", "(?=[^\n\r\u2028\u2029]{"))
     for length in (0, 2, 3, 4, 64, 251, 252, 253, 254):
         for unit in ("a.", "a", "b", "é", "\u2028", "ab"):
-            for end in ("", "aa", ".b"):
+            for end in ("", "aa", ".b", "."):
                 text = (unit * length)[: max(length - len(end), 0)] + end
                 assert index.accepts(f'"{text}"') == (python.search(text) is not None), text
 

@@ -38,8 +38,8 @@ _WORDS = re.compile(r"\^(?:\((?:\?:)?([\w !\"#%&',/:;<=>@`~|-]*)\)|([\w !\"#%&',
 # Patterns of up to so many characters, with repeats written out (one in so many of the states allowed), surely have small enough automata;
 # longer ones are made when the schema is compiled.
 _SURELY_FEWER = 8
-# A large count of all characters, as of ^(?=.{1,253}$)[a-z.]+$, which a register counts, too.
-_LENGTH = re.compile(r"\^\(\?=\.\{(\d+),(\d{3,})\}\$\)")
+# A large count of all characters, as of ^(?=.{1,253}$)[a-z.]+$, which a register counts, too; for host names, one more period may come.
+_LENGTH = re.compile(r"\^\(\?=\.\{(\d+),(\d{3,})\}(\\\.\?)?\$\)")
 # States that count the characters of a repeated set.
 _LARGE = 10_000
 
@@ -50,8 +50,8 @@ _PER_AUTOMATON = 100_000
 # Steps of a character of a pattern that is written again, and of an interval of its set.
 _PER_CHARACTER, _PER_INTERVAL = 50, 100
 
-# A pattern and its least and greatest length.
-_Counted: TypeAlias = tuple[str, int, int]
+# A pattern, its least and greatest length, and how a text ends that may be longer by one.
+_Counted: TypeAlias = tuple[str, int, int, str]
 
 
 class _Judgement(NamedTuple):
@@ -88,8 +88,13 @@ def pattern(site: Site, value: Any) -> None:
     counted = check_pattern(site, value, "pattern")
     found = _WORDS.fullmatch(value)
     if counted is not None:
-        source, least, most = counted
-        site.strings += [site.formulas.atom(("pattern", source)), site.formulas.atom(("length", least, most))]
+        source, least, most, last = counted
+        formulas, atom = site.formulas, site.formulas.atom
+        length = atom(("length", least, most))
+        if last:
+            longer = formulas.conjunction([atom(("pattern", last)), atom(("length", least + 1, most + 1))])
+            length = formulas.disjunction([length, longer])
+        site.strings += [atom(("pattern", source)), length]
     elif found is None:
         site.strings.append(site.formulas.atom(("pattern", value)))
     else:
@@ -140,7 +145,9 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
             # Unless the length is only of the first of several alternatives.
             if length is not None and isinstance(tree, Concat) and tree.items[0] is FIRST:
                 rest = f"^(?=.*$){source[length.end() :]}"
-                found = _judged(rest, limits, most)._replace(counted=(rest, int(length[1]), int(length[2])))
+                found = _judged(rest, limits, most)._replace(
+                    counted=(rest, int(length[1]), int(length[2]), r"\.$" if length[3] else "")
+                )
             else:
                 found = _judged_as_written(source, tree, limits, most)
         except PatternError as error:
@@ -176,7 +183,7 @@ def _counted(source: str, tree: Node, limits: Limits) -> tuple[_Counted, int] | 
         members = "".join(rf"\u{{{low:x}}}-\u{{{high:x}}}" for low, high in charset.ranges)
         any_number = f"^[{members}]*$"
     steps = _PER_CHARACTER * len(any_number) + _PER_INTERVAL * len(charset.ranges)
-    return (any_number, least, ANY_LENGTH if most is None else most), steps
+    return (any_number, least, ANY_LENGTH if most is None else most, ""), steps
 
 
 def _is_any_number(source: str, charset: Charset, limits: Limits) -> bool:
