@@ -269,7 +269,7 @@ class Completion:
         reader, paths = self._reader, self._paths
         label = reader.indenter.newline
         columns = reader.indents(self._stacks.top(node)[0]).columns
-        line = paths.line(hypothesis.scanned, label)
+        line = paths.line(hypothesis.scanned)
         for column in (*columns, columns[-1] + 1):
             texts = [] if line is None else [line + b" " * column]
             if NO_NEWLINE < hypothesis.column < column:

@@ -21,13 +21,14 @@ Complexity: O(1) for what the top cell of a stack decides; results are cached.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from guided.arrays import DEAD
 from guided.errors import GrammarError, LimitError
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indents
-from guided.lalr.lexemes import Control, Joined, Outcomes
+from guided.lalr.lexemes import Control, Outcomes
 from guided.lalr.lexing import Lexing, Match, last_characters
 from guided.lalr.scanner import Scanner
 from guided.lalr.stack_symbols import StackSymbols
@@ -130,7 +131,7 @@ class HypothesisReader:
             match and match[0] == newline and match[1] for match in (*self.lexing.events, *self.lexing.ends)
         ):
             raise GrammarError("the newline terminal of an Indenter must not have a lookahead", tables.symbols[newline])
-        self.newline = 1 << newline if newline >= 0 else 0
+        self.newline = self.lexing.newline
         # INDENT and DEDENT follow a newline without lexemes of their own.
         self._with_newline = sum(1 << terminal for terminal in self.indenter.following)
         self._certain = self._certain_by_state(dead_ends.certain(tables, start))
@@ -181,13 +182,14 @@ class HypothesisReader:
         return found
 
     def _outcomes(self, hypothesis: Hypothesis) -> Outcomes:
+        """Return what a hypothesis can become, to be iterated once."""
         if hypothesis.is_fresh:
             return self._lexemes.fresh(hypothesis.scanned, hypothesis.watchers)
         continuing = self._lexemes.outcomes_of_lexeme(hypothesis.scanned, hypothesis.text, hypothesis.watchers)
         if self.lexing.events[hypothesis.scanned] is not None and self.event(hypothesis) is None:
             return continuing
         at_match = self._lexemes.outcomes_of_match(hypothesis.scanned, hypothesis.text, hypothesis.watchers)
-        return Outcomes(Joined(at_match, continuing.lexemes), continuing.can_end)
+        return Outcomes(chain(at_match, continuing.lexemes), continuing.can_end)
 
     def _counted(self, outcomes: Outcomes) -> Iterator[tuple[int, Control]]:
         """Yield the labels that a lexeme can get, with the control after each, and count them."""

@@ -20,7 +20,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from guided.lalr.items import Items
-from guided.lalr.scanner import Scanner, leading, sources_of
+from guided.lalr.scanner import Scanner, leading
 from guided.lalr.tables import LalrTables
 
 __all__ = ["NO_NEWLINE", "Columns", "Indenter", "Indents", "imbalance"]
@@ -103,18 +103,17 @@ class Columns:
         self._known: dict[tuple[int, int, int], frozenset[int]] = {}
         if indenter.newline < 0:
             return
-        self._rows: list[list[int]] = scanner.table.tolist()
+        self._rows = scanner.rows
         self._matches: list[bool] = (scanner.events[:, 0] == indenter.newline).tolist()
         self._ends: list[bool] = (scanner.ends[:, 0] == indenter.newline).tolist()
         # By table column: one byte for each distinct effect on the text column.
         self._bytes: list[dict[tuple[int, bool], int]] = [{} for _ in range(scanner.table.shape[1])]
         for byte, place in enumerate(scanner.classes.tolist()):
             self._bytes[place].setdefault((indenter.column(1, byte), byte == _NEWLINE), byte)
-        sources = sources_of(self._rows)
         line_break = int(scanner.classes[_NEWLINE])
         ending = zip(self._matches, self._ends, strict=True)
-        self._counting = leading(sources, [any(ends) for ends in ending])
-        self._is_free = leading(sources, [row[line_break] in free for row in self._rows])
+        self._counting = leading(scanner.sources, [any(ends) for ends in ending])
+        self._is_free = leading(scanner.sources, [row[line_break] in free for row in self._rows])
 
     def counts(self, scanned: int) -> bool:
         """Return whether the current lexeme can become a newline."""

@@ -12,8 +12,8 @@ Complexity: O(states x targets x length of the longest path) once; O(columns) fo
 from typing import NamedTuple
 
 from guided.arrays import DEAD
+from guided.caching import cached_property
 from guided.lalr.lexing import Lexing, Match
-from guided.lalr.scanner import sources_of
 from guided.lalr.stack_symbols import bits
 
 __all__ = ["LexemePath", "LexemePaths"]
@@ -47,7 +47,6 @@ class LexemePaths:
         self._can_break = _NEWLINE in alphabet
         self.layers = self._layers()
         self._paths: dict[tuple[int, int], LexemePath] = {}
-        self._lines: dict[tuple[int, int], bytes | None] = {}
 
     def matches(self, state: int) -> list[Match]:
         """Return the match in a state and the match if the text ends there; the latter also applies where the next character decides."""
@@ -56,7 +55,7 @@ class LexemePaths:
 
     def _layers(self) -> list[list[int]]:
         """Return, per number of bytes and per state, the labels at that distance, as bits."""
-        sources = sources_of(self._lexing.rows)
+        sources = self._lexing.sources
         fresh = [0] * len(sources)
         for state in range(len(sources)):
             for label, _, _ in self.matches(state):
@@ -94,26 +93,35 @@ class LexemePaths:
             found = self._paths[state, label] = LexemePath(bytes(text), match)
         return found
 
-    def line(self, state: int, label: int) -> bytes | None:
-        """Return a shortest text from a state that ends with a newline and keeps the label possible; None if there is none."""
-        key = state, label
-        if key not in self._lines:
-            self._lines[key] = self._line(state, label) if self._can_break else None
-        return self._lines[key]
+    def line(self, state: int) -> bytes | None:
+        """Return a shortest text after which an Indenter's newline starts a further line; None if there is none."""
+        away, rows, text = self._away_from_line, self._lexing.rows, bytearray()
+        while away[state] > 0:
+            byte, state = next(
+                (byte, row[column])
+                for row in (rows[state],)
+                for column, byte in self._bytes
+                if row[column] >= 0 and away[row[column]] == away[state] - 1
+            )
+            text.append(byte)
+        return None if away[state] < 0 else bytes([*text, _NEWLINE])
 
-    def _line(self, state: int, label: int) -> bytes | None:
-        rows, column = self._lexing.rows, self._lexing.classes[_NEWLINE]
-        seen, work = {state}, [(state, b"")]
-        for at, text in work:
-            target = rows[at][column]
-            if target >= 0 and self._lexing.labels[target] >> label & 1:
-                return text + bytes([_NEWLINE])
-            for other, byte in self._bytes:
-                target = rows[at][other]
-                if target >= 0 and target not in seen:
-                    seen.add(target)
-                    work.append((target, text + bytes([byte])))
-        return None
+    @cached_property
+    def _away_from_line(self) -> list[int]:
+        """By state: the bytes before the line break of the shortest such text; -1 if there is none."""
+        lexing, column = self._lexing, self._lexing.classes[_NEWLINE]
+        found = [-1] * len(lexing.rows)
+        work = [
+            state for state, row in enumerate(lexing.rows) if row[column] >= 0 and lexing.labels[row[column]] & lexing.newline
+        ] if self._can_break else []
+        for state in work:
+            found[state] = 0
+        for state in work:
+            for source in lexing.sources[state]:
+                if found[source] < 0:
+                    found[source] = found[state] + 1
+                    work.append(source)
+        return found
 
     def walked(self, state: int, text: bytes) -> int:
         """Return the state after a text, or DEAD."""

@@ -10,18 +10,16 @@ A letter here is a class of characters, represented by one of `Scanner.examples`
 for an outcome set without watchers, times the number of watcher sets that stay alive together with the lexeme; budgeted by `Steps`, cached.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array
 from guided.automata.steps import Steps
-from guided.lalr.scanner import NOTHING, Scanner, sources_of
+from guided.lalr.scanner import NOTHING, Scanner, sources_of, tuples
 
-__all__ = ["Control", "Joined", "Lexemes", "Outcomes"]
+__all__ = ["Control", "Lexemes", "Outcomes"]
 
 _NONE: frozenset[int] = frozenset()
 _NO_TEXT = -1
@@ -65,26 +63,17 @@ _Item: TypeAlias = tuple[int, tuple[int, ...], frozenset[int], bool]
 class _Onward:
     """The outcomes of reading on from some items; more are found while it is iterated.
 
-    Parameters
-    ----------
-    found : iterable
-        Outcomes that are known.
-    work : list of items
-    expand : callable
-        Takes the last item of a list of items, adds those that it leads to, and returns its outcomes. If it raises, nothing has changed.
+    PERF: once there are no more, only the outcomes are kept, and what it does is a method of `Lexemes`: a grammar has thousands, and
+    Python searches for garbage among all that is kept (`python -m benchmarks.grammars`).
     """
 
-    __slots__ = ("_expand", "_found", "_listed", "_work")
+    __slots__ = ("_found", "_lexemes", "_listed", "_seen", "_work")
 
-    def __init__(
-        self,
-        found: Iterable[tuple[int, Control]],
-        work: list[_Item],
-        expand: Callable[[list[_Item]], set[tuple[int, Control]]],
-    ) -> None:
-        self._found = set(found)
-        self._listed = list(self._found)
-        self._work, self._expand = work, expand
+    def __init__(self, lexemes: "Lexemes", work: list[_Item], found: Iterable[tuple[int, Control]] = ()) -> None:
+        self._lexemes, self._work, self._listed = lexemes, work, list(found)
+        self._found = set(self._listed)
+        # Invariant: only items reached by a letter; the first items may be reached again, with their matches.
+        self._seen: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
 
     def __iter__(self) -> Iterator[tuple[int, Control]]:
         at = 0
@@ -94,20 +83,11 @@ class _Onward:
                 at += 1
             if not self._work:
                 return
-            more = self._expand(self._work) - self._found
+            more = self._lexemes.expand(self._work, self._seen) - self._found
             self._found |= more
             self._listed += more
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Outcomes of two kinds."""
-
-    first: Iterable[tuple[int, Control]]
-    then: Iterable[tuple[int, Control]]
-
-    def __iter__(self) -> Iterator[tuple[int, Control]]:
-        return chain(self.first, self.then)
+            if not self._work:
+                del self._found, self._seen
 
 
 class Lexemes:
@@ -115,8 +95,10 @@ class Lexemes:
 
     Attributes
     ----------
-    rows : list of list of int
+    rows : list of tuple of int
         Next state by letter, for states between characters.
+    sources : list of tuple of int
+        The states between characters with an edge to each state.
     is_between : list of bool
         Whether a state is between characters.
     keeps_texts : bool
@@ -125,11 +107,9 @@ class Lexemes:
 
     def __init__(self, scanner: Scanner, steps: Steps) -> None:
         self._steps = steps
-        self.starts: list[list[int]] = scanner.starts.tolist()
-        self.events: list[list[int]] = scanner.events.tolist()
-        self.ends: list[list[int]] = scanner.ends.tolist()
+        self.starts, self.events, self.ends = map(tuples, (scanner.starts, scanner.events, scanner.ends))
         self._scanner, self._table, self._classes = scanner, scanner.table, scanner.classes
-        self._byte_rows: list[list[int]] = scanner.table.tolist()
+        self._byte_rows = scanner.rows
         self._n_columns: int = scanner.table.shape[1]
         columns = [scanner.after(example) for example in scanner.examples]
         self._between = _between(columns, scanner)
@@ -143,11 +123,13 @@ class Lexemes:
         self.columns = _side_by_side([columns[number] for number in kept], len(self._table))
         self.examples = [scanner.examples[number] for number in kept]
         self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
-        self.rows: list[list[int]] = self.columns.tolist()
+        self.rows = tuples(self.columns)
         # By state: whether its lexeme may turn out longer than a match there, so that it is watched.
         self.may_continue: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
         if scanner.is_scannerless:
             self.may_continue = [False] * len(self._table)
+        edges = zip(self.rows, self.is_between, strict=True)
+        self.sources = sources_of([row if between else () for row, between in edges])
         self._kept = self._lengths()
         self._edges: list[list[tuple[int, int]] | None] = [None] * len(self.rows)
         self.keeps_texts = self._count_texts()
@@ -164,7 +146,8 @@ class Lexemes:
         self._implied: dict[tuple[int, int], bool] = {}
         # Why not beside lookaheads: what is read again moves some watchers of a set before others.
         self._reduces = not any(event[1] > 0 for event in (*self.events, *self.ends))
-        # Each outcome once. PERF: the collector of cycles visits each (`python -m benchmarks.grammars`).
+        # Each outcome and set of watchers once. PERF: the collector of cycles visits each (`python -m benchmarks.grammars`).
+        self._sets: dict[frozenset[int], frozenset[int]] = {}
         self._outcomes: dict[tuple[int, Control], tuple[int, Control]] = {}
 
     def letter(self, character: str) -> int:
@@ -184,7 +167,7 @@ class Lexemes:
         key = state, watchers
         found = self._fresh.get(key)
         if found is None:
-            lexemes = self._onward([(state, (), watchers, True)] if state >= 0 else [])
+            lexemes = _Onward(self, [(state, (), watchers, True)] if state >= 0 else [])
             found = self._fresh[key] = Outcomes(lexemes, self._may_end(watchers))
         return found
 
@@ -209,7 +192,7 @@ class Lexemes:
 
     def _going(self, state: int, text: bytes, watchers: frozenset[int]) -> Iterable[tuple[int, Control]]:
         if self.is_between[state]:
-            return self._onward([(state, self._spelled(text), watchers, False)])
+            return _Onward(self, [(state, self._spelled(text), watchers, False)])
         found: set[tuple[int, Control]] = set()
         onward: list[_Item] = []
         met: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
@@ -239,7 +222,7 @@ class Lexemes:
                     met.add(arrived)
                     self._arrived(*arrived, found)
                     onward.append((*arrived, False))
-        return self._onward(onward, found)
+        return _Onward(self, onward, found)
 
     def _partial(self, text: bytes) -> int:
         """Return the number of an incomplete character; two with the same effect on every state share a number."""
@@ -280,7 +263,7 @@ class Lexemes:
                     found.add(self._outcome(label, Control(after, watchers | own, behind, is_end)))
         can_end = not rest and self._may_end(watchers)
         if not is_end:
-            return Outcomes(self._onward([(state, text, watchers, False)], found), can_end)
+            return Outcomes(_Onward(self, [(state, text, watchers, False)], found), can_end)
         if rest and self._may_end(watchers):
             self._ended(state, text, found)
         return Outcomes(found, can_end)
@@ -288,35 +271,31 @@ class Lexemes:
     def _may_end(self, watchers: frozenset[int]) -> bool:
         return all(self.ends[watcher][0] == NOTHING for watcher in watchers)
 
-    def _onward(self, work: list[_Item], found: Iterable[tuple[int, Control]] = ()) -> Iterable[tuple[int, Control]]:
-        """Return these outcomes and those of reading on from states between characters."""
-        # Invariant: `seen` holds only items reached by a letter; the first items may be reached again, with their matches.
-        seen: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
-
-        def expand(work: list[_Item]) -> set[tuple[int, Control]]:
-            state, text, watchers, is_fresh = work[-1]
-            found: set[tuple[int, Control]] = set()
-            if not watchers and not is_fresh:
-                found |= self._freely(state, text)
-                work.pop()
-                return found
-            per_letter = _STEP_COST + _LETTER_COST * (len(text) + len(watchers))
-            self._steps.spend(per_letter * len(self.examples), _TOO_MANY)
+    def expand(
+        self, work: list[_Item], seen: set[tuple[int, tuple[int, ...], frozenset[int]]]
+    ) -> set[tuple[int, Control]]:
+        """Read on from the last item: add those that it leads to, and return its outcomes. If it raises, nothing has changed."""
+        state, text, watchers, is_fresh = work[-1]
+        if not watchers and not is_fresh:
+            freely = self._freely(state, text)
             work.pop()
-            if not is_fresh and self._may_end(watchers):
-                self._ended(state, text, found)
-            for letter, (target, moved) in enumerate(zip(self.rows[state], self._moves(watchers), strict=True)):
-                if target < 0 or moved is None:
-                    continue
-                read = self._cut((*text, letter), target) if self._kept[target] else ()
-                item = target, read, moved
-                if item not in seen:
-                    seen.add(item)
-                    self._arrived(*item, found)
-                    work.append((*item, False))
-            return found
-
-        return _Onward(found, work, expand)
+            return set(freely)
+        per_letter = _STEP_COST + _LETTER_COST * (len(text) + len(watchers))
+        self._steps.spend(per_letter * len(self.examples), _TOO_MANY)
+        work.pop()
+        found: set[tuple[int, Control]] = set()
+        if not is_fresh and self._may_end(watchers):
+            self._ended(state, text, found)
+        for letter, (target, moved) in enumerate(zip(self.rows[state], self._moves(watchers), strict=True)):
+            if target < 0 or moved is None:
+                continue
+            read = self._cut((*text, letter), target) if self._kept[target] else ()
+            item = target, read, moved
+            if item not in seen:
+                seen.add(item)
+                self._arrived(*item, found)
+                work.append((*item, False))
+        return found
 
     def _freely(self, state: int, text: tuple[int, ...]) -> frozenset[tuple[int, Control]]:
         """Return the outcomes of the current lexeme if there are no watchers."""
@@ -381,14 +360,15 @@ class Lexemes:
             self._watched[watchers] = found
         return found
 
-    def _moved(self, watchers: frozenset[int], rows: list[list[int]], step: int) -> frozenset[int] | None:
+    def _moved(self, watchers: frozenset[int], rows: list[tuple[int, ...]], step: int) -> frozenset[int] | None:
         """Return the watchers after a letter or byte; None if one matches."""
         if not watchers:
             return watchers
         moved = {rows[watcher][step] for watcher in watchers} - {DEAD}
         if any(self.events[watcher][0] != NOTHING for watcher in moved):
             return None
-        return frozenset(moved)
+        one = frozenset(moved)
+        return self._sets.setdefault(one, one)
 
     def reduced(self, watchers: frozenset[int]) -> frozenset[int]:
         """Return the watchers without those that match no text before another one does: all begin at the same place of the text."""
@@ -442,11 +422,10 @@ class Lexemes:
     def _lengths(self) -> list[int]:
         """Return, per state, how many of the last letters a match there or later may look back at."""
         kept = [max(event[1], end[1]) for event, end in zip(self.events, self.ends, strict=True)]
-        sources = sources_of([row if between else () for row, between in zip(self.rows, self.is_between, strict=True)])
         work = [state for state, count in enumerate(kept) if count > 1]
         while work:
             state = work.pop()
-            for source in sources[state]:
+            for source in self.sources[state]:
                 if kept[source] < kept[state] - 1:
                     kept[source] = kept[state] - 1
                     work.append(source)

@@ -44,7 +44,6 @@ class LexicalFollow:
         # By label: states with a match; states before a match that ends one letter back, with those letters and their targets.
         self._matches: dict[int, list[int]] = {}
         self._before: dict[int, dict[int, list[tuple[int, int]]]] = {}
-        self._sources: list[set[int]] = [set() for _ in lexemes.rows]
         for state, row in enumerate(lexemes.rows):
             if not lexemes.is_between[state]:
                 continue
@@ -53,14 +52,13 @@ class LexicalFollow:
                 self._matches.setdefault(label, []).append(state)
             for letter, target in enumerate(row):
                 if target >= 0:
-                    self._sources[target].add(state)
                     label, back, _ = lexemes.events[target]
                     if label != NOTHING and back == 1:
                         self._before.setdefault(label, {}).setdefault(state, []).append((letter, target))
         self._reached = self._reachable()
         pairs = zip(lexemes.events, lexemes.ends, strict=True)
         self._labels = leading(
-            self._sources, [sum({1 << one[0] for one in pair if one[0] != NOTHING}) for pair in pairs]
+            self._lexemes.sources, [sum({1 << one[0] for one in pair if one[0] != NOTHING}) for pair in pairs]
         )
         self._groups: dict[int, dict[int, int]] = {}
         self._kill: dict[int, int] = {}
@@ -132,7 +130,7 @@ class LexicalFollow:
         behind: dict[int, set[int]] = {self._label: {contexts[state] for state in items.states}}
         for state in items.states:
             behind.setdefault(items.reached_by[state], set()).add(contexts[state])
-        mortal = leading(self._sources, [self._killing(state) != 0 for state in range(len(self._lexemes.rows))])
+        mortal = leading(self._lexemes.sources, [self._killing(state) != 0 for state in range(len(self._lexemes.rows))])
         found: set[tuple[int, int]] = set()
         for label, states in self._matches.items():
             for state in states:
@@ -163,7 +161,7 @@ class LexicalFollow:
                     continue
                 state = self._lexemes.rows[start][self._break]
                 while state not in kept:
-                    if state < 0 or self._lexemes.events[state][:2] != [newline, 0]:
+                    if state < 0 or self._lexemes.events[state][:2] != (newline, 0):
                         return frozenset()
                     kept.add(state)
                     state = self._lexemes.rows[state][self._space]
@@ -191,7 +189,7 @@ class LexicalFollow:
     def _behind_one(self, context: int, label: int, state: int, targets: Sequence[tuple[int, int]]) -> int:
         """Return the terminals that can follow a match that ends one letter back, choosing the best letter for each."""
         lexemes = self._lexemes
-        found = self._end if lexemes.ends[state][:2] == [label, 0] else 0
+        found = self._end if lexemes.ends[state][:2] == (label, 0) else 0
         for letter, match in targets:
             start = self._starts[context][lexemes.events[match][2]]
             begun = lexemes.rows[start][letter] if start >= 0 else DEAD
@@ -233,7 +231,7 @@ class LexicalFollow:
         return known
 
     def _passes(self, state: int) -> bool:
-        return self._lexemes.events[state][:2] == [self._label, 0]
+        return self._lexemes.events[state][:2] == (self._label, 0)
 
     def _at(self, start: int, letters: int) -> int:
         """Return the labels of lexemes that continue from `start` with one of these letters; newlines start with a line break."""
@@ -278,7 +276,7 @@ class LexicalFollow:
         """Return, per state, the reachable labels whose match looks back at most one letter."""
         ignored = self._ignored
         return leading(
-            self._sources,
+            self._lexemes.sources,
             [
                 (ignored if label == self._label else 1 << label) if label != NOTHING and back <= 1 else 0
                 for label, back, _ in self._lexemes.events

@@ -17,7 +17,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.caching import cached_property
 from guided.kernels.outlive import can_outlive
 from guided.lalr.indents import Indenter
-from guided.lalr.scanner import NOTHING, Scanner, leading, sources_of
+from guided.lalr.scanner import NOTHING, Scanner, leading
 from guided.lalr.tables import LalrTables
 
 __all__ = ["Lexing", "Match", "last_characters"]
@@ -43,10 +43,14 @@ class Lexing:
 
     Attributes
     ----------
-    rows : list of list of int
+    rows : list of tuple of int
         Next state by byte column, or DEAD.
     classes : list of int
         Column of each byte.
+    sources : list of tuple of int
+        The states with an edge to each state.
+    ignored, newline : int
+        Label of ignored text; that of an Indenter's newline, as bits.
     events, ends : list of (Match or None)
         The match reached in a state, and the match if the text ends there.
     labels : list of int
@@ -65,13 +69,13 @@ class Lexing:
 
     def __init__(self, tables: LalrTables, scanner: Scanner, indenter: Indenter) -> None:
         self._indenter, self.ignored = indenter, tables.end + 1
+        self.newline = 1 << indenter.newline if indenter.newline >= 0 else 0
         self._ignored_label, self.is_scannerless = scanner.n_terminals, scanner.is_scannerless
         self.classes: list[int] = scanner.classes.tolist()
-        self.rows: list[list[int]] = scanner.table.tolist()
+        self.rows, self.sources = scanner.rows, scanner.sources
         self.events = [self._match(*match) for match in scanner.events.tolist()]
         self.ends = [self._match(*match) for match in scanner.ends.tolist()]
         match = zip(self.events, self.ends, strict=True)
-        self._sources = sources_of(self.rows)
         self.labels = self.leading(
             [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
         )
@@ -90,7 +94,7 @@ class Lexing:
 
     def leading(self, own: Sequence[int]) -> list[int]:
         """Return, per state, the union of the bits of all states that a lexeme can still reach."""
-        return leading(self._sources, own)
+        return leading(self.sources, own)
 
     def _match(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
         if label == NOTHING:
@@ -109,7 +113,7 @@ class Lexing:
             state = work.pop()
             # A character counts only once it is complete, in a state between characters.
             before = found[state] - (not within[state])
-            for source in self._sources[state]:
+            for source in self.sources[state]:
                 if before >= (0 if within[source] else 1) and found[source] < before:
                     found[source] = before
                     work.append(source)

@@ -186,6 +186,7 @@ class _Construction:
         # and trackers after it.
         self.owing: dict[tuple[frozenset[Any], int], list[frozenset[Any] | None]] = {}
         self.stepped: dict[tuple[int, int], dict[Obligation, Obligation | bool]] = {}
+        self.threads: dict[_Thread, _Thread] = {}
         self.numbers: dict[_State, int] = {}
         self.work: list[_State] = []
         self.starts: dict[tuple[int, int], int] = {}
@@ -345,11 +346,11 @@ class _Construction:
                 if not obligations:
                     event = place
                     break
-                closed[place, obligations] = None
+                closed[self._thread(place, obligations)] = None
                 continue
             op, a, b, c, is_lazy = code[place]
             if op == READ:
-                closed[place, obligations] = None
+                closed[self._thread(place, obligations)] = None
             elif op == SPLIT:
                 stack.append((b, obligations, entered))
                 stack.append((a, obligations, entered))
@@ -381,9 +382,14 @@ class _Construction:
                     if self.cuts:
                         break
                     continue
-                closed[found, obligations] = None
+                closed[self._thread(found, obligations)] = None
         self.steps.spend(_STEP_COST * len(seen), _TOO_MANY)
         return tuple(closed if self.cuts else sorted(closed)), event
+
+    def _thread(self, place: _Position, obligations: frozenset[Any]) -> _Thread:
+        """Return the one thread that equals this. PERF: Python searches all that are kept for garbage."""
+        thread = place, obligations
+        return self.threads.setdefault(thread, thread)
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:
         """Return the token type of a terminal, given the keywords spelled so far."""

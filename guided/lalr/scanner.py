@@ -20,6 +20,7 @@ from guided.automata.minimize import minimal
 from guided.automata.partition import INVALID, Partition, partition
 from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
+from guided.caching import cached_property
 from guided.errors import GrammarError, PatternError
 from guided.lalr.ordered import Event, Keyword, Ordered, determinize_in_order
 from guided.lalr.program import program_of
@@ -30,14 +31,14 @@ from guided.patterns.parse import parse_in_order
 from guided.patterns.source import Intervals
 from guided.patterns.tree import Chars, Concat, Literal, Node
 
-__all__ = ["NOTHING", "Scanner", "leading", "scanner_of", "sources_of", "spelling_of", "terminal_tree"]
+__all__ = ["NOTHING", "Scanner", "leading", "scanner_of", "sources_of", "spelling_of", "terminal_tree", "tuples"]
 
 NOTHING = -1
 # Minimum branching factor of the tree of starts.
 _FEWEST = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Scanner:
     """The automaton of a lexer.
 
@@ -74,6 +75,16 @@ class Scanner:
     examples: tuple[bytes, ...] = ()
     n_runs: int = 1
     is_scannerless: bool = False
+
+    @cached_property
+    def rows(self) -> list[tuple[int, ...]]:
+        """The table. PERF: Python does not search tuples of numbers for garbage, as it does lists (`python -m benchmarks.grammars`)."""
+        return tuples(self.table)
+
+    @cached_property
+    def sources(self) -> list[tuple[int, ...]]:
+        """By state: the states with an edge to it."""
+        return sources_of(self.rows)
 
     def within(self, alphabet: bytes) -> "Scanner":
         """Return the scanner restricted to bytes with a 1 in `alphabet` (length 256), up to bytes that share a column."""
@@ -170,13 +181,18 @@ def _examples(parts: Partition) -> tuple[bytes, ...]:
     return tuple(chr(code).encode() for code in parts.starts[first[classes != INVALID]].tolist())
 
 
-def sources_of(rows: Sequence[Iterable[int]]) -> list[set[int]]:
-    """Return, per state, the states with an edge to it; ``rows``: the targets of each state, or DEAD."""
-    found: list[set[int]] = [set() for _ in rows]
+def tuples(array: Int32Array) -> list[tuple[int, ...]]:
+    """Return the rows of an array."""
+    return list(map(tuple, array.tolist()))
+
+
+def sources_of(rows: Sequence[Iterable[int]]) -> list[tuple[int, ...]]:
+    """Return, per state, the states with an edge to it, ascending; ``rows``: the targets of each state, or DEAD."""
+    found: list[list[int]] = [[] for _ in rows]
     for state, row in enumerate(rows):
         for target in set(row) - {DEAD}:
-            found[target].add(state)
-    return found
+            found[target].append(state)
+    return list(map(tuple, found))
 
 
 def leading(sources: Sequence[Iterable[int]], own: Sequence[int]) -> list[int]:
