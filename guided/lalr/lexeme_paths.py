@@ -111,9 +111,8 @@ class LexemePaths:
         """By state: the bytes before the line break of the shortest such text; -1 if there is none."""
         lexing, column = self._lexing, self._lexing.classes[_NEWLINE]
         found = [-1] * len(lexing.rows)
-        work = [
-            state for state, row in enumerate(lexing.rows) if row[column] >= 0 and lexing.labels[row[column]] & lexing.newline
-        ] if self._can_break else []
+        targets = [row[column] for row in lexing.rows] if self._can_break else []
+        work = [state for state, at in enumerate(targets) if at >= 0 and lexing.labels[at] & lexing.newline]
         for state in work:
             found[state] = 0
         for state in work:
