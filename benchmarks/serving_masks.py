@@ -22,6 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from benchmarks.clock import settle
 from benchmarks.machine import describe, load, processor, write
 from benchmarks.serving import BACKENDS, schema
 from benchmarks.serving_server import is_installed
@@ -138,6 +139,7 @@ def main() -> int:
     all_of_them = backends(given.backend, tokenizer, 49152)
     cases = of_folder(given.data, given.schemas) if given.data else made(given.schemas)
     walks: dict[str, list[Walk]] = {name: [] for name in given.backend}
+    settle()  # as vLLM's engine before its first request
     for number, (one, value) in enumerate(cases):
         text = json.dumps(one)
         tokens = tokenizer.encode(json.dumps(value, ensure_ascii=False), add_special_tokens=False)[:_LONGEST]

@@ -31,8 +31,10 @@ _OF_NAME = {
     "object": frozenset({"object"}),
 }
 _ALL = frozenset(TYPES)
-# PERF: names of whole types, in the order of their atoms (`python -m benchmarks.first_mask`).
-_PLAIN_NAMES = {name: sorted(of, key=TYPES.index) for name, of in _OF_NAME.items() if name != "integer"}
+# PERF: the atoms of whole types, in their order (`python -m benchmarks.first_mask`).
+_PLAIN = {
+    name: [("type", one) for one in sorted(of, key=TYPES.index)] for name, of in _OF_NAME.items() if name != "integer"
+}
 
 
 def types(site: Site, value: Any) -> None:
@@ -55,12 +57,9 @@ def disallow(site: Site, value: Any) -> None:
 
 def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
     atom = site.formulas.atom
-    if isinstance(value, str) and value in _PLAIN_NAMES:
-        first, *others = _PLAIN_NAMES[value]
-        found = atom(("type", first))
-        return site.formulas.disjunction(
-            [found, *(atom(("type", name)) for name in others)]
-        ) if others else found, _OF_NAME[value]
+    if isinstance(value, str) and value in _PLAIN:
+        of = [*map(atom, _PLAIN[value])]
+        return of[0] if len(of) == 1 else site.formulas.disjunction(of), _OF_NAME[value]
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
         raise site.wrong(keyword, "type must be a name or a list of names")

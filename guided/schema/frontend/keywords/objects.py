@@ -111,16 +111,11 @@ def additional_properties(site: Site, value: Any) -> None:
 
 
 def _required(site: Site, names: list[str]) -> list[int]:
-    atom, sequence, origins, place = (
-        site.formulas.atom,
-        site.lowering.sequence,
-        site.lowering.origins,
-        (site.location, "required"),
-    )
+    atom, lowering, place = site.formulas.atom, site.lowering, (site.location, "required")
     found = [atom(("required", name)) for name in names]
     for one in found:
-        sequence.setdefault(one, len(sequence))
-        origins.setdefault(one, place)
+        lowering.sequence.setdefault(one, len(lowering.sequence))
+        lowering.origins.setdefault(one, place)
     return found
 
 

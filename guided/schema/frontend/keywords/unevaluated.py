@@ -62,11 +62,8 @@ def unevaluated_items(site: Site, value: Any) -> None:
 
     def table(evaluated: Evaluated) -> int:
         others = site.formulas.disjunction([formula, *evaluated.parts])
-        return (
-            TRUE
-            if others == TRUE
-            else site.formulas.atom(("array", site.formulas.atom(("items", (TRUE,) * evaluated.prefix, others))))
-        )
+        items = site.formulas.atom(("items", (TRUE,) * evaluated.prefix, others))
+        return TRUE if others == TRUE else site.formulas.atom(("array", items))
 
     _append(site, "unevaluatedItems", formula, "array", (_own_items, _own_list), table)
 
