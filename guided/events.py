@@ -262,7 +262,7 @@ class Result(Generic[T_co]):
             "refused": text_cell("\n".join(f"{shown(one.text)}: {one.error}" for one in self.refused)),
         }
         rows |= {f"capture {shown(name)}": text_cell(brief(value, 400)) for name, value in self.captures.items()}
-        calls = getattr(self, "calls", ())
+        calls = self.calls if isinstance(self, ToolsResult) else ()
         rows |= {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(calls, 1)}
         return card(type(self).__name__, rows)
 

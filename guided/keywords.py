@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache, wraps
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, TypeVar
 
 __all__ = [
@@ -33,7 +33,8 @@ def _elsewhere() -> dict[str, Any]:
     Rows of ``keywords``: keywords, an argument of the functions for which the row holds, and the advice. Of ``attributes``, by the
     module or class that they are looked for in: attributes, and the advice.
     """
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("elsewhere.json").read_text(encoding="utf-8"))
+    # Why resources: the package may be in a zip file.
+    found: dict[str, Any] = json.loads(files("guided").joinpath("elsewhere.json").read_text(encoding="utf-8"))
     return found
 
 

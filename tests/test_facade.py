@@ -135,9 +135,20 @@ def test_type_checkers_see_the_same_names() -> None:
 def test_the_package_works_from_a_zip_file(tmp_path: Path) -> None:
     archive = tmp_path / "guided.zip"
     with zipfile.ZipFile(archive, "w") as file:
-        for path in (STUB, STUB.with_suffix(".py"), STUB.with_name("errors.py"), STUB.with_name("interrupts.py")):
-            file.write(path, f"guided/{path.name}")
-    program = f"import sys; sys.path.insert(0, {str(archive)!r}); import guided; print(guided.LimitError.__module__)"
+        for path in (path for suffix in ("py", "pyi", "json") for path in STUB.parent.rglob(f"*.{suffix}")):
+            file.write(path, path.relative_to(STUB.parents[1]))
+    program = f"""
+import sys
+sys.path.insert(0, {str(archive)!r})
+import guided
+assert guided.__file__.startswith({str(archive)!r})
+assert not hasattr(guided, "nothing")
+try:
+    guided.Regex("a", flag=1)
+except TypeError as error:
+    assert "flag" in str(error)
+    print(guided.LimitError.__module__)
+"""
     done = subprocess.run(
         [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path
     )

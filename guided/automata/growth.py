@@ -26,7 +26,7 @@ def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Arr
 
 
 def grown(array: Any, capacity: int, fill: int | None = None) -> Any:
-    """Return a longer copy; not filled, memory that is never touched is never allocated."""
+    """Return a longer copy. Without ``fill`` the rest is not written: memory that is never touched is never allocated."""
     longer = np.empty((capacity, *array.shape[1:]), array.dtype)
     if fill is not None:
         longer[len(array) :] = fill

@@ -367,7 +367,7 @@ def folded(
     joined: Callable[[Part, list[_Made]], _Made],
     items: Callable[[Composition], tuple[Part, ...]] = lambda part: part.parts,
 ) -> _Made:
-    """Return what a function makes of a part and of what it has made of its items. It is called once for each distinct part."""
+    """Fold a composition: ``joined(part, results of its items)`` is called once for each distinct part, after its items."""
     known: dict[int, _Made] = {}
     todo = [part]
     while todo:

@@ -64,7 +64,7 @@ class _Thread(NamedTuple):
 
     # NFA node whose leaf is being read; 1: the end of the text.
     node: int
-    # In the leaf.
+    # The position in the leaf.
     place: Any
     trail: _Mark | None
 

@@ -95,8 +95,8 @@ class IndexFile:
     vocabulary_fingerprint: str
     # Number of token ids of the vocabulary.
     n_tokens: int
-    unenforced: tuple[tuple[str, str], ...]
     # As in `Index`.
+    unenforced: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     # Source of an index with a stack.
     origin: Origin | None = None

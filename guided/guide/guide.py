@@ -241,10 +241,10 @@ class Guide:
         Raises
         ------
         LimitError
-            ``budget`` is smaller than `remaining`: no text fits.
+            ``budget`` is smaller than `remaining`: no text is known that fits.
         """
         if budget < self.remaining:
-            raise LimitError("max_tokens", self.remaining, budget, "every complete text is longer")
+            raise LimitError("max_tokens", self.remaining, budget, "the shortest text that was found is longer")
         return self._ask(self._steps.mask_within, budget)
 
     def advance(self, token: int) -> None:

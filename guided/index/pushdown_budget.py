@@ -341,7 +341,7 @@ class Budgets:
 
 
 def _or(otherwise: _Answer, ask: Callable[..., _Answer], *arguments: Any) -> _Answer:
-    """Return an answer; another one if it is not found within the limits."""
+    """Return the answer of ``ask``; ``otherwise`` if none is found within the limits."""
     try:
         return ask(*arguments)
     except GuidedError:

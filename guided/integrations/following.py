@@ -48,7 +48,7 @@ class Following:
         """Raise LimitError, with the caller's name of the budget, if it is below the shortest text."""
         needed = self.index.remaining(self.initial)
         if self._budget is not None and needed > self._budget:
-            raise LimitError(what, needed + given - self._budget, given, "every complete text is longer")
+            raise LimitError(what, needed + given - self._budget, given, "the shortest text that was found is longer")
 
     def next(self, state: int, token: int) -> int:
         """Return the state after a token. After the end, padding does not change the state."""

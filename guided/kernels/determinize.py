@@ -186,7 +186,7 @@ def determinize(
     capacity = len(accepting)
     while cursor[0] < cursor[1] or cursor[1] == 0:
         q = cursor[0]
-        # The first subset is that of the start, as if it were reached from none by class 0.
+        # The first subset is the closure of the start, made as if class 0 led to it from an empty subset.
         is_start = cursor[1] == 0
         needed = np.int64(is_start)
         for i in range(set_indptr[q], set_indptr[q + 1]):

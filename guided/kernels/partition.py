@@ -72,7 +72,7 @@ def list_classes(
 ) -> None:
     """List the classes of each set, one set after the other: those of set s end at ``ends[s + 1]``. O(pieces of all intervals).
 
-    ``classes`` has room for one of each piece of an interval; ``stamp`` (int32, one for each class) is -1 throughout on entry.
+    ``classes`` has room for one class for each piece of each interval; ``stamp`` (int32, one for each class) is -1 throughout on entry.
     """
     n = 0
     for s in range(len(indptr) - 1):

@@ -300,7 +300,7 @@ def test_mask_within_where_the_text_may_end(budget: int, allowed: list[int]) -> 
 def test_mask_within_too_small_a_budget(budget: int) -> None:
     guide = compile_index(Regex("(ab){2}"), AB).guide()
     with pytest.raises(
-        LimitError, match=f"max_tokens: 2 needed, {budget} allowed; every complete text is longer"
+        LimitError, match=f"max_tokens: 2 needed, {budget} allowed; the shortest text that was found is longer"
     ) as error:
         guide.mask_within(budget)
     assert (error.value.what, error.value.given, error.value.limit) == ("max_tokens", 2, budget)

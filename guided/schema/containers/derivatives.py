@@ -129,7 +129,7 @@ def last_value(formulas: Formulas, table: KeyTable, seen: int, wanted: int, labe
     members, values = formulas.members(wanted), list[int]()
     formulas.steps.spent += len(members) // _MEMBERS_PER_STEP
     for member in members:
-        # Why: what holds of a part that the key does not change is mostly known.
+        # Why: whether a part that the key leaves as it is holds at the end is mostly known already (`at_close`).
         if formulas.marks.of(member) & touched:
             value = formulas.rewrite(member, holds, memo)
         else:

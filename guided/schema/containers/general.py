@@ -106,7 +106,7 @@ class ObjectState(NamedTuple):
         return found
 
     def _among_parts(self, parts: Parts, labels: int) -> int:
-        """`_among` for independent parts: a label may come if the parts that are about it, or lose names by it, allow it."""
+        """`_among` for independent parts: a label may come if all parts allow it that mention its name, or a name that it closes."""
         keys, found = self.keys, labels & self.narrowed(parts.certain).labels()
         closing = (1 << keys.n_ordered) - 1
         for formula, names in parts.choices:

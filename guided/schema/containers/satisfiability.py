@@ -49,7 +49,7 @@ class Parts(NamedTuple):
     certain : int
         A conjunctive object.
     choices : tuple of (int, frozenset of str)
-        The others, each with what is required of all members, and its names.
+        The others: each formula, with the conditions on all members, and the names it mentions.
     """
 
     certain: int

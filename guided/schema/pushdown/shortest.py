@@ -432,9 +432,9 @@ class Shortest:
     def valuations(self, must: int, formula: int, *, is_rough: bool = False) -> Iterator[tuple[Truths, int]]:
         """Yield truth assignments to the pending values of a formula, each with the formula that remains.
 
-        The remaining formula is the exact state after a value with that valuation, not a stronger one. So costs fall with each step of a
-        completion. Assignments that leave less to do come first. ``must``: a formula that the value satisfies anyway. ``is_rough``: leave
-        out the pending values whose truth is not needed, and yield a stronger formula.
+        Unless ``is_rough``, the remaining formula is the exact state after a value with that valuation, so costs fall with each step of a
+        completion; else pending values whose truth is not needed are left out, and the formula is stronger. Assignments that leave less
+        to do come first. ``must``: a formula that the value satisfies anyway.
         """
         formulas = self._formulas
         todo: list[tuple[Truths, int, int]] = [((), formula, must)]
