@@ -110,7 +110,7 @@ class Limits:
     intervals: int = 1_000_000
     nfa_states: int = 2_000_000
     states: int = 1_000_000
-    transitions: int = 48_000_000
+    transitions: int = 32_000_000
     steps: int = 100_000_000
     tokens: int = 1 << 22
     token_length: int = 1 << 20

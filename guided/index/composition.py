@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
+from math import comb
 from operator import index as as_index
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -68,6 +69,8 @@ _LONG_WALK, _MANY_RESTS = 2048, 64
 _CALLS_KNOWN = 256
 # Walks to the ends of parts that are kept.
 _WALKS_KEPT = 64
+# Bytes of a long token, which parts that may be empty divide among them.
+_TOKEN_LENGTH = 16
 _ADVICE = "the text can be read in too many ways"
 # Measured bytes of memory of a state with one item, of a known successor, and of a further item.
 _PER_STATE, _PER_STEP, _PER_ITEM = 700, 120, 120
@@ -170,6 +173,13 @@ class CompositionIndex:
                     "every text of a part takes more tokens: raise its max_tokens",
                 )
         self._begin()
+        for state in calls:
+            begun = (item for item in self._calls_from(state) if item.part >= 0)
+            after = {item.after for item in begun if parts[item.part].is_accepting(item.state)}
+            n_ways = comb(_TOKEN_LENGTH + len(after) - 1, _TOKEN_LENGTH) if after else 0
+            if n_ways > limits.readings:
+                advice = f"{len(after)} parts that may be empty follow each other directly"
+                raise LimitError("readings", n_ways, limits.readings, advice)
 
     def _begin(self) -> None:
         """Forget everything but the first two states."""
@@ -353,7 +363,8 @@ class CompositionIndex:
         for item in items:
             words |= self._own_mask(item)
         words &= ~self._end_bits
-        for item in items:
+        # Why with one token left: what follows a part does not depend on how many are.
+        for item in {item._replace(left=min(item.left, 1)) for item in items}:
             _allow(words, self._crossing(item))
         if self._is_accepting(items):
             words |= self._end_bits
@@ -385,8 +396,12 @@ class CompositionIndex:
         boundaries, found, is_whole = self._boundaries, dict[tuple[Item, ...], Int32Array](), True
         if item.part < 0:
             walk = boundaries.calling(item.state, self._first_of_calls)
-            if len(walk) > _LONG_WALK:
-                walk, is_whole = walk.within(boundaries.are_above(walk.nodes, wanted)), False
+        else:
+            behind = self._after_part(item.after)
+            walk = boundaries.ends(self._first_bytes(behind), self._parts[item.part].last_bytes)
+        if len(walk) > _LONG_WALK:
+            walk, is_whole = walk.within(boundaries.are_above(walk.nodes, wanted)), False
+        if item.part < 0:
             nodes, states, n_read = walk.run(item.state, self._frame_step, self._calls.__contains__)
             self.steps.spend(n_read // _BYTES_PER_STEP, _ADVICE)
             by_state: dict[int, list[int]] = {}
@@ -394,12 +409,11 @@ class CompositionIndex:
                 by_state.setdefault(state, []).append(node)
             found = {self._calls_from(state): np.array(each, np.int32) for state, each in by_state.items()}
         else:
-            behind, part = self._after_part(item.after), self._parts[item.part]
-            walk = boundaries.ends(self._first_bytes(behind), part.last_bytes)
             with _reading_parts(self._parts, self.steps) as readers:
                 start, reader = readers.start(item), readers.of(item.part)
                 nodes, _, n_read = walk.run(start, reader.step, reader.may_end)
-            self.steps.spend(n_read if isinstance(part, PushdownIndex) else n_read // _BYTES_PER_STEP, _ADVICE)
+            is_table = isinstance(self._parts[item.part], RegularIndex)
+            self.steps.spend(n_read // _BYTES_PER_STEP if is_table else n_read, _ADVICE)
             if nodes:
                 found = {behind: np.array(nodes, np.int32)}
         rests: list[_Rest] = []

@@ -630,7 +630,7 @@ _AMBIGUOUS: list[Composition] = [
     Repeat(Regex('(?s)[^"]*') | _ANY) + FreeText(),
     Concatenation(tuple(map(Maybe, _INTEGERS))),
     Repeat(Maybe(_INTEGERS[0]) + Maybe(Regex("[a-z0-9]+")), 0, 9) + _INTEGERS[1],
-    Repeat(FreeText(max_tokens=3), 1, 5) + _ANY + Repeat(Regex("[a-c]") | Regex("[b-d1]+") + _INTEGERS[2]),
+    Repeat(FreeText(max_tokens=3), 1, 3) + _ANY + Repeat(Regex("[a-c]") | Regex("[b-d1]+") + _INTEGERS[2]),
 ]
 
 
@@ -683,7 +683,7 @@ def test_all_work_of_a_call_is_counted(spec: Composition) -> None:
             assert executed_calls(call) < 3_000 + 60 * tables.steps.spent
 
 
-@pytest.mark.parametrize(("spec", "most"), [(_AMBIGUOUS[3], 8_000), (_AMBIGUOUS[5], 1_500)])
+@pytest.mark.parametrize(("spec", "most"), [(_AMBIGUOUS[3], 8_000), (_AMBIGUOUS[5], 500)])
 def test_a_call_takes_at_most_its_steps(spec: Composition, most: int) -> None:
     vocabulary = _words("ab[]1", 4)
     guide, other = (compile_index(spec, vocabulary, Limits(call_steps=n)).guide() for n in (most, 100_000))

@@ -179,6 +179,10 @@ def tag(form: Any) -> Any:
     return {"type": "structural_tag", "format": form}
 
 
+def of_repeats(form: Any, most: int) -> Any:
+    return {"type": "repeat", "content": form, "min": 0, "max": most}
+
+
 def schema_format(schema: Any = True, **more: Any) -> Any:
     return {"type": "json_schema", "json_schema": schema, **more}
 
@@ -552,6 +556,11 @@ TAGS: dict[str, tuple[int, int, Callable[[int], Any]]] = {
     "n required arguments in XML": (9, 620, lambda n: tag(schema_format(
         {"type": "object", "properties": {f"p{i}": {} for i in range(n)}, "required": [f"p{i}" for i in range(n)]}, style="qwen_xml",
     ))),
+    "3 repeats of a text with a budget of n": (3, 99, lambda n: tag(of_repeats({"type": "any_text", "max_tokens": n}, 3))),
+    "up to n repeats of a text with a budget": (9, 90, lambda n: tag(of_repeats({"type": "any_text", "max_tokens": 1}, n))),
+    "up to n repeats of arguments that may be empty": (
+        3, 30, lambda n: tag(of_repeats({"type": "json_schema", "json_schema": {"type": "object"}, "style": "glm_xml"}, n))
+    ),
     "n excluded texts": (9, 1_000, lambda n: tag({"type": "any_text", "excludes": words(n)})),
 }  # fmt: skip
 COMPOSITIONS: dict[str, tuple[int, int, Callable[[int], Attack]]] = {
