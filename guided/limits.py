@@ -111,7 +111,7 @@ class Limits:
     nfa_states: int = 2_000_000
     states: int = 1_000_000
     transitions: int = 32_000_000
-    steps: int = 100_000_000
+    steps: int = 80_000_000
     tokens: int = 1 << 22
     token_length: int = 1 << 20
     index_bytes: int = 1 << 29

@@ -215,11 +215,11 @@ FEW = JsonSchema({"type": "object", "properties": {"a": {"type": "integer"}}, "r
 
 PATTERNS: dict[str, tuple[int, int, Callable[[int], str]]] = {
     "1 to n letters": (99, 100_000, lambda n: f"a{{1,{n}}}"),
-    "1 to n word characters": (9, 500, lambda n: rf"\w{{1,{n}}}"),
+    "1 to n word characters": (9, 400, lambda n: rf"\w{{1,{n}}}"),
     "any n characters": (9, 500, lambda n: rf"[\w\W]{{{n}}}"),
     "n names": (99, 50_000, lambda n: "|".join(words(n, 5, 25))),
     "n names, whatever their case": (99, 20_000, lambda n: "(?i)" + "|".join(words(n, 5, 25))),
-    "n names, repeated": (99, 40_000, lambda n: "(?:" + "|".join(words(n, 5, 25)) + ")*"),
+    "n names, repeated": (99, 35_000, lambda n: "(?:" + "|".join(words(n, 5, 25)) + ")*"),
     "n letters": (999, 450_000, lambda n: "".join(random.Random(3).choices(string.ascii_lowercase, k=n))),
     "repeats of 1 to n letters, any number": (9, 600, lambda n: "(?:" + "|".join("a" * i for i in range(1, n + 1)) + ")*"),
     "n CJK characters": (99, 6_900, lambda n: "[" + "".join(chr(0x4E00 + 3 * i) for i in range(n)) + "]{1,20}"),
