@@ -134,7 +134,7 @@ class Limits:
     composition_depth: int = field(default=200, metadata={"most": 200})
     grammar_symbols: int = field(default=(1 << 16) - 2, metadata={"most": (1 << 16) - 2})
     lookahead: int = 256
-    dead_end_steps: int = 100_000_000
+    dead_end_steps: int = 80_000_000
     dead_end_configurations: int = 2_000
     pushes: int = 1 << 22
     readings: int = 256
