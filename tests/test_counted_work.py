@@ -284,9 +284,7 @@ def test_steps_of_a_mask_with_many_readings_follow_its_lines(monkeypatch: pytest
     }
     tokens = [*(bytes([byte]) for byte in range(256)), *(b" " * n for n in range(2, 121))]
     vocabulary = Vocabulary([*tokens, None], eos=[len(tokens)])
-    index = compile_spec(
-        StructuralTag({"type": "structural_tag", "format": tag}), vocabulary, Limits(call_steps=5_000)
-    )
+    index = compile_spec(StructuralTag({"type": "structural_tag", "format": tag}), vocabulary, Limits(call_steps=5_000))
     guide, work = index.guide(), Work(monkeypatch)
     guide.advance_many(b"<7")
     assert isinstance(work.trace(guide.mask), LimitError)
