@@ -6,8 +6,8 @@ In: an automaton and the trie of a vocabulary. Out: `regular.RegularIndex` with 
 Invariants: a token is allowed exactly if, after its bytes, some sequence of tokens reaches acceptance; answers never change, whatever was
 computed or dropped before; threads share an index.
 
-Reading order: `walk`, `regular`; then `pushdown`, `pushdown_masks` with `plans`, `pushdown_walk`; `lexeme_masks` with
-`lexeme_plans` for Lark grammars; `completions`, `distinct_keys`, `token_classes` and `pushdown_budget` for masks within a budget of
+Reading order: `walk`, `regular`; then `pushdown`, `pushdown_masks` with `plans`, `pushdown_walk`; `lexeme_masks`
+for Lark grammars; `completions`, `distinct_keys`, `token_classes` and `pushdown_budget` for masks within a budget of
 tokens; `composition`; `storage` and `pushdown_files`.
 
 Public modules: none.

@@ -16,7 +16,7 @@ Invariant: the completion of a configuration never changes once it has been retu
 Complexity: O(terminals that can follow) for a new byte; O(1) for a cached one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import reduce
 from heapq import heapify, heappop, heappush
 from operator import or_
@@ -27,9 +27,9 @@ from guided.automata.stacks import Configuration, Stacks
 from guided.lalr.costs import INFINITE, Costs
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
+from guided.lalr.kernel_parser import Controls, Ended
 from guided.lalr.lexeme_paths import LexemePaths, preference
 from guided.lalr.stack_symbols import bits
-from guided.lalr.tasks import Ended
 
 __all__ = ["Completion"]
 
@@ -73,23 +73,15 @@ class Completion:
     ----------
     automaton : Pushdown
     reader : HypothesisReader
-    hypotheses : callable
-        Maps a control to its hypotheses.
-    action : callable
-        Maps a task to its action; ``again``: whether the byte is read again.
+    controls : Controls
     groups : list of list of int
         The bytes that can occur, grouped by equal behavior in every state.
     """
 
     def __init__(
-        self,
-        automaton: Pushdown,
-        reader: HypothesisReader,
-        hypotheses: Callable[[int], frozenset[Hypothesis]],
-        action: Callable[..., int],
-        groups: list[list[int]],
+        self, automaton: Pushdown, reader: HypothesisReader, controls: Controls, groups: list[list[int]]
     ) -> None:
-        self._automaton, self._reader, self._hypotheses, self._action = automaton, reader, hypotheses, action
+        self._automaton, self._reader, self._controls = automaton, reader, controls
         self._bytes = sorted((min(group, key=preference) for group in groups), key=preference)
         self._paths = LexemePaths(reader.lexing, sorted(byte for group in groups for byte in group))
         self._stacks = Stacks(automaton)
@@ -219,7 +211,7 @@ class Completion:
 
     def _bare(self, configuration: Configuration) -> set[tuple[int, int]]:
         """Return stack and scanner state of each hypothesis of a configuration."""
-        return {(self._upon(configuration[1], one.above), one.scanned) for one in self._hypotheses(configuration[0])}
+        return {(self._upon(configuration[1], one.above), one.scanned) for one in self._controls.sets[configuration[0]]}
 
     def _upon(self, node: int, above: tuple[int, ...]) -> int:
         for cell in above:
@@ -227,7 +219,7 @@ class Completion:
         return node
 
     def _options(self, configuration: Configuration, *, thorough: bool) -> Iterator[_Option]:
-        for hypothesis in sorted(self._hypotheses(configuration[0]), key=_order):
+        for hypothesis in sorted(self._controls.sets[configuration[0]], key=_order):
             if hypothesis.scanned < 0:
                 continue
             node = self._upon(configuration[1], hypothesis.above)
@@ -236,7 +228,7 @@ class Completion:
                 after = None if back else self._ended(node, Ended(label, hypothesis.column, left, hypothesis.watchers))
                 if after is None:
                     continue
-                for one in sorted(self._hypotheses(after[0]), key=_order):
+                for one in sorted(self._controls.sets[after[0]], key=_order):
                     if one.scanned >= 0:
                         yield from self._onward(one, self._upon(after[1], one.above), after, thorough=thorough)
 
@@ -295,7 +287,7 @@ class Completion:
 
     def _ended(self, node: int, task: Ended) -> Configuration | None:
         """Return the configuration in which the next lexeme starts after one has ended."""
-        return self._stacks.after_action(self._action(task, again=True), node)
+        return self._stacks.after_action(self._controls.action(task, again=True), node)
 
 
 def _order(hypothesis: Hypothesis) -> tuple[object, ...]:

@@ -1,32 +1,47 @@
-"""`KernelParser`: the parser as flat arrays, for the kernel that feeds terminals to stacks (`guided.kernels.lexemes`).
+"""Controls, actions and cells of a `LalrMachine`, numbered for its tables and for the kernel of `guided.kernels.lexemes`.
 
-Lark's table is copied at construction. Everything that depends on the stacks of actual texts is computed when the kernel misses it, by the
-module that defines it: the cell that a push produces (`guided.lalr.stack_symbols`), the tokens that an Indenter makes of a lexeme
-(`guided.lalr.indents`), the labels that a cell allows (`guided.lalr.hypotheses`), and the control in which a lexeme starts.
+A control is a set of hypotheses. An action is a task, one class per kind, plus whether its byte is read again. Equal sets share a control,
+equal tasks an action (`Controls`).
 
-On the kernel's stacks cells are plain: the number of the text's indents is stored beside the stack.
+`KernelParser` is the parser as flat arrays. Lark's table is copied at construction. Everything that depends on the stacks of actual texts
+is computed when the kernel misses it, by the module that defines it: the cell that a push produces (`guided.lalr.stack_symbols`), the
+tokens that an Indenter makes of a lexeme (`guided.lalr.indents`), the labels that a cell allows (`guided.lalr.hypotheses`), and the control
+in which a lexeme starts. On the kernel's stacks cells are plain: the number of the text's indents is stored beside the stack.
 
-Not thread-safe: callers hold the lock of the index. Complexity: O(1) for each missing entry.
+Not thread-safe: callers hold the lock of the index. Complexity: O(1) for each entry.
 """
 
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
+from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt64Array
 from guided.automata.growth import grown, rehashed
-from guided.automata.pushdown import PENDING
+from guided.automata.pushdown import END_ACTION, GUARD, LIVE, MANY, PENDING, PushdownTables, Reaction, action_entry
 from guided.errors import LimitError
 from guided.kernels import lexemes as kernel
 from guided.kernels.hashing import enter
-from guided.lalr.hypotheses import HypothesisReader
-from guided.lalr.indents import Indents
+from guided.lalr.hypotheses import Hypothesis, HypothesisReader
+from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.tables import LalrTables
-from guided.lalr.tasks import Ended, Task
 from guided.limits import Limits
 
-__all__ = ["KernelParser"]
+__all__ = [
+    "END_READ",
+    "NOTHING_READ",
+    "Controls",
+    "Ended",
+    "Finish",
+    "KernelParser",
+    "Pushes",
+    "Reads",
+    "Reduced",
+    "Task",
+]
 
+# Pseudo-bytes of `Reads`: the end of the text, and "check only whether the hypotheses are live".
+END_READ, NOTHING_READ = -1, -2
 # Kinds of actions: handled by reactions, a lexeme that is fed, a lexeme that is ignored.
 _OTHER, _FED, _IGNORED = 0, 1, 2
 # Number of columns of a cell before its labels.
@@ -34,6 +49,52 @@ _COLUMNS = 4
 _WORD = (1 << 64) - 1
 # Measured memory of a dict entry in bytes.
 _PER_ENTRY = 250
+# Steps of a call for a control, besides the one for its place in the tables: it takes 15 us and 2 KB.
+_CONTROL_COST = 3
+
+
+class Ended(NamedTuple):
+    """The lexeme has ended: the top cell decides which terminals are fed."""
+
+    label: int
+    column: int
+    left: int
+    watchers: frozenset[int]
+
+
+class Finish(NamedTuple):
+    """The text ends, with a lexeme that ended (-1: none)."""
+
+    label: int
+    column: int
+
+
+class Reduced(NamedTuple):
+    """A rule has been reduced onto the top cell; the terminals are fed next."""
+
+    rule: int
+    tokens: tuple[int, ...]
+    indents: Indents | None
+    left: int
+    watchers: frozenset[int]
+
+
+class Pushes(NamedTuple):
+    """Cells to push, and the control after them."""
+
+    cells: tuple[int, ...]
+    control: int
+
+
+class Reads(NamedTuple):
+    """Hypotheses read a byte, given these cells of the base; byte -1: the text ends, -2: only check liveness."""
+
+    hypotheses: frozenset[Hypothesis]
+    byte: int
+    known: tuple[int, ...]
+
+
+Task = Ended | Finish | Reduced | Pushes | Reads
 
 
 class KernelParser:
@@ -48,6 +109,8 @@ class KernelParser:
 
     Attributes
     ----------
+    has_indents : bool
+        Whether there is an Indenter.
     table : ndarray[int32]
         Offsets of symbols, of values and of rules; from index 4 the CSR row offsets of the states; then symbols (terminals and
         nonterminals, ascending), values (the next state, or ``-1 - r`` to reduce rule r), and symbol and length of each rule.
@@ -77,19 +140,19 @@ class KernelParser:
     ) -> None:
         self._reader, self._cells, self._indenter = reader, reader.cells, reader.indenter
         indenter = self._indenter
-        self._has_indents = tables.indentation is not None
-        self._counted = {indenter.newline, *indenter.opening, *indenter.closing} if self._has_indents else set()
+        self.has_indents = tables.indentation is not None
+        self._counted = {indenter.newline, *indenter.opening, *indenter.closing} if self.has_indents else set()
         n_rules = len(tables.rules)
         # The maximum of this limit is what fits into one 64-bit key with a cell.
         n_symbols, most = max(tables.end, n_rules), limits.grammar_symbols
         if n_symbols > most:
             raise LimitError("grammar_symbols", n_symbols, most, "the grammar has too many terminals or rules")
         self._contexts: list[int] = tables.context.tolist()
-        n_kinds = 4 if self._has_indents else 1
+        n_kinds = 4 if self.has_indents else 1
         self.table = _table(tables)
         self.cells: Int32Array = np.full((64, _COLUMNS + n_kinds), PENDING, np.int32)
         self.native: Int32Array = np.zeros((256, 5), np.int32)
-        self.variant: Int32Array = np.zeros(16 if self._has_indents else 1, np.int32)
+        self.variant: Int32Array = np.zeros(16 if self.has_indents else 1, np.int32)
         self.expected: UInt64Array = np.zeros((64, (tables.end + 64) >> 6), np.uint64)
         self.keys: Int64Array = np.full(4096, -1, np.int64)
         self.values: Int32Array = np.zeros(4096, np.int32)
@@ -117,7 +180,7 @@ class KernelParser:
         if found is None:
             found = self._indents_ids[indents] = len(self._indents)
             self._indents.append(indents)
-            if self._has_indents:
+            if self.has_indents:
                 if found == len(self.variant):
                     self.variant = grown(self.variant, 2 * found, 0)
                 self.variant[found] = (indents.parentheses > 0) + 2 * (len(indents.columns) > 1)
@@ -125,7 +188,7 @@ class KernelParser:
 
     def indents(self, number: int) -> Indents | None:
         """Return the indents with a number; None without an Indenter."""
-        return self._indents[number] if self._has_indents else None
+        return self._indents[number] if self.has_indents else None
 
     def cell(self, number: int) -> None:
         """Enter the next cell."""
@@ -199,6 +262,119 @@ class KernelParser:
             self.keys, self.values = rehashed(self.keys, self.values)
         enter(kind << 58 | first << 29 | second, value, self.keys, self.values)
         self.counts[0] += 1
+
+
+class Controls:
+    """The controls and actions of one machine.
+
+    Parameters
+    ----------
+    tables : PushdownTables
+    reader : HypothesisReader
+    parser : KernelParser
+
+    Attributes
+    ----------
+    sets : list of frozenset of Hypothesis
+        By control.
+    tasks : list of Task
+        By action.
+    end : int
+        The control after a complete text.
+    width : int
+        Number of 64-bit words in a set of labels.
+    """
+
+    def __init__(self, tables: PushdownTables, reader: HypothesisReader, parser: KernelParser) -> None:
+        self._tables, self._reader, self._parser = tables, reader, parser
+        self.tasks: list[Task] = []
+        self._actions: dict[tuple[Task, bool], int] = {}
+        self._numbers: dict[frozenset[Hypothesis], int] = {}
+        self.width = (reader.n_bits + 63) >> 6
+        self.end = tables.control(np.full(256, DEAD, np.int32))
+        self.sets: list[frozenset[Hypothesis]] = [frozenset()]
+        self.number_cells()
+
+    def after(self, pops: int, pushes: tuple[int, ...], control: int) -> Reaction:
+        """Return the reaction with any number of pushes."""
+        if len(pushes) <= 1:
+            return Reaction(pops, pushes[0] if pushes else -1, control)
+        return Reaction(pops, pushes[0], self.action(Pushes(pushes[1:], control)))
+
+    def control(self, hypotheses: frozenset[Hypothesis]) -> int:
+        """Return the control of a set of hypotheses."""
+        found = self._numbers.get(hypotheses)
+        if found is None:
+            # Why first: if these exceed a budget, no control without its guard stays behind.
+            self._tables.steps.spend(_CONTROL_COST, "the grammar's terminals overlap in too many ways")
+            wanted = self._reader.guard(hypotheses)
+            found = self._numbers[hypotheses] = self._tables.reserve(1)
+            self.sets.append(hypotheses)
+            self._tables.rows[found] = UNKNOWN
+            self._tables.info[found, LIVE] = MANY + 1
+            if wanted is not None:
+                self._tables.guard(found, np.array([self._words(wanted)], np.uint64))
+            # After the control is stored: its end action may lead back to it.
+            self._tables.info[found, END_ACTION] = self._at_end(hypotheses)
+        return found
+
+    def _at_end(self, hypotheses: frozenset[Hypothesis]) -> int:
+        """Return the entry for the end of the text; 0 if the text cannot end."""
+        reader = self._reader
+        if len(hypotheses) == 1:
+            (hypothesis,) = hypotheses
+            if any(reader.lexing.ends[watcher] for watcher in hypothesis.watchers):
+                return 0
+            if not hypothesis.above:
+                if hypothesis.is_fresh:
+                    return self.action(Finish(-1, NO_NEWLINE))
+                match = reader.lexing.ends[hypothesis.scanned] or reader.lexing.events[hypothesis.scanned]
+                if match is None:
+                    return 0
+                if not match[1]:
+                    return self.action(Finish(match[0], hypothesis.column))
+        return self.action(Reads(hypotheses, END_READ, ()))
+
+    def action(self, task: Task, *, again: bool = False) -> int:
+        """Return the entry of a task's action."""
+        key = task, again
+        found = self._actions.get(key)
+        if found is None:
+            reaction = self.after(0, task.cells, task.control) if isinstance(task, Pushes) else None
+            action = self._tables.action(again=again, reaction=reaction)
+            found = self._actions[key] = action_entry(action)
+            self.tasks.append(task)
+            self._parser.action(action, task)
+        return found
+
+    def number_cells(self) -> None:
+        """Enter new cells into the tables with the labels that they allow."""
+        tables = self._tables
+        self._parser.enter_pushes()
+        while tables.n_cells < len(self._reader.cells.known):
+            number = tables.cell()
+            tables.set_allowed(number, self._words(self._reader.allowed(number)))
+            self._parser.cell(number)
+            if not self._parser.has_indents:
+                self._parser.set_allowed(number, 0, tables.cell_allow.item(number))
+
+    def _words(self, labels: int) -> tuple[int, ...]:
+        return tuple(labels >> 64 * word & _WORD for word in range(self.width))
+
+    def labels(self, cell: int, indents: int) -> int:
+        """Store the labels that a plain cell allows with these indents; return their offset in the tables."""
+        offset = self._tables.labels(self._words(self._reader.allowed_with(cell, self._parser.indents(indents))))
+        self._parser.set_allowed(cell, indents, offset)
+        return offset
+
+    def restricted(self, control: int, allow: int) -> int:
+        """Intersect the labels at an offset with those that a control can produce; return the offset of the result."""
+        tables = self._tables
+        first = tables.info.item(control, GUARD)
+        if first < 0:
+            return allow
+        words = tables.allows[allow : allow + self.width] & tables.guards[first : first + self.width]
+        return tables.labels(tuple(words.tolist()))
 
 
 def _table(tables: LalrTables) -> Int32Array:

@@ -22,15 +22,10 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN
 from guided.automata.pushdown import (
-    END_ACTION,
-    GUARD,
-    LIVE,
-    MANY,
     PER_CONTROL,
     Pushdown,
     PushdownTables,
     Reaction,
-    action_entry,
 )
 from guided.caching import cached_property
 from guided.errors import GrammarError, LimitError, nothing_completes
@@ -39,23 +34,27 @@ from guided.lalr.completion import Completion
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader, StackUnderflow
 from guided.lalr.indents import NO_NEWLINE, Indents
-from guided.lalr.kernel_parser import KernelParser
+from guided.lalr.kernel_parser import (
+    END_READ,
+    NOTHING_READ,
+    Controls,
+    Ended,
+    Finish,
+    KernelParser,
+    Pushes,
+    Reads,
+    Reduced,
+    Task,
+)
 from guided.lalr.rows import Rows
 from guided.lalr.scanner import Scanner
 from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables, Start
-from guided.lalr.tasks import Ended, Finish, Pushes, Reads, Reduced, Task
 from guided.limits import Limits
 
 __all__ = ["LalrMachine"]
 
 _NONE: frozenset[int] = frozenset()
-_WORD = (1 << 64) - 1
-# Pseudo-bytes of `Reads`: the end of the text, and "check only whether the hypotheses are live".
-_END_READ, _NOTHING_READ = -1, -2
-# Steps of a call for a control, besides the one for its place in the tables: it takes 15 us and 2 KB.
-_CONTROL_COST = 3
-_TOO_MANY = "the grammar's terminals overlap in too many ways"
 _TOO_LARGE = "a text may reach too many states of the terminals: lower the counts of repeats"
 
 
@@ -80,8 +79,7 @@ class LalrMachine(Pushdown):
         Controls of the empty text and after a complete one.
     is_empty : bool
         No text can start.
-    width : int
-        Number of 64-bit words in a set of labels.
+    controls : Controls
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start, limits: Limits, alphabet: bytes) -> None:
@@ -99,26 +97,13 @@ class LalrMachine(Pushdown):
         self.kernel_parser = KernelParser(tables, self.reader, limits)
         self._bytes = self.reader.lexing.byte_classes(alphabet, self._has_indents)
         self._name = start.name
-        self.width = (self.reader.n_bits + 63) >> 6
-        # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
-        machine = weakref.proxy(self)
-        self._rows = Rows(
-            self.reader,
-            self._bytes,
-            lambda hypotheses: machine._control(hypotheses),
-            lambda task, *, again=False: machine._action(task, again=again),
-        )
-        self._tasks: list[Task] = []
-        self._actions: dict[tuple[Task, bool], int] = {}
-        self._sets: list[frozenset[Hypothesis]] = []
-        self._controls: dict[frozenset[Hypothesis], int] = {}
+        self.controls = Controls(self.tables, self.reader, self.kernel_parser)
+        self.end = self.controls.end
+        self._rows = Rows(self.reader, self._bytes, self.controls)
         self._filled: set[int] = set()
-        self.end = self.tables.control(np.full(256, DEAD, np.int32))
-        self._sets.append(frozenset())
-        self._number_cells()
         begun = self.reader.begin((0,), scanner.first_left)
         self.is_empty = not self.reader.is_live(begun)
-        self.start = self._control(frozenset({begun._replace(above=())}))
+        self.start = self.controls.control(frozenset({begun._replace(above=())}))
 
     @property
     def n_bytes(self) -> int:
@@ -127,7 +112,7 @@ class LalrMachine(Pushdown):
 
     def fill(self, control: int, byte: int) -> None:
         """Compute a control's row of transitions, including the entry of this byte."""
-        hypotheses = self._sets[control]
+        hypotheses = self.controls.sets[control]
         is_new = control not in self._filled
         row = self._rows.row(hypotheses) if is_new else self.tables.rows[control].copy()
         self._filled.add(control)
@@ -143,18 +128,18 @@ class LalrMachine(Pushdown):
         try:
             found = self.reader.read(hypotheses, byte)
         except StackUnderflow:
-            return self._action(Reads(hypotheses, byte, ()))
+            return self.controls.action(Reads(hypotheses, byte, ()))
         if not found:
             return DEAD
         shared, control = self._shared(found)
-        return self._action(Pushes(shared, control)) if shared else control
+        return self.controls.action(Pushes(shared, control)) if shared else control
 
     def compute_reaction(self, action: int, cell: int) -> None:
         """Compute a cell's reaction to an action and store it in the tables."""
         if (action << 32 | cell) in self.tables.reactions:
             return
-        reaction = self._reaction(self._tasks[action], cell)
-        self._number_cells()
+        reaction = self._reaction(self.controls.tasks[action], cell)
+        self.controls.number_cells()
         self.tables.set_reaction(action, cell, reaction)
 
     def _reaction(self, task: Task, cell: int) -> Reaction | None:
@@ -209,7 +194,7 @@ class LalrMachine(Pushdown):
             if missing is not None:
                 below, rule = missing
                 rest = Reduced(rule, tokens[place:], indents, left, watchers)
-                return Reaction(below + 1, -1, self._action(rest))
+                return Reaction(below + 1, -1, self.controls.action(rest))
             rule = -1
         stack[-1] = cells.with_indents(stack[-1], indents)
         kept = 0 if plain != cell else 1
@@ -225,33 +210,28 @@ class LalrMachine(Pushdown):
             if not self.reader.is_live(begun):
                 return None
         except StackUnderflow:
-            ask = self._action(Reads(hypotheses, _NOTHING_READ, ()))
-            return self._after(pops, pushes, ask)
-        return self._after(pops, pushes, self._control(hypotheses))
-
-    def _after(self, pops: int, pushes: tuple[int, ...], control: int) -> Reaction:
-        if len(pushes) <= 1:
-            return Reaction(pops, pushes[0] if pushes else -1, control)
-        return Reaction(pops, pushes[0], self._action(Pushes(pushes[1:], control)))
+            ask = self.controls.action(Reads(hypotheses, NOTHING_READ, ()))
+            return self.controls.after(pops, pushes, ask)
+        return self.controls.after(pops, pushes, self.controls.control(hypotheses))
 
     def _read(self, hypotheses: frozenset[Hypothesis], byte: int, known: tuple[int, ...]) -> Reaction | None:
         """Return the reaction of a set of hypotheses to a byte or the end, given the top cells of the base."""
         on_known = {hypothesis._replace(above=(*known, *hypothesis.above)) for hypothesis in hypotheses}
         try:
-            if byte == _END_READ:
+            if byte == END_READ:
                 return Reaction(0, -1, self.end) if self.reader.may_end(on_known) else None
-            if byte == _NOTHING_READ:
+            if byte == NOTHING_READ:
                 found = {hypothesis for hypothesis in on_known if self.reader.is_live(hypothesis)}
             else:
                 found = self.reader.read(on_known, byte)
         except StackUnderflow:
-            return Reaction(1, -1, self._action(Reads(hypotheses, byte, known)))
+            return Reaction(1, -1, self.controls.action(Reads(hypotheses, byte, known)))
         if not found:
             return None
         shared, control = self._shared(found)
         if len(known) == 1 and shared[:1] == known:
-            return self._after(0, shared[1:], control)
-        return self._after(1, shared, control)
+            return self.controls.after(0, shared[1:], control)
+        return self.controls.after(1, shared, control)
 
     def _shared(self, hypotheses: set[Hypothesis]) -> tuple[tuple[int, ...], int]:
         """Return the cells that all hypotheses share above the base, and the control of the hypotheses on top of them."""
@@ -259,83 +239,9 @@ class LalrMachine(Pushdown):
         shared = tuple(
             column[0] for column in takewhile(lambda column: len(set(column)) == 1, zip(*stacks, strict=False))
         )
-        self._number_cells()
+        self.controls.number_cells()
         rest = frozenset(hypothesis._replace(above=hypothesis.above[len(shared) :]) for hypothesis in hypotheses)
-        return shared, self._control(rest)
-
-    def _control(self, hypotheses: frozenset[Hypothesis]) -> int:
-        found = self._controls.get(hypotheses)
-        if found is None:
-            # Why first: if these exceed a budget, no control without its guard stays behind.
-            self.tables.steps.spend(_CONTROL_COST, _TOO_MANY)
-            wanted = self.reader.guard(hypotheses)
-            found = self._controls[hypotheses] = self.tables.reserve(1)
-            self._sets.append(hypotheses)
-            self.tables.rows[found] = UNKNOWN
-            self.tables.info[found, LIVE] = MANY + 1
-            if wanted is not None:
-                self.tables.guard(found, np.array([self._words(wanted)], np.uint64))
-            # After the control is stored: its end action may lead back to it.
-            self.tables.info[found, END_ACTION] = self._at_end(hypotheses)
-        return found
-
-    def _at_end(self, hypotheses: frozenset[Hypothesis]) -> int:
-        """Return the entry for the end of the text; 0 if the text cannot end."""
-        reader = self.reader
-        if len(hypotheses) == 1:
-            (hypothesis,) = hypotheses
-            if any(reader.lexing.ends[watcher] for watcher in hypothesis.watchers):
-                return 0
-            if not hypothesis.above:
-                if hypothesis.is_fresh:
-                    return self._action(Finish(-1, NO_NEWLINE))
-                match = reader.lexing.ends[hypothesis.scanned] or reader.lexing.events[hypothesis.scanned]
-                if match is None:
-                    return 0
-                if not match[1]:
-                    return self._action(Finish(match[0], hypothesis.column))
-        return self._action(Reads(hypotheses, _END_READ, ()))
-
-    def _action(self, task: Task, *, again: bool = False) -> int:
-        """Return the entry of a task's action."""
-        key = task, again
-        found = self._actions.get(key)
-        if found is None:
-            reaction = self._after(0, task.cells, task.control) if isinstance(task, Pushes) else None
-            action = self.tables.action(again=again, reaction=reaction)
-            found = self._actions[key] = action_entry(action)
-            self._tasks.append(task)
-            self.kernel_parser.action(action, task)
-        return found
-
-    def _number_cells(self) -> None:
-        """Enter new cells into the tables with the labels that they allow."""
-        tables = self.tables
-        self.kernel_parser.enter_pushes()
-        while tables.n_cells < len(self.cells.known):
-            number = tables.cell()
-            tables.set_allowed(number, self._words(self.reader.allowed(number)))
-            self.kernel_parser.cell(number)
-            if not self._has_indents:
-                self.kernel_parser.set_allowed(number, 0, tables.cell_allow.item(number))
-
-    def _words(self, labels: int) -> tuple[int, ...]:
-        return tuple(labels >> 64 * word & _WORD for word in range(self.width))
-
-    def labels(self, cell: int, indents: int) -> int:
-        """Store the labels that a plain cell allows with these indents; return their offset in the tables."""
-        offset = self.tables.labels(self._words(self.reader.allowed_with(cell, self.kernel_parser.indents(indents))))
-        self.kernel_parser.set_allowed(cell, indents, offset)
-        return offset
-
-    def restricted(self, control: int, allow: int) -> int:
-        """Intersect the labels at an offset with those that a control can produce; return the offset of the result."""
-        tables = self.tables
-        first = tables.info.item(control, GUARD)
-        if first < 0:
-            return allow
-        words = tables.allows[allow : allow + self.width] & tables.guards[first : first + self.width]
-        return tables.labels(tuple(words.tolist()))
+        return shared, self.controls.control(rest)
 
     def learn(self, what: int, first: int, second: int, third: int) -> None:
         """Compute a table entry that the kernel of `guided.kernels.lexemes` found missing."""
@@ -347,7 +253,7 @@ class LalrMachine(Pushdown):
             case kernel.MISSING_PUSH:
                 self.kernel_parser.push(first, second, third)
             case kernel.MISSING_LABELS:
-                self.labels(first, second)
+                self.controls.labels(first, second)
             case kernel.MISSING_CELL:
                 self.cells.with_indents(first, self.kernel_parser.indents(second))
             case kernel.MISSING_FEED:
@@ -356,12 +262,12 @@ class LalrMachine(Pushdown):
                 self.kernel_parser.more_room()
             case kernel.MISSING_BEGIN:
                 hypothesis = Hypothesis((), self.reader.lexing.starts[first][second], b"", True, NO_NEWLINE, _NONE)
-                self.kernel_parser.begin(first, second, self._control(frozenset({hypothesis})))
-        self._number_cells()
+                self.kernel_parser.begin(first, second, self.controls.control(frozenset({hypothesis})))
+        self.controls.number_cells()
 
     def is_open(self, control: int, cell: int) -> bool:
         """Return whether a guarded control can still produce a label that the cell allows."""
-        return bool(self.reader.allowed(cell) & (self.reader.guard(self._sets[control]) or 0))
+        return bool(self.reader.allowed(cell) & (self.reader.guard(self.controls.sets[control]) or 0))
 
     def completion_target(self, cell: int, own: Hashable) -> Hashable:
         """Return the node of the stack, which determines the completion."""
@@ -373,14 +279,8 @@ class LalrMachine(Pushdown):
 
     @cached_property
     def _completion(self) -> Completion:
-        machine = weakref.proxy(self)
-        return Completion(
-            machine,
-            self.reader,
-            self._sets.__getitem__,
-            lambda task, *, again=False: machine._action(task, again=again),
-            self._bytes,
-        )
+        # Why weak: a machine is in no reference cycle, so an index that drops it frees its memory at once.
+        return Completion(weakref.proxy(self), self.reader, self.controls, self._bytes)
 
     def no_completion_error(self) -> GrammarError:
         """Return the error for a text that has no completion."""

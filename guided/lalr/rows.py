@@ -6,15 +6,15 @@ by state. An entry is UNKNOWN if the byte splits a hypothesis or text is read ag
 Complexity: O(byte classes) for a row.
 """
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Collection, Hashable
 
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
+from guided.lalr.kernel_parser import Controls, Ended
 from guided.lalr.lexing import Match, last_characters
-from guided.lalr.tasks import Ended
 
 __all__ = ["Rows"]
 
@@ -30,20 +30,11 @@ class Rows:
     reader : HypothesisReader
     groups : list of list of int
         The bytes that can occur, grouped by equal behavior in every state.
-    control : callable
-        Maps a set of hypotheses to its control.
-    action : callable
-        Maps a task to its action; ``again``: whether the byte is read again.
+    controls : Controls
     """
 
-    def __init__(
-        self,
-        reader: HypothesisReader,
-        groups: list[list[int]],
-        control: Callable[[frozenset[Hypothesis]], int],
-        action: Callable[..., int],
-    ) -> None:
-        self._reader, self._control, self._action = reader, control, action
+    def __init__(self, reader: HypothesisReader, groups: list[list[int]], controls: Controls) -> None:
+        self._reader, self._controls = reader, controls
         lexing = reader.lexing
         self._bytes = sorted(byte for group in groups for byte in group)
         # The first byte of each group represents it.
@@ -181,7 +172,7 @@ class Rows:
                         return DEAD
                     if not event[1]:
                         task = Ended(event[0], hypothesis.column, event[2], hypothesis.watchers)
-                        return self._action(task, again=True)
+                        return self._controls.action(task, again=True)
                 else:
                     after, may_continue = reader.lexing.arrived(continued.scanned, byte)
                     behind = b"" if event is None else last_characters(hypothesis.text, event[1]) + bytes([byte])
@@ -192,11 +183,11 @@ class Rows:
                     )
                     if after is not None and not may_continue and not parts:
                         if not after[1]:
-                            return self._action(Ended(after[0], continued.column, after[2], watchers))
+                            return self._controls.action(Ended(after[0], continued.column, after[2], watchers))
                         if after[1] == 1 and (byte < 0x80 or byte >= 0xC0):
                             # The byte follows the lexeme.
                             task = Ended(after[0], hypothesis.column, after[2], hypothesis.watchers)
-                            return self._action(task, again=True)
+                            return self._controls.action(task, again=True)
                     if reader.is_definitive(continued) and not parts:
-                        return self._control(frozenset({continued}))
+                        return self._controls.control(frozenset({continued}))
         return UNKNOWN

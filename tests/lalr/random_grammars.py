@@ -24,7 +24,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import GrammarError, LimitError
-from guided.index import lexeme_plans
+from guided.index import lexeme_masks
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import VocabularyData
@@ -337,7 +337,7 @@ def _check_masks(engines: Engines, choice: random.Random) -> None:
     """Along random walks over a random vocabulary; half of them with plans made of each other, as those of many tokens are."""
     if engines.machine.is_empty:
         return
-    with patch.object(lexeme_plans, "_DENSE", choice.choice([0, lexeme_plans._DENSE])):
+    with patch.object(lexeme_masks, "_DENSE", choice.choice([0, lexeme_masks._DENSE])):
         _check_walks(engines, choice)
 
 

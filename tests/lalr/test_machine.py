@@ -15,7 +15,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import GrammarError, LimitError
-from guided.index import lexeme_plans
+from guided.index import lexeme_masks
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
 from guided.index.pushdown_masks import VocabularyData
@@ -240,7 +240,7 @@ def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
     grammars(),
     LEXERS,
     st.lists(st.text("abc é", min_size=1, max_size=5), max_size=30),
-    st.sampled_from([0, lexeme_plans._DENSE]),
+    st.sampled_from([0, lexeme_masks._DENSE]),
     st.randoms(use_true_random=False),
 )
 def test_masks_equal_the_tokens_that_can_be_read(
@@ -255,7 +255,7 @@ def test_masks_equal_the_tokens_that_can_be_read(
             return
         # Plans of more tokens are made of each other.
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lexeme_plans, "_DENSE", n_dense)
+            patch.setattr(lexeme_masks, "_DENSE", n_dense)
             check_masks(index_of(tables, Vocabulary([*tokens, None], eos=[len(tokens)])), rng, 5)
     except (GrammarError, LimitError):
         return
