@@ -1,6 +1,7 @@
 """``guided check``: test whether a text is accepted, and show where it fails."""
 
 import os
+import re
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
     from guided.errors import CallError
     from guided.lalr.prefix_position import PrefixPosition
+
+# The name of a member with the comma before it, other strings, numbers and literals, and other characters.
+_TOKENS = re.compile(r',\s*"(?:[^"\\]|\\.)*"(?=\s*:)|"(?:[^"\\]|\\.)*"|[-+.\w]+|.', re.DOTALL)
 
 __all__ = ["Rejection", "check", "first_rejection", "position_as_data", "prefix_position_of"]
 
@@ -60,17 +64,18 @@ def check(
     """
     what = given.constraint(arguments, "TEXT")
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
-    rejection = first_rejection(what.language(), data)
+    language, spec = what.language()
+    rejection = first_rejection(language, data)
     steps = None
     if vocabulary is not None:
         with progress(COMPILING):
             index = what.index(read_vocabulary(vocabulary, eos))
         steps = _steps(index, data)
     accepted = rejection is None and (steps is None or all(step["allowed"] for step in steps))
-    reason = None if rejection is None else _call_error(what.spec, data)
-    cause = "" if rejection is None else _cause(what.spec, data, rejection)
-    position = None if rejection is None else prefix_position_of(what.spec, data[: rejection.byte])
-    notes = _impossible_parts(what.spec)
+    reason = None if rejection is None else _call_error(spec, data)
+    cause = "" if rejection is None else _cause(spec, data, rejection)
+    position = None if rejection is None else prefix_position_of(spec, data[: rejection.byte])
+    notes = _impossible_parts(spec)
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
         where = {**(asdict(rejection) if rejection else {}), **position_as_data(position)}
@@ -177,20 +182,21 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
 
 
 def _cause(spec: "Spec | StackSpec | None", data: bytes, rejection: Rejection) -> str:
-    """What a schema finds wrong with a text: with its whole value, if it is JSON, else up to the rejected character."""
+    """What a schema finds wrong with a text up to the string, number or name that is rejected, else with its whole value."""
     from guided.engine.json_schema import JsonSchema
     from guided.limits import Limits
     from guided.schema.frontend.json_values import parse_json
 
     if not isinstance(spec, JsonSchema):
         return ""
-    end = rejection.byte + len(
-        _decoded(data)[rejection.character : rejection.character + 1].encode(errors="surrogateescape")
-    )
+    text = _decoded(data)
+    ends = (found.end() for found in _TOKENS.finditer(text))
+    end = next((end for end in ends if end > rejection.character), len(text))
+    found = spec.diagnosis(text[:end].encode(errors="surrogateescape"), Limits())
     with suppress(ValueError):
         parse_json(data)
-        end = len(data)
-    return spec.diagnosis(data[:end], Limits())
+        found = found or spec.diagnosis(data, Limits())
+    return found
 
 
 def _impossible_parts(spec: Any) -> tuple[str, ...]:

@@ -170,8 +170,8 @@ class Constraint:
         assert self.spec is not None
         return compile_spec(self.spec, vocabulary)
 
-    def language(self) -> "Language":
-        """Return the language, independent of the vocabulary.
+    def language(self) -> "tuple[Language, Spec | StackSpec | None]":
+        """Return the language, independent of the vocabulary, and its spec, if an index file has one.
 
         Raises
         ------
@@ -188,18 +188,18 @@ class Constraint:
             from guided.vocabulary.vocabulary import single_bytes
 
             spec: Any = self.spec
+            lowered: Any = spec
             if self.file is not None:
                 found = read_index_file(self.file)
+                spec = lowered = found.origin and found.origin.spec
                 if found.automaton is not None:
-                    return found.automaton
-                assert found.origin is not None
-                spec = found.origin.spec
+                    return found.automaton, spec
             elif isinstance(spec, Spec):
-                spec = spec.lower(Limits())
-                if isinstance(spec, Automaton):
-                    return spec
-            tables = compile_spec(spec, single_bytes()).tables
-            return tables.automaton if isinstance(tables, RegularIndex) else tables
+                lowered = spec.lower(Limits())
+                if isinstance(lowered, Automaton):
+                    return lowered, spec
+            tables = compile_spec(lowered, single_bytes()).tables
+            return (tables.automaton if isinstance(tables, RegularIndex) else tables), spec
 
 
 def options_of_kinds(given: Sequence[str] | None, kinds: Collection[str]) -> dict[str, dict[str, Any]]:

@@ -8,6 +8,8 @@ Complexity: a compile and a walk of the text for each option that is tried; the 
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from json import dumps
+from re import compile as compile_pattern
 from typing import Any, NamedTuple
 
 from guided.automata.pushdown import Pushdown
@@ -26,7 +28,9 @@ _WIDEST = {"property_order": "any", "whitespace": "flexible", "numbers": "any", 
 _CLOSES = {"{": "}", "[": "]"}
 _LITERALS = ("true", "false", "null")
 _BEGINNINGS = frozenset("-+.eE")
-_LONGEST_ESCAPE = 6
+_LONGEST_ESCAPE = 12
+# The first half of a pair of escapes.
+_HALF = compile_pattern(r"\\u[dD][89abAB]..$")
 _BLANKS = " \t\n\r"
 
 
@@ -52,6 +56,7 @@ def diagnosis(
         except ValueError:
             end = _end_of(text, limits)
             value = end.value
+        dumps(value, ensure_ascii=False, default=str).encode()
         if end is None:
             refused = refusal(value, schema, options, limits, registry)
             if refused is not None:
@@ -69,6 +74,8 @@ def diagnosis(
         else:
             refused = refusal(value, schema, options, limits, registry, end.path, end.is_whole)
         return "" if refused is None else str(refused)
+    except UnicodeEncodeError as error:
+        return f"{error.object[error.start]!a} is half of a surrogate pair, not a character"
     except (GuidedError, ValueError, RecursionError):
         return ""
 
@@ -162,7 +169,7 @@ def _end_of(text: str, limits: Limits) -> _End:
             text = text[: begins[-1]]
         value = parse_json(text + ("null" if not text else "") + closing, exact_decimal, None, limits)
         path = None if name is None else tuple(_steps_to(value, len(stack) - 1))
-        return _End(value, path, not in_string, name)
+        return _End(value, path, not in_string and last == '"', name)
     if in_string:
         ends = _closed(text)
     elif last.isalpha() and last not in "eE":
@@ -176,7 +183,8 @@ def _end_of(text: str, limits: Limits) -> _End:
 
 def _closed(text: str) -> list[str]:
     """Return texts that end a string whose last escape may be cut."""
-    return [text[: len(text) - cut] + '"' for cut in range(min(_LONGEST_ESCAPE, len(text)))]
+    ends = (text[: len(text) - cut] for cut in range(min(_LONGEST_ESCAPE, len(text))))
+    return [end + '"' for end in ends if not _HALF.search(end)]
 
 
 def _first_value(ends: list[str], closing: str, limits: Limits) -> Any:

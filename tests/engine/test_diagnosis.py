@@ -53,6 +53,7 @@ REASONS = [
     ('{"name":"A","agx', "'agx' begins no declared name that is left (at /, additionalProperties)"),
     ('{"nam"', "'nam' is not declared (at /, additionalProperties)"),
     ('{"name":"A","age":3,"n', "'n' begins no declared name that is left (at /, additionalProperties)"),
+    ('{"name":"A","age":3,"tags":[],"inner":{"q":1},"pet":null,', "no declared name is left (at /, additionalProperties)"),
     ("[", ""),
     ("n", "null is not of type object (at /, type)"),
     ("x", ""),
@@ -130,6 +131,19 @@ def test_an_end_that_comes_too_early_has_no_other_reason() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('"\\ud800"', "'\\ud800' is half of a surrogate pair, not a character"),
+        ('"\\ud800x', "'\\ud800' is half of a surrogate pair, not a character"),
+        ('"\\ud83d\\ude1', "'' begins no value of enum ['\U0001f600']"),
+    ],
+)
+def test_half_of_a_surrogate_pair(text: str, reason: str) -> None:
+    schema = {"enum": ["\U0001f600"]} if "enum" in reason else {"type": "string", "maxLength": 2}
+    assert error_of(compiled(schema, escapes="any"), text).reason.partition(" (at")[0] == reason
+
+
 def test_other_specs_have_no_reason() -> None:
     import guided
 
@@ -145,8 +159,11 @@ CHECKED = [
     ('{"name": "Ada", "age": 3, "x": 1}', "'x' is not declared (at /, additionalProperties)"),
     ('{"name": "Ada", "age": 3, "pet": {"kind": "dog", "teeth": 43}}',
      "/pet/teeth: 43 is over maximum 42 (at /properties/pet/anyOf/1/properties/teeth, maximum)"),
+    ('{"name": "Ada", "agx": 3, "age": 300}', "'agx' is not declared (at /, additionalProperties)"),
+    ('{"name": "\\ud800"}', "'\\ud800' is half of a surrogate pair, not a character"),
+    ('{"name": "A", "age": 3, "tags": [], "tags": []}', "'tags' occurs twice (at /, schema)"),
     ('{"name": "Ada", "age": 3, "pet": {"kind": "cow"}}', "/pet: {'kind': 'cow'} does not satisfy anyOf (at /properties/pet, anyOf)"),
-    ('{"name": "A", "name": "B", "age": 3}', "the value is valid, but no option allows the text"),
+    ('{"name": "A", "name": "B", "age": 3}', "'name' occurs twice (at /, schema)"),
 ]  # fmt: skip
 
 
@@ -155,8 +172,10 @@ def test_the_command_line_says_the_reason(tmp_path: Path, text: str, reason: str
     (tmp_path / "schema.json").write_text(json.dumps(PERSON))
     done = call("check", "--json-schema", str(tmp_path / "schema.json"), text)
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (1, f"reason: {reason}")
-    data = call("check", "--json-schema", str(tmp_path / "schema.json"), text, "--json")
-    assert json.loads(data.stdout)["reason"] == reason
+    compiled(PERSON).save(tmp_path / "schema.index")
+    for constraint in (["--json-schema", str(tmp_path / "schema.json")], [str(tmp_path / "schema.index")]):
+        data = call("check", *constraint, text, "--json")
+        assert json.loads(data.stdout)["reason"] == reason
 
 
 @settings(max_examples=examples(300), deadline=None)

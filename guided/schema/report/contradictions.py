@@ -585,7 +585,8 @@ def _reason_of_name(further: _Name, keywords: list[str]) -> str:
     if "maxProperties" in keywords:
         return "a further member is more than maxProperties allows"
     if not _CLOSING.isdisjoint(keywords):
-        return f"{name} is not declared" if further.is_whole else f"{name} begins no declared name that is left"
+        left = f"{name} begins no declared name that is left" if further.name else "no declared name is left"
+        return f"{name} is not declared" if further.is_whole else left
     if not further.is_whole:
         return f"{name} begins only names that {refusing} {'refuses' if len(keywords) < 2 else 'refuse'}"
     return f"the name {name} is refused by {refusing}"
