@@ -14,10 +14,13 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from guided.limits import Limits
+
 __all__ = ["Memo", "bytes_of"]
 
 _Value = TypeVar("_Value")
-_PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
+# Counted without their parts: all results share the limits.
+_PLAIN = frozenset((str, bytes, int, float, bool, type(None), Limits))
 
 
 class Memo(Generic[_Value]):
