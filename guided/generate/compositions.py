@@ -19,6 +19,7 @@ from guided.engine.algebra import (
     Stored,
 )
 from guided.engine.captures import Capture, Captures, list_names
+from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
@@ -29,7 +30,7 @@ from guided.events import Captured, Event
 from guided.generate.generator import Generator, R, TextReader
 from guided.generate.model import LanguageModel
 from guided.limits import Limits
-from guided.vocabulary.vocabulary import markers_in, with_markers
+from guided.vocabulary.vocabulary import markers_in, single_bytes, with_markers
 
 __all__ = ["CompositionGenerator", "captures"]
 
@@ -55,17 +56,22 @@ def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = No
     Raises
     ------
     SchemaError
-        The text is not in the language, or validators of a type refuse a value.
+        The text is not in the language, with the byte that is wrong and what is expected there, or validators of a type refuse a value.
     LimitError
         The text can be read in too many ways.
     """
     if not isinstance(spec, Composition):
-        raise TypeError(f"captures needs a composition, not {type(spec).__name__}")
+        raise TypeError(f"captures needs a composition, such as spec.named('value'), not {type(spec).__name__}")
     spec = spec_of(spec)
     data = text.encode() if isinstance(text, str) else text
     found = Captures(spec, limits or Limits()).of(data)
     if found is None:
-        raise SchemaError("the text does not match the composition", "", "composition")
+        words = single_bytes()
+        guide = compile_spec(spec, words, limits).guide()
+        count = guide.advance_many(data)
+        where = "ends too early" if count == len(data) else f"is wrong at byte {count} ({data[count : count + 1]!r})"
+        expected = guide.explain(words.eos[0]).expected
+        raise SchemaError(f"the text {where}: expected {expected}", "", "composition")
     values = _Values(spec)
     for capture in found:
         values.add(capture, data)

@@ -53,8 +53,15 @@ def test_captures_are_typed() -> None:
     assert found["why"] == "because"
     assert [(call.name, call.arguments) for call in found["calls"]] == [("_weather", {"city": "Oslo"})]
     assert found["never"] is None
-    with pytest.raises(guided.SchemaError, match="the text does not match the composition"):
-        guided.captures(spec, text + "x")
+    for wrong, reason in (
+        (text + "x", f"is wrong at byte {len(text)} (b'x'): expected 'a' or the end of the text"),
+        (text[:7], "ends too early: expected "),
+    ):
+        with pytest.raises(guided.SchemaError) as caught:
+            guided.captures(spec, wrong)
+        assert caught.value.reason.startswith(f"the text {reason}")
+    with pytest.raises(TypeError, match=r"such as spec\.named\('value'\), not Tools"):
+        guided.captures(guided.Tools([_weather]), text)  # type: ignore[arg-type]
 
 
 def test_a_repeated_name_captures_a_list() -> None:
