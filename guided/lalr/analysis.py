@@ -6,7 +6,8 @@ Items, states, reductions and conflict resolution are Lark's own. The replaced s
 - closures of states: each rule is expanded once;
 - directly-read sets: once per state instead of per transition into it, as bits of an integer;
 - the includes relation: rules are looked up by origin instead of searched;
-- lookahead propagation.
+- lookahead propagation;
+- actions: entries share what they refer to.
 
 If nullable rules form a cycle in the reads relation, Lark's own propagation runs instead: its sets then share memory, and the result
 depends on their order.
@@ -16,13 +17,12 @@ Ref: DeRemer and Pennello, "Efficient Computation of LALR(1) Look-Ahead Sets" (1
 """
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from lark.exceptions import GrammarError
 from lark.grammar import NonTerminal, Rule, Terminal
 from lark.parsers.grammar_analysis import LR0ItemSet, RulePtr
-from lark.parsers.lalr_analysis import LALR_Analyzer
+from lark.parsers.lalr_analysis import IntParseTable, LALR_Analyzer, Reduce, Shift
 
 from guided.automata.steps import Steps
 from guided.lalr.items import derived
@@ -86,13 +86,15 @@ class Analysis(LALR_Analyzer):
         self._last: dict[Rule, int] = {}
         # Bit of each terminal.
         self._bits: dict[Any, int] = {}
-        # Nonterminal transitions are numbered. For each: the directly-read terminals, the transitions that it reads, those that it
-        # includes, and its lookback (the states where its rules end, with the rules).
+        # Nonterminal transitions are numbered. For each: the directly-read terminals, the transitions that it reads and those that it
+        # includes. And its lookback: transitions, each followed by a reduction (a state where one of its rules ends, with that rule).
+        # PERF: numbers in few lists; a tuple or list for each is searched for garbage (`python -m benchmarks.grammars`).
         self._number: dict[LR0ItemSet, dict[Any, int]] = {}
         self._directly_read: list[int] = []
-        self._reads: list[list[int]] = []
-        self._includes: list[list[int]] = []
-        self._lookback: list[list[tuple[LR0ItemSet, Rule]]] = []
+        self._reads: dict[int, list[int]] = {}
+        self._includes: dict[int, list[int]] = {}
+        self._lookback: list[int] = []
+        self._reductions: dict[tuple[LR0ItemSet, Rule], int] = {}
         self.lr0_start_states = {
             start: self._state(frozenset([self._begin[root]]))
             for start, root in zip(parser_conf.start, roots, strict=True)
@@ -151,33 +153,33 @@ class Analysis(LALR_Analyzer):
 
     def compute_reads_relations(self) -> None:
         """Compute, for each nonterminal transition, the directly-read terminals and the nullable transitions that follow."""
+        count = 0
         for state in self.lr0_itemsets:
             for symbol in state.transitions:
                 if not symbol.is_term:
-                    self._number.setdefault(state, {})[symbol] = len(self.nonterminal_transitions)
-                    self.nonterminal_transitions.append((state, symbol))
+                    self._number.setdefault(state, {})[symbol] = count
+                    count += 1
         ends = {(root, item.next) for root in self.lr0_start_states.values() for item in root.kernel}
         end = self._bit(Terminal("$END"))
         behind: dict[LR0ItemSet, tuple[int, list[int]]] = {}
-        for transition in self.nonterminal_transitions:
-            state, symbol = transition
-            target = state.transitions[symbol]
-            if target not in behind:
-                terminals = sum(self._bit(other) for other in target.transitions if other.is_term)
-                empty = [number for other, number in self._number.get(target, {}).items() if other in self.NULLABLE]
-                behind[target] = terminals, empty
-            terminals, empty = behind[target]
-            self._directly_read.append(terminals | (end if transition in ends else 0))
-            self._reads.append(empty)
-        self._spend((_EDGE + _WORD * len(self._bits) // 64) * len(self._reads))
+        for state, numbers in self._number.items():
+            for symbol, number in numbers.items():
+                target = state.transitions[symbol]
+                if target not in behind:
+                    terminals = sum(self._bit(other) for other in target.transitions if other.is_term)
+                    empty = [after for other, after in self._number.get(target, {}).items() if other in self.NULLABLE]
+                    behind[target] = terminals, empty
+                terminals, empty = behind[target]
+                self._directly_read.append(terminals | (end if (state, symbol) in ends else 0))
+                if empty:
+                    self._reads[number] = empty
+        self._spend((_EDGE + _WORD * len(self._bits) // 64) * count)
 
     def _bit(self, terminal: Any) -> int:
         return 1 << self._bits.setdefault(terminal, len(self._bits))
 
     def compute_includes_lookback(self) -> None:
         """Compute the includes and lookback relations of each nonterminal transition."""
-        self._includes = [[] for _ in self.nonterminal_transitions]
-        self._lookback = [[] for _ in self.nonterminal_transitions]
         for state, numbers in self._number.items():
             count = 0
             for item in state.closure:
@@ -190,10 +192,10 @@ class Analysis(LALR_Analyzer):
                 for place in range(item.index, len(rule.expansion)):
                     symbol = rule.expansion[place]
                     if place >= first and not symbol.is_term:
-                        self._includes[self._number[target][symbol]].append(number)
+                        self._includes.setdefault(self._number[target][symbol], []).append(number)
                     target = target.transitions[symbol]
                 if item.index == 0:
-                    self._lookback[number].append((target, rule))
+                    self._lookback += number, self._reductions.setdefault((target, rule), len(self._reductions))
             self._spend(_EDGE * count)
 
     def _last_needed(self, rule: Rule) -> int:
@@ -209,50 +211,70 @@ class Analysis(LALR_Analyzer):
     def compute_lookaheads(self) -> None:
         """Compute the terminals on which each state reduces."""
         read, symbols = list(self._directly_read), list(self._bits)
-        edges = sum(map(len, self._reads)) + sum(map(len, self._includes))
+        edges = sum(map(len, (*self._reads.values(), *self._includes.values())))
         self._spend((_EDGE + _WORD * len(symbols) // 64) * edges)
-        if not _propagated(read, self._reads.__getitem__):
+        if not _propagated(read, self._reads):
             self._spend(_WORD * len(symbols) * (edges + len(read)))
             self.write_out()
             super().compute_lookaheads()  # type: ignore[no-untyped-call]
             self._spend(_ENTRY * sum(len(rules) for state in self.lr0_itemsets for rules in state.lookaheads.values()))
             return
-        _propagated(read, self._includes.__getitem__)
-        ahead: dict[tuple[Any, Any], int] = {}
+        _propagated(read, self._includes)
+        ahead = [0] * len(self._reductions)
         single: dict[Rule, frozenset[Rule]] = {}
-        for number, follow in enumerate(read):
-            for reduced in self._lookback[number]:
-                ahead[reduced] = ahead.get(reduced, 0) | follow
-        self._spend(_ENTRY * sum(follow.bit_count() for follow in ahead.values()))
-        for (state, rule), follow in ahead.items():
-            alone = single.setdefault(rule, frozenset([rule]))
+        for number, reduction in zip(self._lookback[::2], self._lookback[1::2], strict=True):
+            ahead[reduction] |= read[number]
+        self._spend(_ENTRY * sum(follow.bit_count() for follow in ahead))
+        for (state, rule), follow in zip(self._reductions, ahead, strict=True):
+            alone: Any = single.setdefault(rule, frozenset([rule]))
             for symbol in _members(follow, symbols):
                 # PERF: few lookaheads have several rules; a set for each is searched for garbage (`python -m benchmarks.grammars`).
                 others = state.lookaheads.get(symbol)
                 state.lookaheads[symbol] = alone if others is None else alone | others
 
     def compute_lalr1_states(self) -> None:
-        """Choose the actions of each state; the error of a grammar that has none to choose names all rules that collide."""
-        named = 0
-        for state in self.lr0_itemsets:
-            for rules in state.lookaheads.values():
+        """Choose the actions of each state, as Lark does; the error of a grammar that has none to choose names all rules that collide.
+
+        PERF: one tuple for each state and rule, where Lark has two for each entry (`python -m benchmarks.grammars`).
+        """
+        named, collides = 0, False
+        number = {state: count for count, state in enumerate(self.lr0_itemsets)}
+        shift = {state: (Shift, count) for state, count in number.items()}
+        reduce = {rule: (Reduce, rule) for _, rule in self._reductions}
+        rows: dict[int, dict[str, Any]] = {}
+        for state, count in number.items():
+            row = rows[count] = {symbol.name: shift[target] for symbol, target in state.transitions.items()}
+            for symbol, rules in state.lookaheads.items():
                 if len(rules) > 1:
                     named += sum(1 + len(rule.expansion) for rule in rules)
+                    ranked = sorted(rules, key=lambda rule: rule.options.priority or 0)
+                    collides |= (ranked[-1].options.priority or 0) == (ranked[-2].options.priority or 0)
+                    rules = {ranked[-1]}
+                for rule in rules:
+                    row.setdefault(symbol.name, reduce[rule])
         self._spend(_NAMED * named)
-        super().compute_lalr1_states()
+        if collides:
+            super().compute_lalr1_states()
+        starts = self.lr0_start_states
+        ends = {start: number[state.transitions[NonTerminal(start)]] for start, state in starts.items()}
+        begins = {start: number[state] for start, state in starts.items()}
+        self.parse_table: Any = IntParseTable(rows, begins, ends)  # type: ignore[no-untyped-call]
 
     def write_out(self) -> None:
         """Store the relations in Lark's format: sets of transitions, by transition."""
-        transitions, symbols = self.nonterminal_transitions, list(self._bits)
+        transitions = [(state, symbol) for state, numbers in self._number.items() for symbol in numbers]
+        self.nonterminal_transitions, symbols, reductions = transitions, list(self._bits), list(self._reductions)
 
-        def sets(numbers: list[list[int]]) -> dict[Any, set[Any]]:
+        def sets(numbers: dict[int, list[int]]) -> dict[Any, set[Any]]:
             return {
-                transition: {transitions[other] for other in others}
-                for transition, others in zip(transitions, numbers, strict=True)
+                transition: {transitions[other] for other in numbers.get(number, ())}
+                for number, transition in enumerate(transitions)
             }
 
         self.reads, self.includes = sets(self._reads), sets(self._includes)
-        self.lookback = {one: set(ends) for one, ends in zip(transitions, self._lookback, strict=True)}
+        self.lookback = {transition: set() for transition in transitions}
+        for number, reduction in zip(self._lookback[::2], self._lookback[1::2], strict=True):
+            self.lookback[transitions[number]].add(reductions[reduction])
         self.directly_reads = {
             one: set(_members(terminals, symbols))
             for one, terminals in zip(transitions, self._directly_read, strict=True)
@@ -265,14 +287,14 @@ def _members(bits: int, symbols: list[Any]) -> list[Any]:
     return [symbol for symbol, digit in zip(symbols, f"{bits:b}"[::-1], strict=False) if digit == "1"]
 
 
-def _propagated(sets: list[int], successors: Callable[[int], list[int]]) -> bool:
+def _propagated(sets: list[int], successors: dict[int, list[int]]) -> bool:
     """Add to each node's set those of all reachable nodes; return False if there is a cycle. No recursion."""
     is_plain, count = True, len(sets)
     low, stack = [0] * count, list[int]()
     for root in range(count):
         if low[root]:
             continue
-        work = [(root, iter(successors(root)))]
+        work = [(root, iter(successors.get(root, ())))]
         stack.append(root)
         low[root] = len(stack)
         begun = {root: len(stack)}
@@ -282,7 +304,7 @@ def _propagated(sets: list[int], successors: Callable[[int], list[int]]) -> bool
                 if not low[other]:
                     stack.append(other)
                     low[other] = begun[other] = len(stack)
-                    work.append((other, iter(successors(other))))
+                    work.append((other, iter(successors.get(other, ()))))
                     break
                 sets[node] |= sets[other]
                 low[node] = min(low[node], low[other])

@@ -7,7 +7,7 @@ import lark
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from lark.parsers.lalr_analysis import LALR_Analyzer
+from lark.parsers.lalr_analysis import LALR_Analyzer, Reduce
 
 from guided.automata.steps import Steps
 from guided.errors import LimitError
@@ -34,7 +34,11 @@ def compared(grammar: str) -> list[dict[str, Any]]:
                 if isinstance(analysis, Analysis):
                     analysis.write_out()
                 analysis.compute_lookaheads()
-                found.append(content(analysis))
+                try:
+                    analysis.compute_lalr1_states()
+                    found.append({**content(analysis), "actions": actions(analysis)})
+                except lark.exceptions.GrammarError as error:
+                    found.append({**content(analysis), "actions": sorted(str(error).splitlines())})
             raise Done
 
     with suppress(Done, lark.exceptions.LarkError):
@@ -63,6 +67,20 @@ def content(analysis: LALR_Analyzer) -> dict[str, Any]:
     return {**transitions, "lookaheads": lookaheads, "is in circles": _has_circles(edges)}
 
 
+def actions(analysis: LALR_Analyzer) -> dict[str, Any]:
+    """The table, with items instead of numbers; states are numbered as they are listed."""
+    items = [frozenset((item.rule, item.index) for item in state.closure) for state in analysis.lr0_itemsets]
+    table = analysis.parse_table
+    rows = {
+        items[number]: {
+            symbol: target if action is Reduce else items[target] for symbol, (action, target) in row.items()
+        }
+        for number, row in table.states.items()
+    }
+    places = {name: items[number] for name, number in table.start_states.items()}
+    return {"rows": rows, "starts": places, "ends": {name: items[number] for name, number in table.end_states.items()}}
+
+
 @st.composite
 def rules(draw: st.DrawFn) -> str:
     """Four rules whose alternatives are short and may be empty: with circles of all kinds."""
@@ -76,10 +94,11 @@ def rules(draw: st.DrawFn) -> str:
 @example('start: b c d "x"\nb: c | "y"\nc: d |\nd: b | "z" |')
 @example('start: b "x" | c "y"\nb: "z"\nc: "z"\nd: "x"')
 def test_the_analysis_is_larks(grammar: str) -> None:
-    for plain, ours in [tuple(found)] if (found := compared(grammar)) else []:
+    for plain, ours in [tuple(both)] if (both := compared(grammar)) else []:
         if plain["is in circles"]:
             # Lark's lookaheads differ from run to run.
-            del plain["lookaheads"], ours["lookaheads"]
+            for found in (plain, ours):
+                del found["lookaheads"], found["actions"]
         assert plain == ours
 
 
@@ -99,7 +118,7 @@ def test_random_rules_are_read() -> None:
 def test_sets_are_propagated(edges: list[list[int]]) -> None:
     """Beside reachability, node by node."""
     sets = [1 << node for node in range(len(edges))]
-    is_plain = _propagated(sets, edges.__getitem__)
+    is_plain = _propagated(sets, dict(enumerate(edges)))
     for node in range(len(edges)):
         assert sets[node] == sum(1 << other for other in _reached(edges, node))
     assert is_plain == (not _has_circles(edges))
@@ -126,7 +145,7 @@ def _reached(edges: list[list[int]], node: int) -> set[int]:
 def test_a_long_chain_needs_no_recursion() -> None:
     count = 50_000
     sets = [0] * (count - 1) + [1]
-    assert _propagated(sets, lambda node: [node + 1] if node + 1 < count else [])
+    assert _propagated(sets, {node: [node + 1] for node in range(count - 1)})
     assert set(sets) == {1}
 
 
