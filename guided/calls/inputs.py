@@ -63,7 +63,7 @@ def compile(spec: Given, vocabulary: Vocabulary, limits: Limits | None = None) -
     vocabulary : Vocabulary
         The tokens of the model.
     limits : Limits, optional
-        Budgets; the defaults keep a compile under about 5 s and 1 GB.
+        Budgets; the defaults keep a compile under about 3 s and 1 GB.
 
     Returns
     -------

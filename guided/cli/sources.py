@@ -28,6 +28,7 @@ from guided.cli.kinds import KINDS, build_spec
 from guided.cli.specs import options_of_kinds
 from guided.cli.toolfiles import split_names
 from guided.files import read_text
+from guided.keywords import closest
 
 if TYPE_CHECKING:
     from guided.engine.specs import Spec, StackSpec
@@ -161,8 +162,9 @@ def _source(name: str, table: Mapping[str, Any], folder: Path, place: str) -> So
     """Convert a table with one kind of spec, and its options."""
     kinds = [key for key in table if key in KINDS]
     if len(kinds) != 1:
-        which = "none" if not kinds else " and ".join(kinds)
-        raise UsageError(f"{place}: expected exactly one of the keys {', '.join(KINDS)}, found {which}")
+        which = " and ".join(kinds or map(str, table)) or "none"
+        advice = closest(next(iter(table)), KINDS) if table and not kinds else ""
+        raise UsageError(f"{place}: expected exactly one of the keys {', '.join(KINDS)}, found {which}{advice}")
     options = {key: value for key, value in table.items() if key != kinds[0]}
     return Source(name, kinds[0], table[kinds[0]], place, options, str(folder))
 

@@ -432,14 +432,16 @@ class Substring(Composable):
         Raises
         ------
         LimitError
-            ``nfa_states`` (by the characters of the source) or another budget was exceeded.
+            ``nfa_states`` (by the characters and units of the source) or another budget was exceeded.
         """
-        size = sum(map(len, self.units))
+        size = max(sum(map(len, self.units)), _PER_UNIT * len(self.units))
         if size > limits.nfa_states:
-            raise LimitError("nfa_states", size, limits.nfa_states, "quote from a shorter source")
+            raise LimitError("nfa_states", size, limits.nfa_states, "quote from a shorter source, or by words or lines")
         return from_tree(runs(self.units, self.between), limits)
 
 
+# States of the automaton for each unit of a source, at least.
+_PER_UNIT = 18
 # The units of a source, as patterns.
 _UNITS = {"characters": ".", "words": r"\w+|\s+|[^\w\s]", "lines": r"[^\n]+|\n+"}
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.tool_prompt import ToolPrompt, calls_as_text, result_as_text
-from guided.errors import ModelError
+from guided.errors import ArgumentError, ModelError
 from guided.generate.messages import prepared_messages
 
 __all__ = ["ChatTemplate"]
@@ -93,7 +93,7 @@ class ChatTemplate:
         ------
         ModelError
             There is no template, it rejects the messages, or it takes no tools although ``show_tools="template"``.
-        ValueError, TypeError
+        ArgumentError
             A message is malformed.
         """
         found = prepared_messages(messages)
@@ -101,7 +101,7 @@ class ChatTemplate:
             # An empty message has nothing to continue.
             found.pop()
         if not found:
-            raise ValueError("the list of messages has no message with content")
+            raise ArgumentError("the list of messages", "has no message with content")
         if tools is None or not tools.definitions:
             return self._with_calls(found, None, None if tools is None else tools.form)
         if tools.way != "prompt":

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from guided.arrays import Int32Array
-from guided.errors import LimitError
+from guided.errors import ArgumentError, LimitError
 from guided.events import Event, FinishReason, Logprob, Scores
 from guided.generate.canonical import Canonical, Steering
 from guided.generate.likelihood import logprob_of, step_of
@@ -221,7 +221,7 @@ class Decoding:
         on_budget: OnBudget = "complete",
     ) -> None:
         if not prompt:
-            raise ValueError("a prompt needs at least one token")
+            raise ArgumentError("a prompt", "needs at least one token")
         check_context(len(prompt), context_length)
         self._canonical, self._vocabulary = canonical, vocabulary
         self.guide = self._restricted(guide)
@@ -479,8 +479,7 @@ class Decoding:
         return token
 
     def _check_budget(self) -> None:
-        needed = self.guide.remaining
-        if needed > self.left:
+        if self.on_budget != "truncate" and (needed := self.guide.remaining) > self.left:
             what = "max_tokens" if self._room is None or self._max_tokens <= self._room else "context"
             raise LimitError(what, needed, max(self.left, 0), "the shortest text that can be accepted is longer")
 

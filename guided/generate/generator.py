@@ -272,7 +272,13 @@ class Generator(Generic[T_co]):
     def batch(
         self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[GenerationOptions]
     ) -> list[Result[T_co]]:
-        """Generate one text per prompt, several at a time; return the list of the results of `map`, in the order of the prompts."""
+        """Generate one text per prompt, several at a time; return the list of the results of `map`, in the order of the prompts.
+
+        None is not a prompt here: a result would have another place than its prompt.
+        """
+        prompts = prompts if isinstance(prompts, str) else list(prompts)
+        if any(prompt is None for prompt in prompts):
+            raise TypeError("None is not a prompt here; map skips it, and yields indices with the results")
         return [result for _, result in self.map(prompts, width, ordered=True, **options)]
 
     @suggest_keywords(GenerationOptions)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from guided.errors import LimitError, ModelError, kind_of
+from guided.errors import ArgumentError, LimitError, ModelError, kind_of
 from guided.generate.messages import check_messages
 from guided.keywords import suggest_attributes
 from guided.locks import Rank, new_lock
@@ -113,7 +113,7 @@ class Session(ABC):
         Parameters, results and errors are those of `feed`.
         """
         if not tokens:
-            raise ValueError("a prompt needs at least one token")
+            raise ArgumentError("a prompt", "needs at least one token")
         check_context(len(tokens), self._context_length)
         # Why minus one: the last token must be read again, because its logits are not stored.
         shared = min(common_prefix(self._tokens, tokens), self._in_blocks, len(tokens) - 1)

@@ -215,7 +215,8 @@ class LogitsProcessor:
         return generation if reference is not None and reference() is processors else None
 
     def _rows_per_index(self, rows: int, width: int) -> int:
-        if width < self._size:
+        # Models pad their logits a little; those of another tokenizer differ much.
+        if not self._size <= width <= 2 * self._size:
             raise ModelError(
                 f"the model's logits have {width:,} columns, the index's vocabulary {self._size:,}: "
                 "compile it for this model (Vocabulary.from_tokenizer(tokenizer, size=...))"

@@ -128,7 +128,8 @@ class Reader(ABC):
             elif (found := self.item(here)) is not None:
                 self.append(sequence, found)
             else:
-                raise self.error(f"{here!r} cannot come here", begin)
+                advice = "; texts stand in double quotes" if here == "'" else ""
+                raise self.error(f"{here!r} cannot come here{advice}", begin)
             self.skip(lines=bool(stack) or here == "|")
 
     def _continues(self) -> bool:

@@ -340,6 +340,8 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
         rule, offset = name, begin + word.start(1)
     elif "missing colon" in reason or lacks_colon:
         rule, reason = name or rule, "a rule or terminal is written `name: ...`: the colon is missing"
+    elif here == "%":
+        reason = "the statements of a grammar are %import, %ignore, %declare, %override and %extend"
     elif reason.startswith("Unexpected input"):
         reason = f"{here!r} cannot come here"
     elif reason.startswith("Unexpected token"):

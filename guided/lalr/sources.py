@@ -18,6 +18,7 @@ from lark.indenter import PythonIndenter
 
 from guided.errors import ArgumentError, GrammarError, LimitError, shown
 from guided.files import read_text
+from guided.keywords import closest
 from guided.lalr.loading import import_sources, tables_of_object, tables_of_text
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
@@ -209,12 +210,9 @@ def source_of(
             grammar,
         )
     if _NAME.fullmatch(grammar):
-        names = ", ".join(("python", *grammar_names()))
-        advice = (
-            f"unknown grammar; bundled grammars are {names}; a grammar's text is written `start: ...`, "
-            "to read a file, give a pathlib.Path"
-        )
-        raise GrammarError(advice, grammar)
+        names = "python", *grammar_names()
+        reason = f"unknown grammar{closest(grammar, names)}; bundled grammars are {', '.join(names)}"
+        raise GrammarError(f"{reason}; a grammar's text is written `start: ...`, and a file is a path", grammar)
     return Source(grammar, start, lexer, postlex, folders, None, allow_files)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Choice, Regex
 from guided.errors import (
+    ArgumentError,
     GuidedError,
     IncompleteError,
     IndexFormatError,
@@ -218,7 +219,7 @@ LIMITED: list[tuple[Any, type[Exception], str]] = [
     ({"stop": ["a", 1]}, TypeError, "stop[1] must be a str, not int"),
     ({"stop": ["a", ""]}, ValueError, "stop[1] is empty, and would stop everything at once"),
     ({"stop": ""}, ValueError, "stop[0] is empty"),
-    ({"prompt": 7}, TypeError, "a prompt must be a str or a list of messages, not int"),
+    ({"prompt": 7}, ArgumentError, "a prompt must be a str or a list of messages, not int"),
     ({"prompt": ""}, ValueError, "a prompt needs at least one token"),
     ({"prompt": [{"role": "user", "content": "x"}]}, ModelError, "has no chat template"),
     ({"tempreature": 1}, TypeError, "tempreature"),

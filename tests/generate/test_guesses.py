@@ -162,7 +162,7 @@ GUESSES = [*OUTLINES, *INSTRUCTOR, *PYDANTIC_AI]
 def test_a_guess_is_right_or_the_error_says_what_is(guess: str, expected: Any) -> None:
     try:
         value = eval(guess, dict(NAMES))
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, guided.ArgumentError) as error:
         said = str(error)
         assert isinstance(expected, str), said
         # A model says what stands for a call without the word.

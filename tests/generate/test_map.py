@@ -100,9 +100,12 @@ def test_a_failed_text_is_the_result_of_its_prompt() -> None:
             _ = found[1].value
         assert [found[place].value for place in (0, 3)] == [generate("a").value, generate("c").value]
         assert [result.to_dict() for result in generate.batch(prompts, width)] == [found[i].to_dict() for i in range(4)]
-    with pytest.raises(TypeError) as caught:
-        list(generate.map(["a", 5]))  # type: ignore[list-item]
-    assert "index 1" in str(caught.value.__notes__)
+    for prompt in (5, [], "", [{"role": "user"}], [5]):
+        first, failed, last = generate.batch(["a", prompt, "c"])  # type: ignore[list-item]
+        assert (first.value, last.value) == (generate("a").value, generate("c").value)
+        assert isinstance(failed.error, guided.ArgumentError)
+    with pytest.raises(TypeError, match="map skips it"):
+        generate.batch(["a", None])  # type: ignore[list-item]
     with pytest.raises(guided.LimitError):
         generate.sample("b" * 30, 2)
 

@@ -259,11 +259,11 @@ def test_a_model_without_template_takes_no_messages() -> None:
 @pytest.mark.parametrize(
     ("prompt", "kind", "message"),
     [
-        (7, TypeError, "a prompt must be a str or a list of messages, not int"),
-        (b"hello", TypeError, "not bytes"),
-        ({"role": "user", "content": "hello"}, TypeError, "not dict"),
+        (7, ValueError, "a prompt must be a str or a list of messages, not int"),
+        (b"hello", ValueError, "not bytes"),
+        ({"role": "user", "content": "hello"}, ValueError, "not dict"),
         ([], ValueError, "a list of messages needs at least one message"),
-        (["hello"], TypeError, r"prompt\[0\] must be a dict with 'role' and 'content', not str"),
+        (["hello"], ValueError, r"prompt\[0\] must be a dict with 'role' and 'content', not str"),
         ([{"role": "user", "content": ""}, {"role": "user"}], ValueError, r"prompt\[1\] has no 'content'"),
         ([{}], ValueError, r"prompt\[0\] has no 'content' and no 'role'"),
     ],

@@ -22,6 +22,7 @@ from guided.generate.sampler import Sampler
 from guided.guide.guide import Guide
 from tests.calls.wanting import VOCABULARY
 from tests.generate.chats import PLAIN, Chatting
+from tests.generate.models import ascii_model
 from tests.integrations.tiny import tiny_tokenizer
 from tests.profiles import examples
 
@@ -206,6 +207,16 @@ def test_no_budget_changes_a_text_in_silence(name: str) -> None:
                 assert event.steered == event.call.steered
                 assert event.call.steered or event.call.arguments in OWN
     assert seen == {True, False}
+
+
+def test_a_cut_text_may_be_shorter_than_any_whole_one() -> None:
+    made = guided.regex(ascii_model(), "[ab]{9}")
+    (result,) = made.batch(["?"], max_tokens=4, on_budget="truncate")
+    assert (len(result.tokens), result.finish_reason) == (4, "length")
+    assert isinstance(result.error, guided.IncompleteError)
+    for on_budget in ("raise", "complete"):
+        with pytest.raises(guided.LimitError, match="max_tokens: 9 needed, 4 allowed"):
+            made("?", max_tokens=4, on_budget=on_budget)
 
 
 @pytest.mark.parametrize("on_budget", ["raise", "truncate"])
