@@ -23,6 +23,7 @@ __all__ = [
     "last_value",
     "must_differ",
     "required_names",
+    "truth_at_close",
     "with_item",
     "without_items",
 ]
@@ -32,13 +33,14 @@ _MEMBERS_PER_STEP = 8
 
 def at_close(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ...] | None:
     """Return the truths of the observed formulas if the object or array ends here; None if it cannot."""
-
-    def truth(atom: Atom) -> int:
-        is_missing = atom[0] in ("required", "minProperties", "minItems") or (atom[0] == "contains" and atom[2] > 0)
-        return FALSE if is_missing else TRUE
-
-    ended = tuple(formulas.rewrite(formula, truth, formulas.ended) for formula in wanted)
+    ended = tuple(formulas.rewrite(formula, truth_at_close, formulas.ended) for formula in wanted)
     return ended[1:] if ended[0] == TRUE else None
+
+
+def truth_at_close(atom: Atom) -> int:
+    """Return the truth of an atom where no further member or item comes."""
+    is_missing = atom[0] in ("required", "minProperties", "minItems") or (atom[0] == "contains" and atom[2] > 0)
+    return FALSE if is_missing else TRUE
 
 
 # Objects

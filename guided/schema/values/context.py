@@ -30,10 +30,8 @@ _SURELY_LESS = 8
 # Automata that one call may need of numbers whose conditions stand below ``anyOf``, ``oneOf``, ``not`` or ``if``: for true and for false.
 _UNDECIDED = 8
 # Measured steps of a call for each name of an object and: an alternative of ``oneOf``, one that is only a table of names, a refuted part, a
-# member of such a part; another name, if an array contains the object.
-_PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_MEMBER, _PER_NAME = 8, 90, 45, 2, 12
-# Measured steps of a call for each set of the items that an array must contain and that are still missing.
-_PER_SET, _DOUBLINGS = 600, 40
+# member of such a part; another name, if an array contains the object. A pattern is as many names.
+_PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_MEMBER, _PER_NAME, _PER_PATTERN = 8, 90, 45, 2, 12, 3
 # Tables, also as formulas of values.
 _TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
 _PLACES_SHOWN = 4
@@ -176,7 +174,7 @@ class SchemaContext:
         self._check_alternatives()
 
     def _check_alternatives(self) -> None:
-        """Refuse objects of so many names and alternatives, or refuted parts, that a call takes too many steps, and arrays of `contains`.
+        """Refuse objects of so many names and alternatives, or refuted parts, that a call takes too many steps.
 
         Why quadratic: each member of a completion is compared with all that is left to refute or to come.
         """
@@ -184,13 +182,11 @@ class SchemaContext:
         # PERF: most schemas end here (`python -m benchmarks.first_mask`).
         if formulas.kinds.isdisjoint(("1", "!", "contains")):
             return
-        if "contains" in formulas.kinds:
-            self._check_contained()
         refuted = [one for one, node in enumerate(formulas.nodes) if node[0] == "!"]
-        contained = {node[1] for node in formulas.nodes if node[0] == "contains"}
+        contained = self._contained()
         if self._compared(formulas.nodes, refuted, is_contained=bool(contained)) <= limit:
             return
-        for value in dict.fromkeys((self.lowering.root, *contained, *self._members_and_items())):
+        for value in self.values():
             # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
             for typed in (find(value, "object") for find in (self._as_written, self.typed)):
                 if typed <= TRUE:
@@ -201,33 +197,24 @@ class SchemaContext:
                 if given <= limit:
                     break
             else:
-                with placed(self._places_of(below, _PLACES_SHOWN)):
+                with placed(self.places_of(below, _PLACES_SHOWN)):
                     raise LimitError(
                         "call_steps", given, limit, "use fewer names, or fewer alternatives of oneOf, not and contains"
                     )
 
-    def _check_contained(self) -> None:
-        """Refuse arrays that must contain so many items that a call takes too many steps.
-
-        Why exponential: a short completion compares the sets of items that are missing, since one item may be several of them.
-        """
-        nodes, limit = self.formulas.nodes, self.limits.call_steps
-        for node in nodes:
-            if node[0] == "&":
-                parts = [nodes[one][1] if nodes[one][0] == "array" else one for one in node[1]]
-                missing = [one for one in parts if nodes[one][0] == "contains" and nodes[one][2] > 0]
-                given = _PER_SET << min(len(missing), _DOUBLINGS)
-                if missing and given > limit:
-                    with placed(self._places_of(missing, _PLACES_SHOWN)):
-                        raise LimitError("call_steps", given, limit, "let an array contain fewer different items")
-
-    def _places_of(self, formulas: Iterable[int], most: int | None = None) -> str:
+    def places_of(self, formulas: Iterable[int], most: int | None = None) -> str:
         """Return the first places in the schema that formulas come from, all if ``most`` is None."""
         places = dict.fromkeys(map(pointer_of, filter(None, map(self.lowering.origins.get, formulas))))
-        return " and ".join([*places][:most])
+        return " and ".join([*filter(None, places)][:most])
+
+    def values(self) -> Iterable[int]:
+        """Return the formulas of the whole value, and of all members and items that the schema names."""
+        return dict.fromkeys((self.lowering.root, *self._contained(), *self._members_and_items()))
+
+    def _contained(self) -> set[int]:
+        return {node[1] for node in self.formulas.nodes if node[0] == "contains"}
 
     def _members_and_items(self) -> Iterator[int]:
-        """Yield the formulas of all members and items that tables name."""
         for kind, *content in self.formulas.nodes:
             if kind == "properties":
                 names, patterns, others = content
@@ -245,7 +232,8 @@ class SchemaContext:
         """
         of = self.formulas.nodes
         tables = [node for node in nodes if node[0] == "properties"]
-        n_names = sum(len(node[1]) + len(node[2]) for node in tables) + sum(node[0] == "required" for node in nodes)
+        n_names = sum(len(node[1]) + _PER_PATTERN * len(node[2]) for node in tables)
+        n_names += sum(node[0] == "required" for node in nodes)
         alternatives = [of[one][0] in _TABLES for node in nodes if node[0] == "1" for one in node[1]]
         parts = [of[of[one][1]] for one in refuted if of[one][0] == "!"]
         n_refuted = sum(part[0] == "&" or part[0] in _TABLES for part in parts)
@@ -270,7 +258,7 @@ class SchemaContext:
             likely = likely_steps({atom for one in found for atom in formulas.atoms(one)}, plain)
             if n_automata * likely <= self.limits.steps:
                 continue
-            with placed(self._places_of(formulas.below(found))):
+            with placed(self.places_of(formulas.below(found))):
                 # Why each alone: a name may match one of several patterns.
                 together = (formulas.conjunction(found),) if is_required else (TRUE, *found)
                 for wanted in {*((one,) for one in found), together}:

@@ -110,8 +110,8 @@ def additional_properties(site: Site, value: Any) -> None:
         properties(site, value)
 
 
-def _required(site: Site, names: list[str]) -> list[int]:
-    atom, lowering, place = site.formulas.atom, site.lowering, (site.location, "required")
+def _required(site: Site, names: list[str], keyword: str = "required") -> list[int]:
+    atom, lowering, place = site.formulas.atom, site.lowering, (site.location, keyword)
     found = [atom(("required", name)) for name in names]
     for one in found:
         lowering.sequence.setdefault(one, len(lowering.sequence))
@@ -163,7 +163,7 @@ def property_names(site: Site, value: Any) -> None:
 def dependent_required(site: Site, _: Any) -> None:
     """``dependentRequired``."""
     for name, needed in table_of(site, "dependentRequired").items():
-        _depend_on_names(site, name, names_of(site, "dependentRequired", needed))
+        _depend_on_names(site, "dependentRequired", name, names_of(site, "dependentRequired", needed))
 
 
 def dependent_schemas(site: Site, _: Any) -> None:
@@ -176,16 +176,16 @@ def dependencies(site: Site, _: Any) -> None:
     """``dependencies``: names and schemas in one keyword, before 2019-09 and still accepted; in draft-03 also a single name."""
     for name, needed in table_of(site, "dependencies").items():
         if isinstance(needed, list):
-            _depend_on_names(site, name, names_of(site, "dependencies", needed))
+            _depend_on_names(site, "dependencies", name, names_of(site, "dependencies", needed))
         elif isinstance(needed, str) and site.context.dialect.year == 3:
-            _depend_on_names(site, name, [needed])
+            _depend_on_names(site, "dependencies", name, [needed])
         else:
             _depend_on_schema(site, name, site.inside(needed, "dependencies", name))
 
 
-def _depend_on_names(site: Site, name: str, needed: list[str]) -> None:
+def _depend_on_names(site: Site, keyword: str, name: str, needed: list[str]) -> None:
     formulas = site.formulas
-    one, *others = _required(site, [name, *needed])
+    one, *others = _required(site, [name, *needed], keyword)
     site.objects += [formulas.disjunction([formulas.negation(one), other]) for other in others]
 
 
