@@ -21,5 +21,5 @@ represent it. `Satisfiability.conjunctive_state` makes that choice; no other cod
 Invariants: states are immutable, hashable and small; every state that ``after`` returns is live; states of different schemas are unequal.
 
 Read in this order: `derivatives`, `conjunctive`, `satisfiability` (with `members`, `object_terms`, `array_terms`), `pending`, `general`,
-`opening`.
+`opening`, `budgets`.
 """

@@ -15,21 +15,25 @@ from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 
 __all__ = ["check_calls"]
 
-# Conditions, or members or items that must come, of which fewer take few steps together.
-_FEW = 10
-# Steps for each condition of an object and: a name that requires others; a condition that no member meets yet.
-_PER_NAME, _PER_CONDITION = 13, 8
-# Steps for each member that must come, whatever its name, unless all names are declared, and for each of these and: a pattern; beside
-# choices, a declared name.
-_PER_MEMBER, _PER_PATTERN, _PER_CHOICE = 5_000, 350, 190
+# Conditions, members or places, and items that must come, of which fewer take few steps together.
+_FEW, _FEW_ITEMS = 10, 3
+# Steps for each condition of an object and: a name that requires others; a condition that no member meets yet. Steps for each pair of names
+# that may require each other in a row.
+_PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 30
+# Steps for each member that must come, and more for each of these and a pattern; beside choices, also for each of these, and of these and
+# a declared name.
+_PER_MEMBER, _PER_PATTERN, _PER_UNSURE, _PER_DECLARED = 300, 24, 800, 52
 # Steps for each item that must come at a place of its own, and for each of these and another one.
-_PER_PLACE, _PER_PLACES = 170, 7
-# Steps for each pair of alternatives; of numbers of items that an array may contain; for each item that must differ.
-_PER_PAIR, _PER_COUNT, _PER_UNIQUE = 200, 64, 7_000
+_PER_PLACE, _PER_PLACES = 800, 7
+# Steps for each pair of alternatives, and of numbers of items that an array may contain.
+_PER_PAIR, _PER_COUNT = 200, 64
+# Steps for each item that must differ, and for each of these and: another one; an array or object that it may be.
+_PER_UNIQUE, _PER_UNLIKE, _PER_CONTAINER = 500, 15, 450
 # Numbers of items that are tried; steps for each set of kinds of items that an array must contain and that are still missing.
 _COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
 _PLACES_SHOWN = 4
 _CHOICES = frozenset("|1")
+_TABLES = frozenset({"items", "properties"})
 
 
 def check_calls(satisfiability: Satisfiability) -> None:
@@ -46,13 +50,13 @@ def check_calls(satisfiability: Satisfiability) -> None:
     if not any(_is_much(formulas, node) for node in formulas.nodes):
         return
     for value in context.values():
-        below = formulas.below((context.typed(value, "object"), array := context.typed(value, "array")))
-        found = [(object_steps(satisfiability, one), one) for one in below]
-        given, where = max((array_steps(formulas, array), array), *found)
-        if given > limit:
-            place = context.places_of(formulas.below((where,)), _PLACES_SHOWN) or context.places_of((value,))
-            advice = "require fewer members or different items, or let fewer depend on others"
-            raise LimitError("call_steps", given, limit, advice, place)
+        for kind, find_steps in (("object", object_steps), ("array", array_steps)):
+            typed = context.typed(value, kind)
+            given = find_steps(satisfiability, typed)
+            if given > limit:
+                place = context.places_of(formulas.below((typed,)), _PLACES_SHOWN) or context.places_of((value,))
+                advice = "require fewer members or different items, or let fewer depend on others"
+                raise LimitError("call_steps", given, limit, advice, place)
 
 
 def _is_much(formulas: Formulas, node: Atom) -> bool:
@@ -61,33 +65,42 @@ def _is_much(formulas: Formulas, node: Atom) -> bool:
             return sum(formulas.nodes[one][0] in _CHOICES for one in node[1]) >= _FEW
         case "1":
             return len(node[1]) >= _FEW
-        case "minProperties" | "minItems":
-            return bool(node[1] >= _FEW)
         case "items":
             return len(node[1]) >= _FEW
+        case "minProperties":
+            return bool(node[1] >= _FEW)
+        case "minItems":
+            return bool(node[1] >= _FEW_ITEMS)
     return bool(node[0] == "contains")
 
 
 def object_steps(satisfiability: Satisfiability, formula: int) -> int:
-    """Return about how many steps a call takes of a conjunction about an object: of independent parts, those of each."""
+    """Return about how many steps a call takes of an object."""
     formulas = satisfiability.formulas
-    nodes, members = formulas.nodes, formulas.members(formula)
-    choices = _choices(formulas, formula)
-    least = max((nodes[one][1] for one in members if nodes[one][0] == "minProperties"), default=0)
-    steps = 0
+    below, atoms = formulas.below((formula,)), formulas.atoms(formula)
+    steps = max((_condition_steps(satisfiability, one) for one in below), default=0)
+    least: int = max((atom[1] for atom in atoms if atom[0] == "minProperties"), default=0)
     if least >= _FEW:
-        tables = [nodes[one] for one in members if nodes[one][0] == "properties"]
-        is_closed = any(table[3] == FALSE and not table[2] for table in tables)
-        n_patterns = sum(len(table[2]) for table in tables)
-        n_names = max((len(table[1]) for table in tables), default=0)
-        steps += least * (_PER_MEMBER * (not is_closed) + _PER_PATTERN * n_patterns)
-        steps += least * _PER_CHOICE * n_names if choices else 0
-    if len(choices) >= _FEW:
-        steps += _PER_CONDITION * len(choices) * sum(at_close(formulas, (one,)) is None for one in choices)
-        parts = satisfiability.parts(formula)
-        for part in (formula,) if parts is None else (one for one, _ in parts.choices):
-            choices = _choices(formulas, part)
-            steps += _PER_NAME * len(choices) * len({name for one in choices for name in _requiring(formulas, one)})
+        tables = [atom for atom in atoms if atom[0] == "properties"]
+        steps += least * (_PER_MEMBER + _PER_PATTERN * sum(len(table[2]) for table in tables))
+        if any(formulas.nodes[one][0] in _CHOICES for one in below):
+            steps += least * (_PER_UNSURE + _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names))
+    return steps
+
+
+def _condition_steps(satisfiability: Satisfiability, formula: int) -> int:
+    """Return about how many steps a call takes of the conditions of a conjunction: of independent parts, those of each."""
+    formulas = satisfiability.formulas
+    choices = _choices(formulas, formula)
+    if len(choices) < _FEW:
+        return 0
+    steps = _PER_CONDITION * len(choices) * sum(at_close(formulas, (one,)) is None for one in choices)
+    parts = satisfiability.parts(formula)
+    for part in (formula,) if parts is None else (one for one, _ in parts.choices):
+        choices = _choices(formulas, part)
+        requiring = {name for one in choices for name in _requiring(formulas, one)}
+        required = {name for one in choices for name in _required(formulas, one)}
+        steps += _PER_NAME * len(choices) * len(requiring) + _PER_REQUIRED * min(len(requiring), len(required)) ** 2
     return steps
 
 
@@ -108,18 +121,37 @@ def _requiring(formulas: Formulas, choice: int) -> Iterator[str]:
             yield name
 
 
-def array_steps(formulas: Formulas, formula: int) -> int:
+def _required(formulas: Formulas, choice: int) -> Iterator[str]:
+    """Yield the names that must come if another one comes, whatever its value."""
+    nodes = formulas.nodes
+    others = [one for one in formulas.nodes[choice][1] if not formulas.is_no(nodes[one], "required")]
+    if len(others) == 1 < len(nodes[choice][1]):
+        yield from (nodes[one][1] for one in formulas.members(others[0]) if nodes[one][0] == "required")
+
+
+def array_steps(satisfiability: Satisfiability, formula: int) -> int:
     """Return about how many steps a call takes of an array."""
+    formulas = satisfiability.formulas
     atoms = formulas.atoms(formula)
-    least = max((atom[1] for atom in atoms if atom[0] == "minItems"), default=0)
+    least: int = max((atom[1] for atom in atoms if atom[0] == "minItems"), default=0)
     places = max((len(atom[1]) for atom in atoms if atom[0] == "items"), default=0)
     contained = [atom for atom in atoms if atom[0] == "contains"]
     needed = places if contained else min(places, least)
-    steps = (1 + len(contained)) * needed * (_PER_PLACE + _PER_PLACES * needed)
+    steps: int = (1 + len(contained)) * needed * (_PER_PLACE + _PER_PLACES * needed)
     steps += _PER_SET << min(len(contained), _DOUBLINGS) if contained else 0
     steps += sum(_PER_COUNT * atom[2] * min(atom[3] - atom[2], _COUNTS) for atom in contained if atom[3] >= 0)
     below = [formulas.nodes[one] for one in formulas.below((formula,))]
     steps += sum(_PER_PAIR * len(node[1]) ** 2 for node in below if node[0] == "1")
     if least > 1 and any(atom[0] == "uniqueItems" for atom in atoms):
-        steps += _PER_UNIQUE * least
+        items = {atom[2] for atom in atoms if atom[0] == "items"}
+        listed = max((_n_listed(satisfiability, one) for one in items), default=0)
+        steps += least * (_PER_UNIQUE + _PER_UNLIKE * least + _PER_CONTAINER * listed)
     return steps
+
+
+def _n_listed(satisfiability: Satisfiability, value: int) -> int:
+    """Return how many arrays and objects without further items or members a formula of a value lists as alternatives."""
+    formulas, typed = satisfiability.formulas, satisfiability.context.typed
+    several = [formulas.nodes[typed(value, kind)] for kind in ("array", "object")]
+    listed = (one for node in several if node[0] == "|" for one in node[1])
+    return sum(any(atom[0] in _TABLES and atom[-1] == FALSE for atom in formulas.atoms(one)) for one in listed)
