@@ -65,8 +65,6 @@ _PER_POINT, _NODES_PER_STEP, _ENTERED_PER_STEP, _ARRAYS_PER_STEP = 8, 512, 2048,
 _BYTES_PER_STEP, _EDGES_PER_STEP = 8, 500
 # Walks of more trie nodes than this, and rests below more, are first restricted to tokens that matter.
 _LONG_WALK, _MANY_RESTS = 2048, 64
-# Calls of a frame whose first bytes are looked up to restrict walks.
-_CALLS_KNOWN = 256
 # Walks to the ends of parts that are kept.
 _WALKS_KEPT = 64
 # Bytes of a long token, which parts that may be empty divide among them.
@@ -395,7 +393,7 @@ class CompositionIndex:
             return known
         boundaries, found, is_whole = self._boundaries, dict[tuple[Item, ...], Int32Array](), True
         if item.part < 0:
-            walk = boundaries.calling(item.state, self._first_of_calls)
+            walk = boundaries.calling(item.state)
         else:
             behind = self._after_part(item.after)
             walk = boundaries.ends(self._first_bytes(behind), self._parts[item.part].last_bytes)
@@ -430,12 +428,6 @@ class CompositionIndex:
     def _frame_step(self, state: int, byte: int) -> int | None:
         after = self._rows[state][self._classes[byte]]
         return after if after >= 0 else None
-
-    def _first_of_calls(self) -> frozenset[int] | None:
-        """Return the bytes that begin some part; None if there are too many calls to look."""
-        if sum(map(len, self._calls.values())) > _CALLS_KNOWN:
-            return None
-        return frozenset[int]().union(*(self._first_bytes(self._calls_from(state)) for state in self._calls))
 
     def _first_bytes(self, items: tuple[Item, ...]) -> frozenset[int]:
         """Return the bytes that some items allow, those across a boundary."""
@@ -993,9 +985,8 @@ class _Boundaries:
         is_calling[list(calls)] = True
         table = frame.table
         enters: BoolArray = np.asarray(np.append(is_calling, False)[table].any(axis=0))
-        self._may_call = self._family.is_parent & enters[frame.classes][self._trie.byte]
-        self._calling = self._walk_to(self._may_call)
-        self._is_restricted = len(self._calling) <= _LONG_WALK
+        may_call = self._family.is_parent & enters[frame.classes][self._trie.byte]
+        self._calling = self._walk_to(may_call)
         self._none = self._calling.within(np.zeros(len(self._calling), np.bool_))
         self._near = _near(table, is_calling, self._trie.max_depth).tolist()
         # Scratch of `distinct`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
@@ -1003,16 +994,9 @@ class _Boundaries:
         # Long ones of `ends`; others are those of the vocabulary.
         self._long_ends = Kept[tuple[frozenset[int], bytes | None], _Walk](_WALKS_KEPT)
 
-    def calling(self, state: int, first: Callable[[], frozenset[int] | None]) -> _Walk:
-        """Return a walk to the nodes after which the frame may call from a state. ``first``: returns the bytes that begin parts."""
-        if not self._near[state]:
-            return self._none
-        if not self._is_restricted:
-            begin = first()
-            if begin is not None:
-                self._calling = self._walk_to(self._may_call & self._are_before(begin))
-            self._is_restricted = True
-        return self._calling
+    def calling(self, state: int) -> _Walk:
+        """Return a walk to the nodes after which the frame may call from a state."""
+        return self._calling if self._near[state] else self._none
 
     def ends(self, first: frozenset[int], last: bytes | None) -> _Walk:
         """Return the walk to the nodes after which a part may end, by its last bytes, and what follows it may begin, by its first."""
