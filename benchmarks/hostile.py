@@ -5,7 +5,7 @@ process of its own, whose CPU time and memory are capped: once with the default 
 limits of a server's front end. The costs are CPU seconds of one call, and the memory by which the process grows.
 
 It prints a line for each input, then the ten worst by each cost, and exits with 1 where a call or the memory exceeds its bound, an input
-that people write is refused, or something is neither a result nor a typed error.
+that people write is refused, a random spec compiles and exceeds a limit in a text, or something is neither a result nor a typed error.
 
 ``--random N`` is the number of random specs of each kind, ``--seed`` their first number, ``--only REGEX`` takes the rows in whose names the
 expression is found, ``--jobs N`` sends N inputs at a time, ``--write`` puts the tables into the documents.
@@ -129,6 +129,8 @@ class Outcome:
     megabytes : int
     finding : str
         What was neither a result nor a typed error.
+    in_text : list of str
+        Calls of its index that exceeded a limit, each with the limit.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Outcome:
     stopped: dict[str, float]
     megabytes: int
     finding: str
+    in_text: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ class Run:
         _, status = os.waitpid(self.process, 0)
         if said:
             return Outcome(**json.loads(said))
-        return Outcome(self.name, False, _CPU_CAP, 0, 0, "", {}, 0, f"it ended with {status}")
+        return Outcome(self.name, False, _CPU_CAP, 0, 0, "", {}, 0, f"it ended with {status}", [])
 
 
 def outcomes_of(todo: Iterable[tuple[str, Callable[[], Attack]]], tokens: Vocabulary, jobs: int) -> Iterator[Outcome]:
@@ -199,7 +202,7 @@ def _sent(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
         place = traceback.extract_tb(error.__traceback__)[-1]
         finding = f"{type(error).__name__}: {str(error)[:200]} at {place.filename}:{place.lineno}"
     most, stopped = {"compile": 0.0, "server": 0.0, "call": 0.0}, dict[str, float]()
-    slowest, has_index = "", False
+    slowest, has_index, in_text = "", False, dict[str, None]()
     for cost in client.costs:
         kind = {"make": "compile", "compile": "compile", "server": "server"}.get(cost.entry, "call")
         has_index = has_index or (cost.entry == "compile" and not cost.outcome)
@@ -207,6 +210,8 @@ def _sent(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
         most[kind] = max(most[kind], cost.cost)
         if cost.outcome:
             stopped[cost.outcome] = max(stopped.get(cost.outcome, 0.0), cost.cost)
+            # Limits are named by fields, other errors by classes.
+            in_text |= {f"{cost.entry}: {cost.outcome}": None} if has_index and cost.outcome.islower() else {}
     return Outcome(
         name,
         has_index,
@@ -215,6 +220,7 @@ def _sent(name: str, make: Callable[[], Attack], tokens: Vocabulary) -> Outcome:
         stopped=stopped,
         megabytes=_megabytes("VmHWM") - before,
         finding=finding,
+        in_text=list(in_text),
     )
 
 
@@ -261,6 +267,8 @@ def excess(one: Outcome) -> str:
         "megabytes": (one.megabytes, MEGABYTES),
     }  # fmt: skip
     found = [f"{name}: {given:.1f} of {most}" for name, (given, most) in bounds.items() if given > most]
+    # Why not of rows: some show what ends in a text (docs/limits.md).
+    found += one.in_text if row is None else []
     found += ["refused"] if row is not None and row.is_fine and not one.has_index else []
     return "; ".join([one.finding] * bool(one.finding) + found)
 

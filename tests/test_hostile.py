@@ -137,6 +137,7 @@ def test_an_outcome_beyond_its_bounds_is_told() -> None:
     fine = replace(found, compile=0.1, call=0.1, slowest="mask", server=0.1, megabytes=10)
     assert excess(fine) == ""
     assert excess(replace(fine, compile=6.0, call=6.0)) == "compile: 6.0 of 2.0; mask: 6.0 of 2.0"
+    assert excess(replace(fine, name="random tag 9", in_text=["mask: call_steps"])) == "mask: call_steps"
     assert excess(replace(fine, server=2.0, megabytes=1_001)) == "server: 2.0 of 0.7; megabytes: 1001.0 of 850"
     broken = Run.of(sized, lambda: Attack("spec", lambda: {}["a"]), vocabulary()).outcome()
     assert excess(broken).startswith("KeyError: 'a'")
