@@ -17,6 +17,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array
 from guided.automata.steps import Steps
+from guided.lalr.lexing import begin_of_last, last_characters
 from guided.lalr.scanner import NOTHING, Scanner, sources_of, tuples
 
 __all__ = ["Control", "Lexemes", "Outcomes"]
@@ -175,13 +176,13 @@ class Lexemes:
         """Return the outcomes of a lexeme that has just reached a match, between characters; empty if it has not."""
         found: set[tuple[int, Control]] = set()
         if self.is_between[state] and self.events[state][0] != NOTHING:
-            self._arrived(state, self._spelled(_last(text, self.events[state][1])), watchers, found)
+            self._arrived(state, self._spelled(last_characters(text, self.events[state][1])), watchers, found)
         return frozenset(found)
 
     def outcomes_of_lexeme(self, state: int, text: bytes, watchers: frozenset[int]) -> Outcomes:
         """Return the outcomes of the current lexeme, given the state after its last byte, which may be inside a character."""
         if self.is_between[state]:
-            found = _last(text, self._kept[state]) if self._kept[state] else b""
+            found = last_characters(text, self._kept[state]) if self._kept[state] else b""
             key = state, found, watchers
         else:
             key = state, text, watchers
@@ -196,7 +197,7 @@ class Lexemes:
         found: set[tuple[int, Control]] = set()
         onward: list[_Item] = []
         met: set[tuple[int, tuple[int, ...], frozenset[int]]] = set()
-        begin = _begin_of_last(text) if text else 0
+        begin = begin_of_last(text) if text else 0
         work = [(state, self._partial(text[begin:]) if text else _NO_TEXT, watchers)]
         seen = set(work)
         while work:
@@ -216,7 +217,7 @@ class Lexemes:
                 letters: tuple[int, ...] = ()
                 if kept := self._kept[target]:
                     letter = self._letters[self._partials[read][self._between].tobytes()]
-                    letters = (*self._spelled(_last(text[:begin], kept - 1)), letter)
+                    letters = (*self._spelled(last_characters(text[:begin], kept - 1)), letter)
                 arrived = target, letters, moved
                 if arrived not in met:
                     met.add(arrived)
@@ -475,22 +476,3 @@ def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
 def _side_by_side(columns: Sequence[Int32Array], n_states: int) -> Int32Array:
     """Return the table of columns: int32, shape (n_states, n_columns). There are none if tokens encode no single byte."""
     return np.ascontiguousarray(np.array(columns, np.int32).reshape(len(columns), n_states).T)
-
-
-def _begin_of_last(text: bytes) -> int:
-    """Return the offset of the last character of UTF-8 text, which may be incomplete."""
-    place = len(text) - 1
-    while place > 0 and text[place] & 0xC0 == 0x80:
-        place -= 1
-    return place
-
-
-def _last(text: bytes, count: int) -> bytes:
-    """Return the last characters of UTF-8 text that ends with a whole one, at most `count` of them."""
-    place = len(text)
-    while count and place:
-        place = _begin_of_last(text[:place])
-        count -= 1
-    while place < len(text) and text[place] & 0xC0 == 0x80:
-        place += 1
-    return text[place:]

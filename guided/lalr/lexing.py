@@ -20,7 +20,7 @@ from guided.lalr.indents import Indenter
 from guided.lalr.scanner import NOTHING, Scanner, leading
 from guided.lalr.tables import LalrTables
 
-__all__ = ["Lexing", "Match", "last_characters"]
+__all__ = ["Lexing", "Match", "begin_of_last", "last_characters"]
 
 # A match: its label, the number of characters read since its end, the left class at its end.
 Match = tuple[int, int, int]
@@ -123,11 +123,9 @@ class Lexing:
         """Return the part of a lexeme's text that a later event may look back at."""
         if self.tails[scanned] < 0:
             return b""
-        lead = len(text) - 1
-        while lead and text[lead] & 0xC0 == 0x80:
-            lead -= 1
+        lead = begin_of_last(text)
         end = lead if len(text) - lead < _length(text[lead]) else len(text)
-        return last_characters(text[:end], min(self.tails[scanned], _count(text[:end]))) + text[end:]
+        return last_characters(text[:end], self.tails[scanned]) + text[end:]
 
     def arrived(self, scanned: int, byte: int) -> tuple[Match | None, bool]:
         """Return the match reached in a state after a byte, and whether the lexeme may continue.
@@ -244,15 +242,20 @@ def _length(lead: int) -> int:
     return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-def _count(data: bytes) -> int:
-    return sum(byte & 0xC0 != 0x80 for byte in data)
-
-
-def last_characters(data: bytes, count: int) -> bytes:
-    """Return the last `count` characters of UTF-8 text that may start inside a character and ends with a whole one."""
-    place = len(data)
-    for _ in range(count):
+def begin_of_last(text: bytes) -> int:
+    """Return the offset of the last character of UTF-8 text, which may be incomplete."""
+    place = len(text) - 1
+    while place > 0 and text[place] & 0xC0 == 0x80:
         place -= 1
-        while data[place] & 0xC0 == 0x80:
-            place -= 1
-    return data[place:]
+    return place
+
+
+def last_characters(text: bytes, count: int) -> bytes:
+    """Return the last characters, at most `count`, of UTF-8 text that may start inside a character and ends with a whole one."""
+    place = len(text)
+    while count and place:
+        place = begin_of_last(text[:place])
+        count -= 1
+    while place < len(text) and text[place] & 0xC0 == 0x80:
+        place += 1
+    return text[place:]
