@@ -28,6 +28,7 @@ from guided.engine.templates import Template
 from guided.errors import CallError, VocabularyError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
+from guided.schema.pushdown import frames
 from guided.schema.pushdown.frames import Value
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.languages import Language, accepts
@@ -361,3 +362,30 @@ def test_no_characters_are_reserved() -> None:
 
 def test_values_are_plain_data() -> None:
     assert Value({"type": "integer"}, "/a", b"1") == Value({"type": "integer"}, "/a", b"1")
+
+
+def test_large_frames_are_entered_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Masks and completions along a call are those of the frame that is entered at once."""
+    spec, entered = Tools([grow], "tooldec", tool_choice="required"), list[int]()
+    text = render_call(
+        "grow", {"node": {"value": 1, "kids": []}, "deep": True}, spec.argument_lists["grow"], spec.format
+    )
+    nearest = frames.FrameStates._nearest
+
+    def counted(self: frames.FrameStates, state: int, control_of: Any) -> Any:
+        entered.append(state)
+        return nearest(self, state, control_of)
+
+    def walked() -> list[tuple[bytes, int]]:
+        guide, found = compile_spec(spec, BYTES).guide(), []
+        for value in text.encode():
+            found.append((guide.mask().tobytes(), guide.remaining))
+            guide.advance(value)
+        return found
+
+    at_once = walked()
+    monkeypatch.setattr(frames, "_SMALL", 2)
+    monkeypatch.setattr(frames, "_AT_ONCE", 3)
+    monkeypatch.setattr(frames.FrameStates, "_nearest", counted)
+    assert walked() == at_once
+    assert len(entered) > 1

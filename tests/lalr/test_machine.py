@@ -264,7 +264,10 @@ def test_masks_equal_the_tokens_that_can_be_read(
 def test_a_control_is_several_steps_of_a_call() -> None:
     """What is owed after the first character is its last five letters: 3^5 texts, each with controls of its own."""
     text = "start: (A | B)*\nA: /a(?=.{5}b)/\nB: /[ab]/"
-    tables, limits = guided.Grammar(text).tables, Limits(call_steps=1_000, steps=100_000_000, dead_end_steps=100_000_000)
+    tables, limits = (
+        guided.Grammar(text).tables,
+        Limits(call_steps=1_000, steps=100_000_000, dead_end_steps=100_000_000),
+    )
     machine = LalrMachine(tables, scanner_of(tables.lexer, limits), tables.starts[0], limits, ANY_BYTE)
     before = machine.tables.n_controls
 

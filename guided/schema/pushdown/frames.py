@@ -244,9 +244,9 @@ class FrameStates:
 
     def _nearest(self, state: int, control_of: Int32Array) -> Int32Array:
         found = frontier = np.array([state], np.int32)
+        known = np.append(np.flatnonzero(control_of >= 0), DEAD)
         while len(frontier) and len(found) < _AT_ONCE:
-            onward = np.unique(self._table[frontier])
-            onward = onward[(onward >= 0) & (control_of[onward] < 0)]
+            onward = np.setdiff1d(self._table[frontier], known)
             frontier = np.setdiff1d(onward, found)[:_AT_ONCE].astype(np.int32)
             found = np.concatenate([found, frontier])
         return found
