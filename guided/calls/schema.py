@@ -25,6 +25,7 @@ from guided.caching import cached_property
 from guided.calls.schema_names import name_of
 from guided.calls.values import ValueType
 from guided.errors import SchemaError
+from guided.export.characters import operand_of as spelled
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.patterns.tree import Complement, Intersect, Literal, Node, alternate, concat
@@ -46,9 +47,9 @@ from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.machine import SchemaMachine
 from guided.schema.pushdown.structure import structure_of
 from guided.schema.report.contradictions import contradiction
+from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.combination import language
 from guided.schema.strings.notation import as_python, in_json, operand_of
-from guided.schema.strings.spelling import CANONICAL, SINGLE, lifted
 from guided.schema.values.context import SchemaContext
 
 __all__ = [
@@ -215,12 +216,16 @@ class SchemaType:
         if notation is not None and not notation.opening:
             found = language(formulas, context.text_formulas((lowering.root,), ""), _LIMITS)
             return concat([operand_of(found), Literal(notation.closing)])
-        strings = operand_of(language(formulas, (context.typed(lowering.root, "string"),), _LIMITS))
+        wanted = (context.typed(lowering.root, "string"),)
         others = operand_of(language(formulas, (context.others_formula(lowering.root),), _LIMITS))
         if notation is not None:
+            strings = operand_of(language(formulas, wanted, _LIMITS))
             return alternate([concat([Literal(notation.opening), strings, Literal(notation.closing)]), others])
         words = {word: as_python(word) for word in self.plain.words}
-        quoted = [concat([Literal(one.quote), lifted(strings, one), Literal(one.quote)]) for one in (CANONICAL, SINGLE)]
+        quoted = list[Node]()
+        for one in (options, replace(options, quote="'")):
+            bodies = spelled(string_automaton(formulas, wanted, one, _LIMITS).automaton)
+            quoted.append(concat([Literal(one.quote), bodies, Literal(one.quote)]))
         numbers = Intersect((others, Complement(alternate(map(Literal, words)))))
         return alternate([*quoted, numbers, *map(Literal, words.values())])
 

@@ -5,18 +5,14 @@ character: itself, a short escape such as ``\n``, or ``\uXXXX`` (above U+FFFF a 
 Raw control characters and lone surrogates are excluded: RFC 8259 forbids the former, and the latter denote no text.
 
 Decoding maps spellings to values character by character, so a pattern is lifted by replacing its sets of characters by their spellings.
-With assertions, that would treat the last byte of ``\n`` as an ``n``. Patterns with assertions, intersections or complements therefore
-become an automaton over values first, and its edges are lifted.
-
-`guided.schema.strings.bodies` does the same for automata, by arrays.
+With lookbehind, that would treat the last byte of ``\n`` as an ``n``. Patterns with lookbehind, intersections or complements need an
+automaton over values, which `guided.schema.strings.bodies` lifts by arrays.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from guided.automata.build import as_operand
-from guided.automata.nfa import Operand
 from guided.patterns.charset import Charset
 from guided.patterns.tree import (
     Chars,
@@ -40,7 +36,6 @@ __all__ = [
     "SINGLE",
     "SPELLINGS",
     "Spelling",
-    "lifted",
     "lifted_tree",
     "spell_text",
     "spelling_of",
@@ -89,7 +84,6 @@ DUMPS = Spelling(_SHORT, Charset.of([(0, 0x1F), (0x7F, 0x10FFFF)]))
 SINGLE = Spelling((("'", "\\'"), *_SHORT[1:]), CANONICAL.escaped, "'")
 SPELLINGS = {"canonical": CANONICAL, "any": ANY, "dumps": DUMPS, "single": SINGLE}
 _nodes: Memo[Node] = Memo(4096, 1 << 24)
-_operands: Memo[Operand] = Memo(4096, 1 << 24)
 
 
 @cache
@@ -111,11 +105,6 @@ def unwritable(escapes: str | tuple[str, ...]) -> tuple[str, ...]:
         for character in map(chr, range(0x80))
         if not (character in spelling.raw or character in spelling.escaped or character in written)
     )
-
-
-def lifted(value: Node, spelling: Spelling) -> Node:
-    """Return the spellings, without quotes, of the values that a pattern matches as a whole."""
-    return _lifted_tree(value, spelling) if _is_plain(value) else _lifted_automaton(as_operand(value), spelling)
 
 
 def lifted_tree(value: Node, spelling: Spelling) -> Node | None:
@@ -146,36 +135,6 @@ def _lifted_tree(value: Node, spelling: Spelling) -> Node:
     return fold(value, spelled)
 
 
-def _lifted_automaton(values: Operand, spelling: Spelling) -> Operand:
-    """Return the automaton of the spellings of an automaton's values; each edge becomes the paths of its characters' spellings."""
-    edges: list[tuple[int, Charset, int]] = []
-    n_states = values.n_states
-    # The expansion of an edge depends on its characters and target, so sources share all but the first step.
-    inner: dict[tuple[Charset, int], dict[int, int]] = {}
-    for source, charset, target in values.edges:
-        paths = _spell_operand(charset, spelling)
-        states = inner.get((charset, target))
-        is_new = states is None
-        if states is None:
-            states = dict.fromkeys(paths.accepting, target)
-            for state in range(1, paths.n_states):
-                if state not in states:
-                    states[state] = n_states
-                    n_states += 1
-            inner[charset, target] = states
-        for begin, characters, end in paths.edges:
-            if begin == 0:
-                edges.append((source, characters, states[end]))
-            elif is_new:
-                edges.append((states[begin], characters, states[end]))
-    return Operand(tuple(edges), values.accepting, n_states, values.steps)
-
-
-def _is_plain(value: Node) -> bool:
-    """Return whether a pattern has no assertions, intersections or complements."""
-    return not _holds(value, lambda node: isinstance(node, Look | Intersect | Complement))
-
-
 def _needs_automaton(node: Node) -> bool:
     return node.behind if isinstance(node, Look) else isinstance(node, Intersect | Complement)
 
@@ -197,12 +156,6 @@ def _holds(value: Node, wanted: Callable[[Node], bool]) -> bool:
 @lru_cache(maxsize=4096)
 def _spell_character(character: str, spelling: Spelling) -> Node:
     return _spell(Charset.char(character), spelling)
-
-
-def _spell_operand(charset: Charset, spelling: Spelling) -> Operand:
-    key = charset, spelling
-    found = _operands.get(key)
-    return _operands.put(key, as_operand(_spell(charset, spelling))) if found is None else found
 
 
 def _spell(charset: Charset, spelling: Spelling) -> Node:
