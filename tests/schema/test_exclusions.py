@@ -19,9 +19,7 @@ from guided.errors import SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.numbers.spelling import number_bodies
-from guided.schema.values import leaves
 from guided.vocabulary.vocabulary import Vocabulary
-from tests.masks import bits
 from tests.profiles import examples
 
 BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size=257)
@@ -252,26 +250,6 @@ def test_many_excluded_strings_are_excluded_within_the_steps_of_a_call(more: dic
     for word in draw.sample(words, 20):
         assert index.accepts(json.dumps([word + "a", word[:-1], "x"]))
         assert not index.accepts(json.dumps(["x", word]))
-
-
-@settings(max_examples=examples(50))
-@given(st.lists(st.text("ab\\é", max_size=4), min_size=1, max_size=6), st.booleans(), st.integers(0, 1 << 32))
-def test_an_automaton_of_all_excluded_strings_has_the_masks_of_frames(
-    words: list[str], unique: bool, seed: int
-) -> None:
-    one = without(words, uniqueItems=unique).guide()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaves, "_EXCLUDED_BYTES", -1)
-        other, draw = without(words, uniqueItems=unique).guide(), random.Random(seed)
-        for _ in range(30):
-            assert one.remaining == other.remaining
-            assert (one.mask() == other.mask()).all()
-            preferred = set(b'[]",ab\\').intersection(bits(one.mask())) or bits(one.mask())
-            if not preferred:
-                break
-            token = draw.choice(sorted(preferred))
-            one.advance(token)
-            other.advance(token)
 
 
 @settings(max_examples=examples(100))

@@ -132,7 +132,8 @@ def test_frames_of_all_strings_but_some_read_the_texts_of_their_automata(
     automaton = string_automaton(formulas, (formulas.conjunction(apart),), options, Limits()).automaton
     tables = structure.tables.copy()
     done = action_entry(structure.value_done)
-    first = Exclusions(tables, is_number=False).without(structure.string, map(canonical_body, texts))
+    exclusions = Exclusions(tables, is_number=False)
+    first = exclusions.without_chain(structure.string, 1, lambda _: (0, list(map(canonical_body, texts))))
     assert first is not None
     bodies = [
         *map(canonical_body, texts),

@@ -14,9 +14,8 @@ Invariant: every control is live: some non-excluded text can be completed from i
 Complexity: O(bytes of the texts), and O(256) for each node of their trie that is new.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -92,13 +91,6 @@ class Exclusions:
         self._own: set[int] = set()
         # By base control, whether it ends an excluded text, and the bytes that lead towards excluded texts.
         self._guards = Kept[tuple[int, ...], UInt64Array](_GUARDS_KEPT)
-
-    def without(self, first: int, bodies: Iterable[bytes]) -> int | None:
-        """Return the first control of a frame that excludes some texts, given the frame's first control.
-
-        DEAD if no text remains; None if no such frame exists because zeros form a cycle of controls.
-        """
-        return self._control(first, reduce(self._with, bodies, 0))
 
     def without_chain(
         self, first: int, chain: int, link: Callable[[int], tuple[int, Sequence[bytes] | None]]

@@ -3,7 +3,7 @@
 A leaf is entered in the first of these ways that it allows:
 
 - strings that only lengths distinguish, through the frame of all strings, with registers that count characters;
-- all strings or numbers of a formula except some, through a variant of the frame of the others (`guided.schema.pushdown.exclusions`);
+- strings or numbers except earlier ones, through a variant of the frame of all (`guided.schema.pushdown.exclusions`);
 - strings with lengths and other conditions, through the frame of these conditions, with registers;
 - any other, through the frame of its automaton.
 """
@@ -28,8 +28,6 @@ from guided.schema.values.leaves import Leaf, Leaves, Strings
 
 __all__ = ["LeafFrame", "LeafFrames", "ValueEnds"]
 
-# Up to this length, the automaton of strings of which some are excluded may count characters.
-_SHORT = 32
 _NUMBER = np.frombuffer(BEGINS["number"], np.uint8)
 
 
@@ -109,7 +107,6 @@ class LeafFrames:
         self.made: dict[Leaf | CountedStrings, LeafFrame] = {}
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
-        self._excluding: dict[Leaf, int | None] = {}
         self._commons: dict[tuple[Automaton, bytes, bytes], int] = {}
 
     @cached_property
@@ -134,8 +131,7 @@ class LeafFrames:
         """Return the entries of the bytes that begin a value of a leaf: one for all, or for numbers one per byte."""
         if isinstance(leaf, Strings):
             return self._entry(leaf)
-        without = self._without(leaf)
-        return self._of_number(self.frame(leaf) if without is None else without)
+        return self._of_number(self.frame(leaf))
 
     def unlike(
         self, leaf: Leaf, values: int, link: Callable[[int], tuple[int, Sequence[bytes] | None]]
@@ -161,40 +157,12 @@ class LeafFrames:
         by_length = self._by_length(leaf)
         if by_length is not None:
             return self._with_registers(*by_length)
-        found = self._without(leaf)
-        if found is not None:
-            return found
         # Why only between single quotes: the caller knows that there are strings between others.
         if leaf.quote == "'" and self._leaves.single.strings(leaf.wanted[:1]).is_empty:
             return DEAD
         if leaf.counted is not None:
             return self._with_registers(self.frame(leaf.of_any_length, leaf.counted), leaf.counted.registers)
         return self.frame(leaf)
-
-    def _without(self, leaf: Leaf) -> int | None:
-        """Return the entry of all strings, or the first control of all numbers, of a leaf except some; None if it excludes none."""
-        if len(leaf.wanted) > 1:
-            return None
-        if leaf not in self._excluding:
-            self._excluding[leaf] = self._without_anew(leaf)
-        return self._excluding[leaf]
-
-    def _without_anew(self, leaf: Leaf) -> int | None:
-        found = leaf.without()
-        if found is None:
-            return None
-        rest, bodies = found
-        if not isinstance(rest, Strings):
-            return self.without_numbers.without(self.frame(rest), bodies)
-        without = self._strings_of(rest)[1].without
-        by_length = self._by_length(rest)
-        if by_length is not None:
-            first = without(by_length[0], bodies)
-            return None if first is None else self._with_registers(first, by_length[1])
-        # A string counted by a register beside an automaton gets no such frame: its automaton already tracks the characters needed.
-        counted = rest.counted
-        is_counted = counted is not None and (counted.registers[1] < UNLIMITED or counted.starts[-1] > _SHORT)
-        return None if is_counted else without(self.frame(rest), bodies)
 
     def _by_length(self, leaf: Strings) -> tuple[int, tuple[int, int]] | None:
         """Return the first control of strings that only their lengths distinguish, and the registers there; None for others.

@@ -55,8 +55,6 @@ _MANY_TEXTS = 1_000_000
 _LONGEST_SPELLING = 12
 # So many strings are counted at once, beside twice as many as are asked for.
 _FEW_TEXTS = 64
-# Bytes of strings that frames exclude one by one (`guided.schema.pushdown.exclusions`).
-_EXCLUDED_BYTES = 2_000
 # Up to this size of bounds and divisors, the automaton of multiples between bounds is small.
 _SMALL = 1000
 
@@ -284,23 +282,6 @@ class Leaf(ABC):
             else:
                 rest.append(member)
         return rest, excluded
-
-    def without(self) -> tuple["Leaf", list[bytes]] | None:
-        """Split off the excluded values: the leaf without them, and their spellings.
-
-        None if no values are excluded, if one has several spellings, or if they are so many that the automaton takes less work. Trailing
-        zeros of a fraction do not count as other spellings.
-        """
-        if not self.are_spelled_once:
-            return None
-        rest, excluded = self._split()
-        bodies = [self.bodies(one) for one in excluded]
-        if not bodies or None in bodies:
-            return None
-        found = [body for some in bodies for body in some or ()]
-        if self.kind == "string" and sum(map(len, found)) > _EXCLUDED_BYTES:
-            return None
-        return self._leaves.of(self.kind, (self._formulas.conjunction(rest),)), found
 
     @property
     @abstractmethod
