@@ -12,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import from_tree, in_one_budget, over_characters, spend_together
+from guided.automata.build import as_operand, from_tree, in_one_budget, over_characters, spend_together
 from guided.automata.minimize import minimal
+from guided.automata.nfa import Operand
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, PatternError, SchemaError
 from guided.limits import Limits
+from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
+from guided.patterns.tree import Chars, Node
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
@@ -29,7 +32,7 @@ from guided.schema.strings.bodies import spelled
 from guided.schema.strings.counting import truths_together
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.languages import known
-from guided.schema.strings.spelling import ANY, SPELLINGS, lifted
+from guided.schema.strings.spelling import ANY, SPELLINGS, Spelling, lifted_tree
 from guided.schema.values.key_table import OTHER
 from guided.schema.values.keys import KeyLabel, key_automaton
 from guided.vocabulary.vocabulary import Vocabulary
@@ -191,13 +194,28 @@ def test_bytes_that_no_body_has(raw: bytes) -> None:
 # --------------------------------------------------------------------------------------------------- spelling by arrays
 
 
+def spelled_slowly(values: Node, spelling: Spelling) -> Operand:
+    """The spellings of the texts of a pattern: each edge of its automaton becomes the paths of its characters' spellings."""
+    found = as_operand(values)
+    edges, n_states = list[tuple[int, Charset, int]](), found.n_states
+    for source, charset, target in found.edges:
+        tree = lifted_tree(Chars(charset), spelling)
+        assert tree is not None
+        paths = as_operand(tree)
+        inner = {state: n_states + state for state in range(paths.n_states)}
+        inner |= {0: source, **dict.fromkeys(paths.accepting, target)}
+        edges += [(inner[begin], letters, inner[end]) for begin, letters, end in paths.edges]
+        n_states += paths.n_states
+    return Operand(tuple(edges), found.accepting, n_states, found.steps)
+
+
 @given(patterns('an\n\\"0u', max_leaves=6), st.sampled_from(ESCAPES))
 def test_arrays_spell_as_trees_do(source: str, escapes: str) -> None:
     tree = parse(source)
     dfa = over_characters(tree)
     table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
     found = spelled(table, accepting, labels, dfa.partition, SPELLINGS[escapes], LIMITS)
-    assert found == from_tree(lifted(tree, SPELLINGS[escapes]))
+    assert found == from_tree(spelled_slowly(tree, SPELLINGS[escapes]))
     assert is_canonical(found)
 
 
