@@ -18,7 +18,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
-from guided.schema.numbers.spelling import number_bodies
+from guided.schema.formula.exact import number_bodies
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.profiles import examples
 

@@ -1,4 +1,4 @@
-"""Exact numbers: fractions with hashes that nobody can choose.
+"""Exact numbers: fractions with hashes that nobody can choose, and their JSON spellings.
 
 JSON has one kind of number: 1, 1.0 and 1e0 are equal, and none of them equals true. A float denotes the decimal number of its shortest
 spelling, so 0.1 is one tenth.
@@ -12,7 +12,7 @@ from math import gcd, isfinite, lcm
 from guided.errors import LimitError
 from guided.limits import Limits
 
-__all__ = ["Number", "common_multiple", "fraction", "is_number"]
+__all__ = ["Number", "common_multiple", "fraction", "is_number", "number_bodies"]
 
 # Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
 _DIGITS = Limits().digits
@@ -75,3 +75,22 @@ def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Number:
 def common_multiple(numbers: Sequence[Fraction]) -> Fraction:
     """Return the least positive number that is a multiple of all of these."""
     return Fraction(lcm(*(one.numerator for one in numbers)), gcd(*(one.denominator for one in numbers)))
+
+
+def number_bodies(value: Fraction) -> list[bytes]:
+    """Return the shortest spellings of a number without exponent: one, for zero two; none if its decimals are infinite."""
+    if value == 0:
+        return [b"0", b"-0"]
+    denominator, places = value.denominator, 0
+    for prime in (2, 5):
+        count = 0
+        while denominator % prime == 0:
+            denominator //= prime
+            count += 1
+        places = max(places, count)
+    if denominator != 1:
+        return []
+    # Why a Decimal: Python refuses to convert an int of more than 4,300 digits.
+    digits = str(Decimal(abs(value.numerator) * 10**places // value.denominator)).rjust(places + 1, "0")
+    whole, fraction = digits[: len(digits) - places], digits[len(digits) - places :]
+    return [("-" * (value < 0) + whole + ("." + fraction if fraction else "")).encode()]

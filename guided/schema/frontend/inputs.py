@@ -6,7 +6,7 @@ given                                                  is
 dict, bool, JSON text, path to a file of JSON          a JSON Schema
 a tool (OpenAI, Anthropic, MCP), a response format     the schema in it
 an OpenAPI 3 operation, or a document and a name       the operation's arguments (`guided.schema.frontend.openapi`)
-a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.frontend.python_types`)
+a type, or pydantic's TypeAdapter of one               pydantic's schema of it (`guided.schema.frontend.reader`)
 a function                                             its arguments by name (`guided.schema.frontend.signatures`)
 =====================================================  ==========================================================
 
@@ -102,7 +102,7 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
         schema = _schema_in(given)
         return Input(schema if isinstance(schema, dict | bool) else dict(schema))
     # Why here: a JSON Schema does without pydantic, whose import takes 0.07 s.
-    from guided.schema.frontend.python_types import schema_of_type
+    from guided.schema.frontend.reader import schema_of_type
 
     return Input(*schema_of_type(_without_operation(given, operation)))
 

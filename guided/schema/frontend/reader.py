@@ -1,4 +1,6 @@
-"""Generated texts as instances of a Python type: the whole value, and each part.
+"""Python types: their schemas, and generated texts as their instances, the whole value and each part.
+
+All that imports pydantic is below this module, and is imported on first use.
 
 The type of a part is found by walking down from the type of the whole: fields of models, dataclasses, TypedDicts and NamedTuples, items
 of lists, sets and tuples, values of dicts. Below a union of several types, or any other type, it is unknown, and values are plain JSON.
@@ -9,9 +11,11 @@ Complexity: a part costs its own text, and one look-up per step of its path.
 import collections
 import collections.abc as abc
 import dataclasses
+import inspect
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pydantic
@@ -20,9 +24,9 @@ from guided.errors import PatternError, SchemaError, annotation_text, without_ad
 from guided.schema.frontend.readable import readable
 from guided.schema.frontend.reading_work import check_work
 from guided.schema.frontend.signatures import arguments_of
-from guided.schema.frontend.typed import adapter_of
+from guided.schema.frontend.typed import adapter_of, schema_of
 
-__all__ = ["TypeReader", "hint_of_field"]
+__all__ = ["TypeReader", "hint_of_field", "schema_of_type"]
 
 # The type of a part whose type is unknown.
 _UNKNOWN = object()
@@ -132,6 +136,51 @@ class TypeReader:
             named, others = _parts_of(annotation)
             found = self._shapes[id(annotation)] = _Shape(annotation, _adapter_or_none(annotation), named, others)
         return found
+
+
+def schema_of_type(given: Any) -> tuple[Any, TypeReader, tuple[tuple[str, str], ...]]:
+    """Return the schema of a type or function, a reader of its values, and the constraints that the schema does not express.
+
+    Parameters
+    ----------
+    given : type, pydantic.TypeAdapter or callable
+
+    Returns
+    -------
+    schema : dict or bool
+    reader : TypeReader
+    unenforced : tuple of (str, str)
+        JSON Pointer and keyword of each.
+
+    Raises
+    ------
+    SchemaError
+        A type has no schema, or a signature cannot be read.
+    TypeError
+        The input is none of these.
+    """
+    reader = TypeReader(given, _is_function(given))
+    schema, unenforced = schema_of(reader.adapter, reader.given)
+    return schema, reader, unenforced
+
+
+def _is_function(given: Any) -> bool:
+    """Return whether values are the arguments of a callable, rather than of a type."""
+    if isinstance(given, type | pydantic.TypeAdapter | typing.NewType) or typing.get_origin(given) is not None:
+        return False
+    if type(given).__module__ in ("typing", "typing_extensions") or (
+        hasattr(given, "__type_params__") and hasattr(given, "__value__")
+    ):
+        return False
+    if inspect.isroutine(given) or isinstance(given, partial):
+        return True
+    if isinstance(given, pydantic.BaseModel):
+        raise TypeError(f"pass the model's class, not an instance: this is an instance of {type(given).__name__}")
+    if callable(given):
+        return True
+    raise TypeError(
+        f"a schema must be a dict, a bool, JSON text, a path, a type or a function, not {'None' if given is None else type(given).__name__}"
+    )
 
 
 def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Sequence[str | int]) -> Any:

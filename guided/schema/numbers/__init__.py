@@ -2,6 +2,5 @@
 
 `automaton` is the entry point. `explore` runs these components in parallel over a number's text: `line` compares digits with bounds,
 `divisor` tracks remainders, `exponent` determines the effect of an exponent on a mantissa. `condition` evaluates formulas for many
-numbers at once, `verdicts` and `side` determine which bounds distinguish numbers, and `spelling` writes single numbers. `counting` counts
-and lists the numbers of a formula.
+numbers at once, and `verdicts` and `side` determine which bounds distinguish numbers. `counting` counts and lists the numbers of a formula.
 """

@@ -28,12 +28,11 @@ from guided.caching import cached_property
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions, Notation, QuoteMark
-from guided.schema.formula.exact import Number, common_multiple
+from guided.schema.formula.exact import Number, common_multiple, number_bodies
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.counting import enumerate_numbers
-from guided.schema.numbers.spelling import number_bodies
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import NEVER, CountedStrings, counted_strings
 from guided.schema.strings.counting import at_least, enumerate_strings, truths_together
