@@ -190,7 +190,6 @@ class CompositionIndex:
         self._called_at: dict[int, tuple[Item, ...]] = {}
         self._behind: dict[int, tuple[Item, ...]] = {}
         self._first: dict[tuple[Item, ...], frozenset[int]] = {}
-        self._crossing_of: dict[Item, Int32Array] = {}
         self._rests_of: dict[Item, list[_Rest]] = {}
         # Tokens whose rests some items read below trie nodes; and the same with the tokens that then complete the text.
         self._rests: dict[tuple[tuple[Item, ...], bytes], Int32Array] = {}
@@ -361,9 +360,14 @@ class CompositionIndex:
         for item in items:
             words |= self._own_mask(item)
         words &= ~self._end_bits
+        wanted = ~words
+        below: dict[tuple[Item, ...], list[Int32Array]] = {}
         # Why with one token left: what follows a part does not depend on how many are.
-        for item in {item._replace(left=min(item.left, 1)) for item in items}:
-            _allow(words, self._crossing(item))
+        for item in {item._replace(left=min(item.left, 1)): None for item in items}:
+            for beyond, nodes in self._crossings(item, wanted):
+                below.setdefault(beyond, []).append(nodes)
+        for beyond, each in below.items():
+            _allow(words, self._below(beyond, self._boundaries.distinct(each)))
         if self._is_accepting(items):
             words |= self._end_bits
         return freeze(words)
@@ -376,15 +380,6 @@ class CompositionIndex:
         if item.left < 0:
             return self._ask(part, part.mask, item.state)
         return self._ask(part, part.mask_within, item.state, item.left)
-
-    def _crossing(self, item: Item) -> Int32Array:
-        """Return the tokens that cross a boundary from an item; of those that also stay on its side, any."""
-        found = self._crossing_of.get(item)
-        if found is None:
-            pieces = [self._below(*rest) for rest in self._crossings(item, ~self._own_mask(item))]
-            found = self._crossing_of[item] = _distinct(pieces, self.size)
-            self._n_bytes += _PER_ITEM + found.nbytes
-        return found
 
     def _crossings(self, item: Item, wanted: Int32Array) -> list[_Rest]:
         """Return the items across each boundary, with the trie nodes after which it is crossed; at least those with wanted tokens below."""
