@@ -276,4 +276,4 @@ def test_a_completion_of_many_counted_names_looks_at_each_name_once() -> None:
         guide = compiled(schema, property_order="any").guide()
         return executed_calls(lambda: guide.remaining)
 
-    assert calls(800) < 6 * calls(200)
+    assert calls(400) < 6 * calls(100)

@@ -19,9 +19,8 @@ __all__ = ["check_calls"]
 _FEW, _FEW_ITEMS = 10, 3
 # Steps for each condition of an object and: a name that requires others; a condition that no member meets yet. Steps for each pair of names
 # that may require each other in a row.
-_PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 30
-# Steps for each member that must come, and more for each of these and a pattern; beside choices, also for each of these, and of these and
-# a declared name.
+_PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 200
+# Steps for each member that must come, and more: for each pattern; where names are declared; where there are choices, for each name.
 _PER_MEMBER, _PER_PATTERN, _PER_UNSURE, _PER_DECLARED = 300, 24, 800, 52
 # Steps for each item that must come at a place of its own, and for each of these and another one.
 _PER_PLACE, _PER_PLACES = 800, 7
@@ -82,9 +81,10 @@ def object_steps(satisfiability: Satisfiability, formula: int) -> int:
     least: int = max((atom[1] for atom in atoms if atom[0] == "minProperties"), default=0)
     if least >= _FEW:
         tables = [atom for atom in atoms if atom[0] == "properties"]
-        steps += least * (_PER_MEMBER + _PER_PATTERN * sum(len(table[2]) for table in tables))
-        if any(formulas.nodes[one][0] in _CHOICES for one in below):
-            steps += least * (_PER_UNSURE + _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names))
+        n_names, n_patterns = (sum(len(table[i]) for table in tables) for i in (1, 2))
+        has_choices = any(formulas.nodes[one][0] in _CHOICES for one in below)
+        steps += least * (_PER_MEMBER + _PER_PATTERN * n_patterns + _PER_UNSURE * (n_names >= _FEW or has_choices))
+        steps += least * _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names) if has_choices else 0
     return steps
 
 

@@ -262,7 +262,7 @@ class Shortest:
             return [self._required_members(state)]
         labels = state.labels()
         self._formulas.steps.spent += labels.bit_count() // _LABELS_PER_STEP
-        short = rules.least - state.members - _FEW
+        short = rules.least - state.members if rules.least > _FEW else 0
         # Why a single label: choosing some of many in any order would make a new state for each choice.
         if short > 0 and most is not None:
             label = min(ones(labels), key=rules.keys.shortest.__getitem__)
