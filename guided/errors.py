@@ -50,6 +50,8 @@ __all__ = [
     "VocabularyError",
 ]
 
+# What a reader sees instead of the empty JSON Pointer.
+ROOT = "the root"
 _BRIEF = reprlib.Repr()
 _BRIEF.maxlevel, _BRIEF.maxdict, _BRIEF.maxlist, _BRIEF.maxtuple, _BRIEF.maxstring = 3, 4, 4, 4, 60
 # Objects of the package have a short repr of their own.
@@ -134,8 +136,8 @@ class PatternError(GuidedError):
 
     def __init__(self, reason: str, pattern: str, position: int, pointer: str = "") -> None:
         self.reason, self.pattern, self.position, self.pointer = reason, pattern, position, pointer
-        place = f" (at {_cut(pointer)})" if pointer else ""
-        super().__init__(f"{_cut(reason)} at position {position}{place}\n{_excerpt(pattern, position)}")
+        place = f", {_cut(pointer)}" if pointer else ""
+        super().__init__(f"{_cut(reason)} (at position {position}{place})\n{_excerpt(pattern, position)}")
 
 
 class SchemaError(GuidedError):
@@ -157,7 +159,7 @@ class SchemaError(GuidedError):
 
     def __init__(self, reason: str, pointer: str, keyword: str) -> None:
         self.reason, self.pointer, self.keyword = reason, pointer, keyword
-        super().__init__(f"{_cut(reason)} (at {_cut(pointer or '/')}, {_cut(keyword)})")
+        super().__init__(f"{_cut(reason)} (at {_cut(pointer or ROOT)}, {_cut(keyword)})")
 
 
 class GrammarError(GuidedError):
@@ -264,11 +266,13 @@ class TokenRejected(GuidedError):
         What is allowed instead, as readable text.
     """
 
-    def __init__(self, token: int, expected: str, find_reason: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self, token: int, expected: str, find_reason: Callable[[], str] | None = None, message: str = ""
+    ) -> None:
         self.token, self.expected = token, expected
         self._find_reason: Callable[[], str] | None = find_reason
         self._reason = ""
-        super().__init__(f"token {shown(token)} is not allowed here; expected {expected}")
+        super().__init__(message or f"token {shown(token)} is not allowed here; expected {expected}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, {**self.__dict__, "_reason": self.reason, "_find_reason": None})

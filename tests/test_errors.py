@@ -39,14 +39,14 @@ SAMPLES = [
     (
         PatternError("unbalanced parenthesis", "a(b", 1),
         {"reason": "unbalanced parenthesis", "pattern": "a(b", "position": 1},
-        "unbalanced parenthesis at position 1\n    a(b\n     ^",
+        "unbalanced parenthesis (at position 1)\n    a(b\n     ^",
     ),
     (
         SchemaError("no such type", "/tool/size", "type"),
         {"reason": "no such type", "pointer": "/tool/size", "keyword": "type"},
         "no such type (at /tool/size, type)",
     ),
-    (SchemaError("never true", "", "not"), {"pointer": ""}, "never true (at /, not)"),
+    (SchemaError("never true", "", "not"), {"pointer": ""}, "never true (at the root, not)"),
     (GrammarError("a conflict", "start"), {"reason": "a conflict", "rule": "start"}, "a conflict (in start)"),
     (VocabularyError("no bytes"), {}, "no bytes"),
     (
@@ -125,7 +125,7 @@ def test_pickling_keeps_everything(error: GuidedError, data: dict[str, object], 
 def excerpt(pattern: str, position: int) -> tuple[str, int]:
     """The excerpt in an error's message, without its margin, and the column of the caret in it."""
     head, line, caret = str(PatternError("wrong", pattern, position)).split("\n")
-    assert head == f"wrong at position {position}"
+    assert head == f"wrong (at position {position})"
     assert line.startswith("    ")
     assert caret.strip(" ") == "^"
     return line[4:], caret.index("^") - 4

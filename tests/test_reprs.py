@@ -327,7 +327,7 @@ def test_notebooks_show_the_frames_of_the_user_and_the_caret(tmp_path: Path) -> 
     _, pattern, grammar, _, callback, _, verbose = re.split(r"^CELL \d\n", done.stdout, flags=re.MULTILINE)[1:]
     assert pattern.endswith(
         "----> 1 guided.compile(guided.Regex('ab(cd'), ascii)\n\n"
-        "PatternError: missing ), unterminated subpattern at position 2\n    ab(cd\n      ^\n"
+        "PatternError: missing ), unterminated subpattern (at position 2)\n    ab(cd\n      ^\n"
     )
     assert grammar.endswith("(in c, line 2, column 4)\n    a: c\n       ^\n")
     assert callback.index("guided.regex(") < callback.index("answer(tokens)") < callback.index("SchemaError: a type")

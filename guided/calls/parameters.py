@@ -319,9 +319,9 @@ def _satisfiable(
     try:
         with placed(pointer):
             return lower()
-    except Unsatisfiable:
+    except Unsatisfiable as error:
         if required:
-            raise
+            raise SchemaError(error.reason, error.pointer, error.keyword) from None
         never.append(pointer)
         return None
 

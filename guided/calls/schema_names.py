@@ -40,6 +40,8 @@ def name_of(schema: Any, depth: int = 0) -> str:
 
 def _of_type(kind: str, schema: Mapping[str, Any], depth: int) -> str:
     if kind == "array":
+        if "prefixItems" in schema and not schema.get("items"):
+            return f"tuple[{', '.join(name_of(part, depth + 1) for part in schema['prefixItems'])}]"
         return f"list[{name_of(schema.get('items'), depth + 1)}]"
     name = _NAMES.get(kind, "Any")
     if kind not in ("integer", "number"):

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from guided.cli.boundary import UsageError
 from guided.cli.output import type_name
 from guided.engine.algebra import Alternatives, Concatenation, FreeText, Maybe, Named, Repeat
+from guided.errors import ROOT
 from guided.files import read_text
 
 __all__ = ["ENDINGS", "Build", "composition", "read_composition"]
@@ -151,7 +152,7 @@ def _options(given: Any, at: str, *names: str) -> dict[str, Any]:
 
 
 def _wrong(at: str, reason: str) -> UsageError:
-    return UsageError(f"composition at {at or '/'}: {reason}")
+    return UsageError(f"composition at {at or ROOT}: {reason}")
 
 
 def _named(value: Any) -> str:

@@ -8,8 +8,8 @@ from guided.automata.automaton import Automaton
 from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
-from guided.engine.specs import Lowered, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack, reads_values
-from guided.errors import LimitError, VocabularyError, brief, kind_of
+from guided.engine.specs import Lowered, Regex, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack, reads_values
+from guided.errors import LimitError, PatternError, VocabularyError, brief, kind_of
 from guided.index.pushdown import PushdownIndex, VocabularyData
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
@@ -45,6 +45,8 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
     elif has_stack:
         index = _with_stack(cast("StackSpec", spec), vocabulary, limits, spelling)
     elif isinstance(lowered := cast("Spec", spec).lower(limits), Automaton):
+        if isinstance(spec, Regex) and lowered.is_empty():
+            raise PatternError("no text matches as a whole, with nothing before or behind it", spec.pattern, 0)
         tables, notes = build_regular(lowered, spelling, limits), getattr(spec, "notes", ())
         index = Index(tables, vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110))
     else:

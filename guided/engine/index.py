@@ -13,7 +13,7 @@ from guided.caching import Kept, cached_property
 from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.reading import loaded_reader, stored_reader
 from guided.engine.specs import STORED_SPECS, StoredSpec, impossible_parts
-from guided.errors import VocabularyError, brief, kind_of, shown
+from guided.errors import ROOT, VocabularyError, brief, kind_of, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
@@ -133,7 +133,7 @@ class Index:
             "tokens": text_cell(f"{len(self.vocabulary):,}"),
             "states": text_cell(f"{self.n_states:,}{'' if self.origin is None else ' so far'}"),
             "memory": text_cell(f"{self.n_bytes:,} bytes"),
-            "not enforced": text_cell("\n".join(f"{keyword} at {at or '/'}" for at, keyword in self.unenforced)),
+            "not enforced": text_cell("\n".join(f"{keyword} at {at or ROOT}" for at, keyword in self.unenforced)),
             "notes": text_cell("\n".join(self.notes)),
         }
         return card(f"Index of {self._spec_name}", rows, drawing or "")

@@ -249,7 +249,7 @@ class _Reader:
             if kind == "exclude_token":
                 reason = "formats of single tokens such as 'exclude_token' cannot be enforced: specs are sets of texts"
                 raise SchemaError(reason, at, "type")
-            known = f"{closest(kind, _FORMATS)}; formats are {', '.join(_FORMATS)}"
+            known = f"{closest(kind, [*_FORMATS, *_OF_TOKENS])}; formats are {', '.join([*_FORMATS, *_OF_TOKENS])}"
             raise SchemaError(f"unknown format {shown(kind)}{known}", at, "type")
         read, keys = found
         _check_keys(given, ("type", *keys), at)

@@ -264,8 +264,9 @@ class Guide:
             state = self._ask(self._steps.next, token)
         if state < 0:
             steps, read = self._steps, [*self._tokens(), as_index(token)]
-            expected = self._ask(steps.explain, as_index(token)).expected
-            raise TokenRejected(as_index(token), expected, lambda: steps.diagnose(read))
+            found = self._ask(steps.explain, read[-1])
+            message = f"at position {at[3]}, {found}"
+            raise TokenRejected(found.token, found.expected, lambda: steps.diagnose(read), message)
         self._at = (state, token, at, at[3] + 1)
 
     def advance_many(self, tokens: Iterable[int]) -> int:
@@ -328,6 +329,7 @@ class Guide:
 
     def explain(self, token: int) -> Explanation:
         """Explain why a token is allowed or rejected here: the byte at which it fails, what was expected, and a grammar's terminals."""
+        self._ask(self._steps.next, token)
         return self._ask(self._steps.explain, as_index(token), self._tokens())
 
     def __len__(self) -> int:

@@ -295,7 +295,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
         A budget was exceeded.
     """
     if automaton.is_empty():
-        raise VocabularyError("the language is empty: no text matches as a whole, with nothing before or behind it")
+        raise VocabularyError("the language is empty: no text matches")
     if not vocabulary.eos:
         raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     trie = vocabulary.trie

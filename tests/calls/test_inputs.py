@@ -317,11 +317,11 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.JsonSchema(City, formats={"iban": "DE.*"}),  # type: ignore[call-overload]
      TypeError, r"must be a Regex, Choice or Substring, not str: a pattern is guided.Regex\('DE"),
     (lambda: guided.compile({"type": "string", "pattern": r"(a)\1"}, ASCII),
-     guided.SchemaError, r"backreference .* at position 3(?s:.*)at /, pattern"),
+     guided.SchemaError, r"backreference .* .at position 3(?s:.*)at the root, pattern"),
     (lambda: guided.compile({"$ref": "https://x.org/a"}, ASCII),
      guided.SchemaError, "neither in the schema nor in the registry .nothing is fetched."),
     (lambda: guided.compile({"type": "string", "minLength": 5, "maxLength": 3}, ASCII),
-     guided.SchemaError, "no value satisfies the schema .at /, minLength, maxLength"),
+     guided.SchemaError, "no value satisfies the schema .at the root, minLength, maxLength"),
     (lambda: guided.compile(guided.JsonSchema({"propertes": {}}, strict_keywords=True), ASCII),
      guided.SchemaError, "unknown keyword; is 'properties' meant"),
     # Grammars, GBNF, quotations and structural tags.
@@ -331,7 +331,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.Grammar("jsn"), guided.GrammarError, "unknown grammar; bundled grammars are "),
     (lambda: guided.compile(guided.Grammar('start: "a"', start="strt"), ASCII), guided.GrammarError, "did you mean start"),
     (lambda: guided.compile(guided.Regex(r"(a)\1"), ASCII),
-     guided.PatternError, "backreference .*no automaton can compare with an earlier match at position 3"),
+     guided.PatternError, "backreference .*no automaton can compare with an earlier match .at position 3"),
     (lambda: guided.Substring("a b", by="word"),  # type: ignore[arg-type]
      guided.ArgumentError, "by must be 'characters' or 'words' or 'lines', not 'word'"),
     (lambda: guided.Substring("", by="words"), guided.SchemaError, "the source has nothing to quote"),

@@ -264,7 +264,7 @@ def test_usage_errors() -> None:
 
 def test_errors_of_the_spec() -> None:
     assert errors_of("check", "--regex", r"a(b", "x") == (
-        "Error: missing ), unterminated subpattern at position 1\n    a(b\n     ^\n"
+        "Error: missing ), unterminated subpattern (at position 1)\n    a(b\n     ^\n"
     )
     assert "no automaton can compare" in errors_of("check", "--regex", r"(a)\1", "x")
     assert errors_of("check", "--choice", "a", "--choice", "a", "x") == (

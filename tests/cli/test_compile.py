@@ -164,7 +164,7 @@ def test_a_spec_that_fails_does_not_stop_the_others(folder: Path, jobs: str) -> 
     (folder / "specs.toml").write_text(BAD + SPECS + "\n[lacking]\ntools = 'none.py'\n")
     done = call("compile", "specs.toml", *VOCABULARY, "-o", "out", "-j", jobs)
     assert done.exit_code == 1
-    assert "failed bad: missing ), unterminated subpattern at position 0\n    (a\n    ^\n" in done.stderr
+    assert "failed bad: missing ), unterminated subpattern (at position 0)\n    (a\n    ^\n" in done.stderr
     assert "failed lacking: no such file: none.py\n" in done.stderr
     assert done.stdout.splitlines()[-1].startswith("3 compiled, 2 failed: ")
     assert sorted(contents(folder / "out")) == ["answer.index", "calls.index", "date.index", "manifest.json"]

@@ -117,10 +117,10 @@ def test_explain(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("none.json", "none.json cannot be read: No such file or directory (at /, schema)"),
+        ("none.json", "none.json cannot be read: No such file or directory (at the root, schema)"),
         ("latin.json", "latin.json cannot be read: it is not UTF-8"),
         ("cut.json", "cut.json is not valid JSON: Expecting value"),
-        ("bad.json", "not 'text' (at /, type)"),
+        ("bad.json", "not 'text' (at the root, type)"),
         ("none.py:Person", "no such file: none.py"),
         (
             "shapes.py",
@@ -242,4 +242,4 @@ def test_mistakes_are_found_before_the_model_is_loaded(folder: Path, monkeypatch
     import guided.integrations.load
 
     monkeypatch.setattr(guided.integrations.load, "load", None)
-    assert "not 'text' (at /, type)" in errors_of("run", "--json-schema", "bad.json", "prompt")
+    assert "not 'text' (at the root, type)" in errors_of("run", "--json-schema", "bad.json", "prompt")

@@ -88,7 +88,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"concat": ["a"]}, "composition at /: expected exactly one of the keys sequence, or, "),
+        ({"concat": ["a"]}, "composition at the root: expected exactly one of the keys sequence, or, "),
         ({"concat": ["a"]}, "a structural tag has 'format'"),
         ({"regex": "a", "choice": ["b"]}, "found regex, choice"),
         (["a", {"or": "b"}], "composition at /1/or: expected a list, not a text"),

@@ -116,7 +116,7 @@ def test_the_choice_of_tools(folder: Path) -> None:
     assert call(*spec, "none", "no <T>, please").exit_code == 1
     assert errors_of(*spec, "climate", "x") == (
         "Error: unknown tool 'climate'; known tools are plus, weather, wait, and the choices are 'auto', 'required' and 'none' "
-        "(at /, tool_choice)\n"
+        "(at the root, tool_choice)\n"
     )
 
 

@@ -426,7 +426,7 @@ def test_values_through_wrappers() -> None:
 def test_parts_without_a_text_are_left_out_with_a_note() -> None:
     number = JsonSchema({"type": "integer"})
     cases: list[tuple[Part, str]] = [
-        (JsonSchema(False), "<JsonSchema of False> has no text: no value satisfies the schema (at /, schema)"),
+        (JsonSchema(False), "<JsonSchema of False> has no text: no value satisfies the schema (at the root, schema)"),
         (Grammar('start: "a" start'), "has no text: the grammar accepts no text (in start)"),
         (
             FreeText("ab", "b"),

@@ -49,13 +49,13 @@ REASONS = [
     ('{"name":"A","age":"', "/age: '' is a string, not of type integer (at /properties/age, type)"),
     ('{"name":"A","age":3,"tags":["ab","x', "/tags/1: 'x' begins no value of enum ['ab', 'cd'] (at /properties/tags/items, enum)"),
     ('{"name":"A","age":3,"inner":{}', "/inner: 'q' is missing (at /properties/inner, required)"),
-    ('{"name":"A"}', "'age' is missing (at /, required)"),
-    ('{"name":"A","agx', "'agx' begins no declared name that is left (at /, additionalProperties)"),
-    ('{"nam"', "'nam' is not declared (at /, additionalProperties)"),
-    ('{"name":"A","age":3,"n', "'n' begins no declared name that is left (at /, additionalProperties)"),
-    ('{"name":"A","age":3,"tags":[],"inner":{"q":1},"pet":null,', "no declared name is left (at /, additionalProperties)"),
+    ('{"name":"A"}', "'age' is missing (at the root, required)"),
+    ('{"name":"A","agx', "'agx' begins no declared name that is left (at the root, additionalProperties)"),
+    ('{"nam"', "'nam' is not declared (at the root, additionalProperties)"),
+    ('{"name":"A","age":3,"n', "'n' begins no declared name that is left (at the root, additionalProperties)"),
+    ('{"name":"A","age":3,"tags":[],"inner":{"q":1},"pet":null,', "no declared name is left (at the root, additionalProperties)"),
     ("[", ""),
-    ("n", "null is not of type object (at /, type)"),
+    ("n", "null is not of type object (at the root, type)"),
     ("x", ""),
 ]  # fmt: skip
 
@@ -74,26 +74,24 @@ def error_of(index: Any, text: str, *, ends: bool = False) -> TokenRejected:
 def test_a_rejected_token_says_what_is_wrong_with_the_text(text: str, reason: str) -> None:
     error = error_of(compiled(PERSON, whitespace="compact"), text.rstrip(" ") + " " * text.endswith(" "))
     assert error.reason == reason
-    assert str(error) == f"token {error.token} is not allowed here; expected {error.expected}" + (
-        f"; {reason}" if reason else ""
-    )
+    assert str(error).endswith(f"; expected {error.expected}" + (f"; {reason}" if reason else ""))
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 # A schema, a text that is cut after the first byte that is rejected, and the reason.
 NAMES: list[tuple[dict[str, Any], str, str]] = [
-    ({"maxProperties": 2}, '{"a":1,"b":2,', "a further member is more than maxProperties allows (at /, maxProperties)"),
-    ({"propertyNames": {"pattern": "^[a-z]+$"}}, '{"aB', "'aB' begins only names that propertyNames refuses (at /, propertyNames)"),
-    ({"propertyNames": {"minLength": 3}}, '{"ab"', "the name 'ab' is refused by propertyNames (at /, propertyNames)"),
-    ({"patternProperties": {"^x": False}}, '{"x', "'x' begins only names that patternProperties refuses (at /, patternProperties)"),
+    ({"maxProperties": 2}, '{"a":1,"b":2,', "a further member is more than maxProperties allows (at the root, maxProperties)"),
+    ({"propertyNames": {"pattern": "^[a-z]+$"}}, '{"aB', "'aB' begins only names that propertyNames refuses (at the root, propertyNames)"),
+    ({"propertyNames": {"minLength": 3}}, '{"ab"', "the name 'ab' is refused by propertyNames (at the root, propertyNames)"),
+    ({"patternProperties": {"^x": False}}, '{"x', "'x' begins only names that patternProperties refuses (at the root, patternProperties)"),
     ({"properties": {"a": {}}, "if": {"properties": {"a": {"const": 1}}}, "then": {"properties": {"b": False}}}, '{"a":1,"b"',
      "the name 'b' is refused by properties (at /then, properties)"),
     ({"properties": {"k": {"type": "object", "properties": {"a b": {}}, "unevaluatedProperties": False}}}, '{"k":{"a c',
      "/k: 'a c' begins no declared name that is left (at /properties/k, unevaluatedProperties)"),
     ({"properties": {'a"b': {}}, "additionalProperties": False}, '{"a\\"c',
-     "'a\"c' begins no declared name that is left (at /, additionalProperties)"),
+     "'a\"c' begins no declared name that is left (at the root, additionalProperties)"),
     ({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"ab": {}}, "additionalProperties": False}, '{"ac',
-     "'ac' begins no declared name that is left (at /, additionalProperties)"),
+     "'ac' begins no declared name that is left (at the root, additionalProperties)"),
 ]  # fmt: skip
 
 
@@ -104,7 +102,7 @@ def test_a_rejected_name_says_which_keyword_refuses_it(schema: dict[str, Any], t
 
 def test_a_name_that_occurs_twice() -> None:
     found = refused_name({"a": 1}, "a", {"properties": {"b": {}}}, JsonSchema(True).options, Limits())
-    assert str(found) == "'a' occurs twice (at /, schema)"
+    assert str(found) == "'a' occurs twice (at the root, schema)"
 
 
 @settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -127,7 +125,7 @@ def test_an_end_that_comes_too_early_has_no_other_reason() -> None:
     assert error_of(compiled(PERSON), '{"name":"A","age":3', ends=True).reason == ""
     assert (
         error_of(compiled({"minimum": 5, "type": "integer"}), "3", ends=True).reason
-        == "3 is under minimum 5 (at /, minimum)"
+        == "3 is under minimum 5 (at the root, minimum)"
     )
 
 
@@ -149,21 +147,24 @@ def test_other_specs_have_no_reason() -> None:
 
     with pytest.raises(TokenRejected) as caught:
         guided.compile(guided.Regex("a"), BYTES).guide().advance(98)
-    assert (caught.value.reason, str(caught.value)) == ("", "token 98 is not allowed here; expected 'a'")
+    assert (caught.value.reason, str(caught.value)) == (
+        "",
+        "at position 0, token 98 (b'b') is not allowed: its byte 0 (b'b') is not allowed there; expected 'a'",
+    )
 
 
 # Whole texts, and what ``guided check`` says of them.
 CHECKED = [
     ('{"age":3,"name":"Ada"}', "the value is valid, but in another order or spelling: property_order='any' allows it"),
     ('{"name": "Ada", "age": 300, "tags": []}', "/age: 300 is over maximum 150 (at /properties/age, maximum)"),
-    ('{"name": "Ada", "age": 3, "x": 1}', "'x' is not declared (at /, additionalProperties)"),
+    ('{"name": "Ada", "age": 3, "x": 1}', "'x' is not declared (at the root, additionalProperties)"),
     ('{"name": "Ada", "age": 3, "pet": {"kind": "dog", "teeth": 43}}',
      "/pet/teeth: 43 is over maximum 42 (at /properties/pet/anyOf/1/properties/teeth, maximum)"),
-    ('{"name": "Ada", "agx": 3, "age": 300}', "'agx' is not declared (at /, additionalProperties)"),
+    ('{"name": "Ada", "agx": 3, "age": 300}', "'agx' is not declared (at the root, additionalProperties)"),
     ('{"name": "\\ud800"}', "'\\ud800' is half of a surrogate pair, not a character"),
-    ('{"name": "A", "age": 3, "tags": [], "tags": []}', "'tags' occurs twice (at /, schema)"),
+    ('{"name": "A", "age": 3, "tags": [], "tags": []}', "'tags' occurs twice (at the root, schema)"),
     ('{"name": "Ada", "age": 3, "pet": {"kind": "cow"}}', "/pet: {'kind': 'cow'} does not satisfy anyOf (at /properties/pet, anyOf)"),
-    ('{"name": "A", "name": "B", "age": 3}', "'name' occurs twice (at /, schema)"),
+    ('{"name": "A", "name": "B", "age": 3}', "'name' occurs twice (at the root, schema)"),
 ]  # fmt: skip
 
 

@@ -200,10 +200,10 @@ def test_the_older_form_of_api_servers(schema: Any, is_needed: bool) -> None:
 @pytest.mark.parametrize(
     ("tag", "message"),
     [
-        ({}, r"a structural tag needs 'format', or 'structures' and 'triggers' \(at /, format\)"),
+        ({}, r"a structural tag needs 'format', or 'structures' and 'triggers' \(at the root, format\)"),
         ({"type": "x"}, r"unknown type 'x', expected 'structural_tag' \(at /type, type\)"),
         ({"format": 1}, r"a format must be an object, not int \(at /format, type\)"),
-        ({"format": {"type": "no"}}, r"unknown format 'no'; formats are .* \(at /format, type\)"),
+        ({"format": {"type": "no"}}, r"unknown format 'no'; formats are const_string, .*, token_dispatch \(at /format, type\)"),
         ({"format": {"type": "token", "token": 1}}, r"single tokens are given by their texts, not by their numbers \(at /format, type\)"),
         ({"format": {"type": "any_tokens", "exclude_tokens": ["a", 1]}}, r"single tokens are given by their texts"),
         ({"format": {"type": "any_tokens", "exclude_tokens": [""]}}, r"at /format/exclude_tokens/0, exclude_tokens"),

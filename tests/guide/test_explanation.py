@@ -55,8 +55,13 @@ def test_explanations(guide: Guide, token: int, sentence: str) -> None:
         with pytest.raises(TokenRejected) as error:
             guide.advance(token)
         assert error.value.expected == explanation.expected
-        assert str(error.value) == f"token {token} is not allowed here; expected {explanation.expected}"
+        assert str(error.value) == f"at position {len(guide)}, {sentence}"
     assert guide.state == before
+
+
+def test_a_token_that_is_no_number() -> None:
+    with pytest.raises(TypeError, match="a token must be an int, not str 'x'"):
+        at("a").explain("x")  # type: ignore[arg-type]
 
 
 def test_accepted_bytes() -> None:

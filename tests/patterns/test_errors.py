@@ -176,7 +176,7 @@ def test_the_message_shows_the_place() -> None:
     with pytest.raises(PatternError) as caught:
         parse(r"name: (?P<first>\w+) \q")
     assert str(caught.value) == (
-        "bad escape \\q at position 21\n"
+        "bad escape \\q (at position 21)\n"
         "    name: (?P<first>\\w+) \\q\n"
         "                         ^"
     )  # fmt: skip

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from guided.automata.pushdown import PER_CONTROL
 from guided.automata.steps import Steps
-from guided.errors import LimitError, SchemaError, shown
+from guided.errors import ROOT, LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import CAPS, NO_CAPS, JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
@@ -196,7 +196,7 @@ class Lowering:
             found.append(f"unknown $schema, ignored: {_listed(drafts)}")
         misspelled = list(self.misspelled.items())
         found += [
-            f"unknown keyword {shown(keyword)} at {pointer or '/'} has no effect: is {intended!r} meant?"
+            f"unknown keyword {shown(keyword)} at {pointer or ROOT} has no effect: is {intended!r} meant?"
             for (pointer, keyword), intended in misspelled[:_NAMED_IN_NOTES]
         ]
         if len(misspelled) > _NAMED_IN_NOTES:

@@ -430,7 +430,9 @@ def _bounded(result: JsonSchemaValue, schema: Mapping[str, Any]) -> JsonSchemaVa
     """Mark the bounds of dates and times."""
     if isinstance(schema.get("tz_constraint"), int):
         _marked(result, "tz_constraint")
-    return _marked(result, *(name for name in _BOUNDS if schema.get(name) is not None))
+    return _marked(
+        result, *(schema[name] if name == "now_op" else name for name in _BOUNDS if schema.get(name) is not None)
+    )
 
 
 def _marked(result: JsonSchemaValue, *keywords: str) -> JsonSchemaValue:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import numpy as np
 
 from guided.automata.steps import Steps
-from guided.errors import LimitError, SchemaError, shown
+from guided.errors import ROOT, LimitError, SchemaError, shown
 from guided.limits import Limits
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import NO_CAPS, Caps, JsonOptions
@@ -148,7 +148,7 @@ class Refusal:
 
     def __str__(self) -> str:
         where = pointer_of(((), *self.path))
-        return f"{where + ': ' if where else ''}{self.reason} (at {self.pointer or '/'}, {self.keywords})"
+        return f"{where + ': ' if where else ''}{self.reason} (at {self.pointer or ROOT}, {self.keywords})"
 
 
 def refusal(
