@@ -192,6 +192,9 @@ def _cause(spec: "Spec | StackSpec | None", data: bytes, rejection: Rejection) -
     text = _decoded(data)
     ends = (found.end() for found in _TOKENS.finditer(text))
     end = next((end for end in ends if end > rejection.character), len(text))
+    # A number at the end is whole.
+    if text[end - 1 : end].isdigit() and not text[end:].strip(" \t\r\n]}"):
+        end = len(text)
     found = spec.diagnosis(text[:end].encode(errors="surrogateescape"), Limits())
     with suppress(ValueError):
         parse_json(data)

@@ -167,7 +167,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     ({"enum": ["a"], "type": "integer"}, "no value satisfies", "/tool/x", "enum, type"),
     ({"anyOf": [{"type": "string"}, {"type": "odd"}]}, "a type must be one of", "/tool/x/anyOf/1", "type"),
     ({"type": "string", "minLength": 2, "maxLength": 1}, "no value satisfies", "/tool/x", "minLength, maxLength"),
-    ({"type": "string", "pattern": "a(b"}, "unterminated subpattern at position 1", "/tool/x", "pattern"),
+    ({"type": "string", "pattern": "a(b"}, "unterminated subpattern (at position 1)", "/tool/x", "pattern"),
     (
         {"type": "object", "properties": {"a/b": {"type": "odd"}}},
         "a type must be one of",

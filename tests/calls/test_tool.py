@@ -62,6 +62,9 @@ class Record:
     b: str = ""
 
 
+def listed(pairs: list[tuple[int, str]]) -> None: ...
+
+
 class Pair(NamedTuple):
     x: int
     y: int = 0
@@ -84,6 +87,7 @@ CALLABLES: list[tuple[Callable[..., Any], str]] = [
     (Service.static, "static(z: bool)"),
     (Service(1), "Service(q: int)"),
     (Service, "Service(a: int)"),
+    (listed, "listed(pairs: list[tuple[int, str]])"),
     (Record, "Record(a: int, b: str = ...)"),
     (Pair, "Pair(x: int, y: int = ...)"),
     (Model, "Model(a: int >= 0 = ..., b: str, the-c: str, d: list[int] = ...)"),

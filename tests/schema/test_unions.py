@@ -352,6 +352,7 @@ MANY: dict[str, Callable[[int], dict[str, Any]]] = {
     "an item behind n": lambda n: {
         "type": "array", "prefixItems": [{"type": "integer"}] * n, "contains": {"type": "string"}, "items": {"type": "string"},
     },
+    "many items": lambda n: {"type": "array", "items": {"type": "integer"}, "minItems": 40 * n},
     "n places": lambda n: {"type": "array", "prefixItems": [{"const": i % 7} for i in range(20 * n)], "minItems": 3 * n},
     "a list of n objects": lambda n: {"const": [{f"n{i}": [i] * 3} for i in range(n)]},
     "lists that differ": lambda n: {

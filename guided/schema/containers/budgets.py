@@ -22,8 +22,8 @@ _FEW, _FEW_ITEMS = 10, 3
 _PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 200
 # Steps for each member that must come, and more: for each pattern; where names are declared; where there are choices, for each name.
 _PER_MEMBER, _PER_PATTERN, _PER_UNSURE, _PER_DECLARED = 300, 24, 800, 52
-# Steps for each item that must come at a place of its own, and for each of these and another one.
-_PER_PLACE, _PER_PLACES = 800, 7
+# Steps for each item that must come; for each at a place of its own, and for each of these and another one.
+_PER_ITEM, _PER_PLACE, _PER_PLACES = 250, 800, 7
 # Steps for each pair of alternatives, and of numbers of items that an array may contain.
 _PER_PAIR, _PER_COUNT = 200, 64
 # Steps for each item that must differ, and for each of these and: another one; an array or object that it may be.
@@ -54,7 +54,7 @@ def check_calls(satisfiability: Satisfiability) -> None:
             given = find_steps(satisfiability, typed)
             if given > limit:
                 place = context.places_of(formulas.below((typed,)), _PLACES_SHOWN) or context.places_of((value,))
-                advice = "require fewer members or different items, or let fewer depend on others"
+                advice = "require fewer members or items, or let fewer depend on others"
                 raise LimitError("call_steps", given, limit, advice, place)
 
 
@@ -146,7 +146,7 @@ def array_steps(satisfiability: Satisfiability, formula: int) -> int:
         items = {atom[2] for atom in atoms if atom[0] == "items"}
         listed = max((_n_listed(satisfiability, one) for one in items), default=0)
         steps += least * (_PER_UNIQUE + _PER_UNLIKE * least + _PER_CONTAINER * listed)
-    return steps
+    return max(steps, _PER_ITEM * least)
 
 
 def _n_listed(satisfiability: Satisfiability, value: int) -> int:
