@@ -6,5 +6,5 @@ tree (`lowering`), in which schema values are calls of other automata (`embedded
 (`triggers`, `modes`); definitions, lowered on demand (`names`, `call_states`, `inventory`); the spec (`spec`); and the reverse direction:
 text to calls (`scanner`, `arguments`, `parse`, `reads`), calls to results (`running`), calls to text (`rendering`, `prompts`).
 
-Public modules: `sources.rest`.
+Public modules: `parse`, `sources.rest`.
 """

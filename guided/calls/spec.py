@@ -34,7 +34,6 @@ from guided.schema.frontend.json_values import text_of
 from guided.schema.pushdown.frames import Frame
 
 if TYPE_CHECKING:
-    from guided.calls.reads import Call
     from guided.engine.marked_grammar import MarkedGrammar
 
 __all__ = ["FirstCall", "Tools"]
@@ -349,18 +348,6 @@ class Tools(Composable):
             The grammar would be too large.
         """
         return self._grammar_text(limits or Limits(), continues=True)
-
-    def read(self, text: str | bytes) -> "list[Call]":
-        """Return the calls of a whole text, in order.
-
-        Raises
-        ------
-        CallError
-            The text is not in the language.
-        """
-        from guided.calls.parse import parse_text
-
-        return parse_text(text, self)
 
     def first_call(self, must_call: bool = False) -> "FirstCall":
         """The spec of the texts that end with their first call, and of those without a call unless `must_call`."""
