@@ -130,10 +130,17 @@ class CaptureReader:
         with self._lock, ExitStack() as stack:
             readers = _Open(stack, self._leaves)
             for byte in data:
+                if not self._threads:
+                    break
                 self._steps.spent = max(0, self._steps.spent - _PER_BYTE)
                 self._at += 1
                 self._step(byte, readers)
         return list(self._agreed(self._threads))
+
+    @property
+    def position(self) -> int:
+        """The offset of the first byte that no text of the composition has; that of the end if there is none."""
+        return self._at - (not self._threads)
 
     def close(self) -> list[Capture] | None:
         """Return the other named parts at the end of the text; None if the text is not in the language."""

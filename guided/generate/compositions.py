@@ -19,7 +19,6 @@ from guided.engine.algebra import (
     Stored,
 )
 from guided.engine.captures import Capture, Captures, list_names
-from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
@@ -30,7 +29,7 @@ from guided.events import Captured, Event
 from guided.generate.generator import Generator, R, TextReader
 from guided.generate.model import LanguageModel
 from guided.limits import Limits
-from guided.vocabulary.vocabulary import markers_in, single_bytes, with_markers
+from guided.vocabulary.vocabulary import markers_in, with_markers
 
 __all__ = ["CompositionGenerator", "captures"]
 
@@ -56,7 +55,7 @@ def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = No
     Raises
     ------
     SchemaError
-        The text is not in the language, with the byte that is wrong and what is expected there, or validators of a type refuse a value.
+        The text is not in the language, with the byte that is wrong, or validators of a type refuse a value.
     LimitError
         The text can be read in too many ways.
     """
@@ -64,16 +63,13 @@ def captures(spec: Composition, text: str | bytes, *, limits: Limits | None = No
         raise TypeError(f"captures needs a composition, such as spec.named('value'), not {type(spec).__name__}")
     spec = spec_of(spec)
     data = text.encode() if isinstance(text, str) else text
-    found = Captures(spec, limits or Limits()).of(data)
-    if found is None:
-        words = single_bytes()
-        guide = compile_spec(spec, words, limits).guide()
-        count = guide.advance_many(data)
+    reader = Captures(spec, limits or Limits()).reader()
+    certain, rest, count = reader.feed(data), reader.close(), reader.position
+    if rest is None:
         where = "ends too early" if count == len(data) else f"is wrong at byte {count} ({data[count : count + 1]!r})"
-        expected = guide.explain(words.eos[0]).expected
-        raise SchemaError(f"the text {where}: expected {expected}", "", "composition")
+        raise SchemaError(f"the text {where}", "", "composition")
     values = _Values(spec)
-    for capture in found:
+    for capture in certain + rest:
         values.add(capture, data)
     return values.found
 

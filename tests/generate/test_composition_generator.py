@@ -54,8 +54,8 @@ def test_captures_are_typed() -> None:
     assert [(call.name, call.arguments) for call in found["calls"]] == [("_weather", {"city": "Oslo"})]
     assert found["never"] is None
     for wrong, reason in (
-        (text + "x", f"is wrong at byte {len(text)} (b'x'): expected 'a' or the end of the text"),
-        (text[:7], "ends too early: expected "),
+        (text + "x", f"is wrong at byte {len(text)} (b'x')"),
+        (text[:7], "ends too early"),
     ):
         with pytest.raises(guided.SchemaError) as caught:
             guided.captures(spec, wrong)
