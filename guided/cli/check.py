@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from guided.lalr.prefix_position import PrefixPosition
 
 # The name of a member with the comma before it, other strings, numbers and literals, and other characters.
-_TOKENS = re.compile(r',\s*"(?:[^"\\]|\\.)*"(?=\s*:)|"(?:[^"\\]|\\.)*"|[-+.\w]+|.', re.DOTALL)
+_TOKENS = re.compile(r',\s*"(?:[^"\\]|\\.)*"(?=\s*:)|"(?:[^"\\]|\\.)*"?|[-+.\w]+|.', re.DOTALL)
 
 __all__ = ["Rejection", "check", "first_rejection", "position_as_data", "prefix_position_of"]
 

@@ -6,10 +6,10 @@ The text may be cut anywhere. What it ends with is then a whole value (``"ab"``,
 Complexity: a compile and a walk of the text for each option that is tried; the search of `guided.schema.report.contradictions`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from json import dumps
-from re import compile as compile_pattern
 from typing import Any, NamedTuple
 
 from guided.automata.pushdown import Pushdown
@@ -30,7 +30,7 @@ _LITERALS = ("true", "false", "null")
 _BEGINNINGS = frozenset("-+.eE")
 _LONGEST_ESCAPE = 12
 # The first half of a pair of escapes.
-_HALF = compile_pattern(r"\\u[dD][89abAB]..$")
+_HALF = re.compile(r"\\u[dD][89abAB]..$")
 _BLANKS = " \t\n\r"
 
 
