@@ -96,13 +96,13 @@ class SchemaContext:
         """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
         if formula <= TRUE:
             return formula if formula == FALSE else self._spelled.get(kind, TRUE)
-        found = self._as_written(formula, kind)
+        found = self.as_written(formula, kind)
         if kind in self._spelled:
             found = self.formulas.conjunction((found, self._spelled[kind]))
         if kind == "object" and found > TRUE:
             known = self._separated.get(found)
             if known is None:
-                known = self._separated[found] = make_disjoint(self.formulas, found, self._as_written)
+                known = self._separated[found] = make_disjoint(self.formulas, found, self.as_written)
             return known
         return found
 
@@ -136,7 +136,8 @@ class SchemaContext:
                 found[kind] = self.formulas.atom((most, int(self.leaves.can_spell(needed))))
         return found
 
-    def _as_written(self, formula: int, kind: str) -> int:
+    def as_written(self, formula: int, kind: str) -> int:
+        """Return the restriction to one type without what the options spell, and with alternatives that exclude each other as they are."""
         memo = self._typed[kind]
         found = memo.get(formula)
         if found is not None:
@@ -188,7 +189,7 @@ class SchemaContext:
             return
         for value in self.values():
             # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
-            for typed in (find(value, "object") for find in (self._as_written, self.typed)):
+            for typed in (find(value, "object") for find in (self.as_written, self.typed)):
                 if typed <= TRUE:
                     break
                 below = formulas.below((typed,))
