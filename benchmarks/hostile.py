@@ -62,7 +62,7 @@ ADVICE = {
     "token_length": "check the vocabulary",
     "index_bytes": "as for `transitions`",
     "mask_bytes": "nothing; a higher one makes repeated masks faster",
-    "call_steps": "lower `minProperties`, or `minItems` with `uniqueItems`; fewer `oneOf`, `not` and `contains` about one value",
+    "call_steps": "lower `minProperties` or `minItems`; fewer `oneOf`, `not` and `contains` about one value",
     "growth_bytes": "nothing; a higher one makes long and many different texts faster",
     "file_bytes": "a higher limit if you trust the file",
     "assertion_depth": "use fewer nested lookaheads",

@@ -294,8 +294,8 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     # Calls of generators.
     (lambda: letter()("p", 40),  # type: ignore[call-arg]
      TypeError, "takes only prompt by position: pass options by name, such as max_tokens=..."),
-    (lambda: letter()(["p", "q"]), TypeError, "several prompts are for batch and map"),  # type: ignore[list-item]
-    (lambda: letter()({"role": "user", "content": "x"}), TypeError, "put the message in a list"),  # type: ignore[arg-type]
+    (lambda: letter()(["p", "q"]), guided.ArgumentError, "several prompts are for batch and map"),  # type: ignore[list-item]
+    (lambda: letter()({"role": "user", "content": "x"}), guided.ArgumentError, "put the message in a list"),  # type: ignore[arg-type]
     (lambda: letter().batch("p"), TypeError, "expected several prompts, not a single str"),
     (lambda: letter()("p", search="mcts"), ValueError, "search must be None, 'smc', 'rejection' or 'beam'"),  # type: ignore[arg-type]
     (lambda: letter()("p", on_budget="stop"), ValueError, "on_budget must be 'complete', 'raise' or 'truncate'"),  # type: ignore[arg-type]
@@ -328,7 +328,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.Grammar("start: %json {}"), guided.GrammarError, r"a schema is guided.JsonSchema\(...\).*composition"),
     (lambda: guided.Grammar('start: "a"', dialect="gbnf"), guided.GrammarError, "the sign ::= is missing .in start, line 1, column 6"),
     (lambda: guided.Grammar("start: a"), guided.GrammarError, "the rule a is used but not defined: add `a: ...` .in a, line 1, column 8"),
-    (lambda: guided.Grammar("jsn"), guided.GrammarError, "unknown grammar; bundled grammars are "),
+    (lambda: guided.Grammar("jsn"), guided.GrammarError, r"unknown grammar; did you mean 'json'\?; bundled grammars are "),
     (lambda: guided.compile(guided.Grammar('start: "a"', start="strt"), ASCII), guided.GrammarError, "did you mean start"),
     (lambda: guided.compile(guided.Regex(r"(a)\1"), ASCII),
      guided.PatternError, "backreference .*no automaton can compare with an earlier match .at position 3"),

@@ -94,7 +94,7 @@ def test_a_pattern_of_an_annotation_names_the_argument(annotation: Any) -> None:
     def wrong(fine: int, query: str) -> None: ...
 
     wrong.__annotations__["query"] = annotation
-    with pytest.raises(PatternError, match=r"at /wrong/query\)") as caught:
+    with pytest.raises(PatternError, match=r"at position \d, /wrong/query\)") as caught:
         compile_spec(Tools([easy, wrong]), BYTES)
     assert caught.value.pointer == "/wrong/query"
     assert pickle.loads(pickle.dumps(caught.value)).pointer == "/wrong/query"
@@ -106,7 +106,7 @@ def test_a_pattern_of_an_annotation_names_the_argument(annotation: Any) -> None:
 def test_a_pattern_alone_has_no_place() -> None:
     with pytest.raises(PatternError) as caught:
         compile_spec(Regex("(a"), BYTES)
-    assert (caught.value.pointer, str(caught.value).count("(at ")) == ("", 0)
+    assert (caught.value.pointer, str(caught.value).count("/")) == ("", 0)
 
 
 ADDRESS = {"type": "object", "properties": {"zip": {"type": "string", "minLength": 5, "maxLength": 3}, "city": {}}}

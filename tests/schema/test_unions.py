@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -372,5 +373,9 @@ def test_what_compiles_is_walked(name: str, n: int, limits: Limits) -> None:
     """No call exceeds a limit in the middle of a text: a schema of too many conditions is refused, with a place."""
     schema = MANY[name](n)
     text = b'{"n1":"b","n2":1,' if schema.get("type") == "object" else b'["n1",1,{"kind":"k1"'
-    reason = read_or_refused(schema, re.findall(rb'"\w*|[^"\w]+|\w+', text), limits, property_order="any")
-    assert not reason or n > 3
+    if reason := read_or_refused(schema, (), limits, property_order="any"):
+        assert n > 3, reason
+        return
+    # Texts are read in an engine, whose calls have the default steps.
+    limits = replace(limits, call_steps=Limits().call_steps)
+    assert not read_or_refused(schema, re.findall(rb'"\w*|[^"\w]+|\w+', text), limits, property_order="any")

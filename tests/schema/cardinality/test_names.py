@@ -69,4 +69,4 @@ def test_names_are_counted(schema: dict[str, Any], most: int, escapes: str) -> N
 
 @pytest.mark.parametrize("names", [{"pattern": "^a*$"}, {"pattern": "b"}, {"minLength": 3}, {"not": {"const": "a"}}])
 def test_names_without_end_are_not_counted(names: dict[str, Any]) -> None:
-    assert len(compiled({"type": "object", "propertyNames": names, "minProperties": 10**9}).guide().mask())
+    assert len(compiled({"type": "object", "propertyNames": names, "minProperties": 300}).guide().mask())
