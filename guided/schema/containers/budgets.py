@@ -6,7 +6,7 @@ They are products of numbers of conditions, so real schemas are far below them.
 Complexity: each conjunction about an object, and each atom of an array, once; nothing for schemas without many conditions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from guided.errors import LimitError
 from guided.limits import Limits
@@ -21,6 +21,9 @@ _FEW, _FEW_ITEMS = 10, 3
 # Steps for each condition of an object and: a name that requires others; a condition that no member meets yet. Steps for each pair of names
 # that may require each other in a row.
 _PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 160
+# Steps for each name of an object (a pattern is as many names) and: an alternative of ``oneOf``, one that is only a table of names, a
+# refuted part, a member of such a part; another name, if an array contains the object.
+_PATTERN, _PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_PART, _PER_OTHER = 3, 8, 90, 45, 2, 12
 # Steps for each member that must come, and more: for each pattern; where names are declared; where there are choices, for each name.
 _PER_MEMBER, _PER_PATTERN, _PER_UNSURE, _PER_DECLARED = 300, 24, 800, 52
 # Steps for each item that must come; for each at a place of its own, and for each of these and another one.
@@ -34,7 +37,9 @@ _PER_UNIQUE, _PER_UNLIKE, _PER_CONTAINER = 500, 15, 450
 _COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
 _PLACES_SHOWN = 4
 _CHOICES = frozenset("|1")
-_TABLES = frozenset({"items", "properties"})
+_ENDED = frozenset({"items", "properties"})
+# Tables of names, also as formulas of values.
+_TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
 
 
 def check_calls(satisfiability: Satisfiability) -> None:
@@ -46,26 +51,45 @@ def check_calls(satisfiability: Satisfiability) -> None:
         With places in the schema.
     """
     context, formulas = satisfiability.context, satisfiability.formulas
-    most = context.limits.call_steps
+    nodes, most = formulas.nodes, context.limits.call_steps
     # Why more for arrays: the front end of a server asks for masks only, and theirs take few steps.
     limits = {"object": most, "array": max(most, Limits().call_steps)}
+    contained = {node[1] for node in nodes if node[0] == "contains"}
     # PERF: most schemas end here, and most values below (`python -m benchmarks.first_mask`).
-    if not any(_is_much(formulas, node) for node in formulas.nodes):
+    is_compared = not formulas.kinds.isdisjoint(("1", "!", "contains")) and most < _compared(
+        formulas, range(len(nodes)), range(len(nodes)), is_contained=bool(contained)
+    )
+    if not is_compared and not any(_is_much(formulas, node) for node in nodes):
         return
-    for value in context.values():
-        for kind, find_steps in (("object", object_steps), ("array", array_steps)):
+    for value in dict.fromkeys((context.lowering.root, *contained, *_members_and_items(nodes))):
+        for kind in limits:
             below = formulas.below((context.as_written(value, kind),))
-            if not any(_is_much(formulas, formulas.nodes[one]) for one in below):
+            if not (is_compared and kind == "object") and not any(_is_much(formulas, nodes[one]) for one in below):
                 continue
             # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
             for typed in (find(value, kind) for find in (context.as_written, context.typed)):
-                given = find_steps(satisfiability, typed)
+                if kind == "array":
+                    given = array_steps(satisfiability, typed)
+                else:
+                    given = object_steps(satisfiability, typed, is_contained=value in contained)
                 if given <= limits[kind]:
                     break
             else:
                 place = context.places_of(formulas.below((typed,)), _PLACES_SHOWN) or context.places_of((value,))
-                advice = "require fewer members or items, or let fewer depend on others"
+                advice = "use fewer names, conditions and alternatives, or require fewer members or items"
                 raise LimitError("call_steps", given, limits[kind], advice, place)
+
+
+def _members_and_items(nodes: Iterable[Atom]) -> Iterator[int]:
+    for kind, *content in nodes:
+        if kind == "properties":
+            names, patterns, others = content
+            yield from (value for _, value in (*names, *patterns))
+            yield others
+        elif kind == "items":
+            prefix, others = content
+            yield from prefix
+            yield others
 
 
 def _is_much(formulas: Formulas, node: Atom) -> bool:
@@ -83,8 +107,8 @@ def _is_much(formulas: Formulas, node: Atom) -> bool:
     return bool(node[0] == "contains")
 
 
-def object_steps(satisfiability: Satisfiability, formula: int) -> int:
-    """Return about how many steps a call takes of an object."""
+def object_steps(satisfiability: Satisfiability, formula: int, *, is_contained: bool = False) -> int:
+    """Return about how many steps a call takes of an object. ``is_contained``: an array contains it."""
     formulas = satisfiability.formulas
     below, atoms = formulas.below((formula,)), formulas.atoms(formula)
     steps = max((_condition_steps(satisfiability, one) for one in below), default=0)
@@ -95,6 +119,27 @@ def object_steps(satisfiability: Satisfiability, formula: int) -> int:
         has_choices = any(formulas.nodes[one][0] in _CHOICES for one in below)
         steps += least * (_PER_MEMBER + _PER_PATTERN * n_patterns + _PER_UNSURE * (n_names >= _FEW or has_choices))
         steps += least * _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names) if has_choices else 0
+    return max(steps, _compared(formulas, below, formulas.members(formula), is_contained=is_contained))
+
+
+def _compared(formulas: Formulas, below: Iterable[int], members: Iterable[int], *, is_contained: bool) -> int:
+    """Return about how many steps a short completion takes of an object that some formulas are about.
+
+    Why quadratic: each member of a completion is compared with all that is left to refute or to come. ``members``: those of the object's
+    formula. ``is_contained``: an array contains it, so whether a member keeps to it matters.
+    """
+    of = formulas.nodes
+    nodes = [of[one] for one in below]
+    tables = [node for node in nodes if node[0] == "properties"]
+    n_names = sum(len(node[1]) + _PATTERN * len(node[2]) for node in tables)
+    n_names += sum(node[0] == "required" for node in nodes)
+    alternatives = [of[one][0] in _TABLES for node in nodes if node[0] == "1" for one in node[1]]
+    parts = [of[of[one][1]] for one in members if of[one][0] == "!"]
+    n_refuted = sum(part[0] == "&" or part[0] in _TABLES for part in parts)
+    n_members = sum(len(part[1]) for part in parts if part[0] == "&")
+    by_name = _PER_ALTERNATIVE * len(alternatives) + _PER_TABLE * sum(alternatives)
+    by_name += _PER_REFUTED * n_refuted + _PER_PART * n_members
+    steps: int = n_names * max(by_name, _PER_OTHER * n_names * is_contained)
     return steps
 
 
@@ -166,4 +211,4 @@ def _n_listed(satisfiability: Satisfiability, value: int) -> int:
     formulas, typed = satisfiability.formulas, satisfiability.context.typed
     several = [formulas.nodes[typed(value, kind)] for kind in ("array", "object")]
     listed = (one for node in several if node[0] == "|" for one in node[1])
-    return sum(any(atom[0] in _TABLES and atom[-1] == FALSE for atom in formulas.atoms(one)) for one in listed)
+    return sum(any(atom[0] in _ENDED and atom[-1] == FALSE for atom in formulas.atoms(one)) for one in listed)

@@ -4,7 +4,7 @@
 options, and the results computed for it so far.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from guided.arrays import BoolArray
 from guided.automata.pushdown import PER_CONTROL
@@ -12,7 +12,7 @@ from guided.errors import LimitError, placed
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation
 from guided.schema.formula.disjoint import make_disjoint
-from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.numbers.condition import ADVICE
@@ -29,12 +29,6 @@ __all__ = ["SchemaContext"]
 _SURELY_LESS = 8
 # Automata that one call may need of numbers whose conditions stand below ``anyOf``, ``oneOf``, ``not`` or ``if``: for true and for false.
 _UNDECIDED = 8
-# Measured steps of a call for each name of an object and: an alternative of ``oneOf``, one that is only a table of names, a refuted part, a
-# member of such a part; another name, if an array contains the object. A pattern is as many names.
-_PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_MEMBER, _PER_NAME, _PER_PATTERN = 8, 90, 45, 2, 12, 3
-# Tables, also as formulas of values.
-_TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
-_PLACES_SHOWN = 4
 
 
 class SchemaContext:
@@ -163,86 +157,20 @@ class SchemaContext:
         return found
 
     def check_sizes(self) -> None:
-        """Refuse listed strings and numbers whose automaton exceeds a limit, and objects of too many names and alternatives.
+        """Refuse listed strings and numbers whose automaton exceeds a limit.
 
         Raises
         ------
         LimitError
-            An automaton is too large, or a call on an object takes too many steps.
+            An automaton is too large.
         """
         self._check_lists()
         self._check_numbers()
-        self._check_alternatives()
-
-    def _check_alternatives(self) -> None:
-        """Refuse objects of so many names and alternatives, or refuted parts, that a call takes too many steps.
-
-        Why quadratic: each member of a completion is compared with all that is left to refute or to come.
-        """
-        formulas, limit = self.formulas, self.limits.call_steps
-        # PERF: most schemas end here (`python -m benchmarks.first_mask`).
-        if formulas.kinds.isdisjoint(("1", "!", "contains")):
-            return
-        refuted = [one for one, node in enumerate(formulas.nodes) if node[0] == "!"]
-        contained = self._contained()
-        if self._compared(formulas.nodes, refuted, is_contained=bool(contained)) <= limit:
-            return
-        for value in self.values():
-            # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
-            for typed in (find(value, "object") for find in (self.as_written, self.typed)):
-                if typed <= TRUE:
-                    break
-                below = formulas.below((typed,))
-                nodes = [formulas.nodes[one] for one in below]
-                given = self._compared(nodes, formulas.members(typed), is_contained=value in contained)
-                if given <= limit:
-                    break
-            else:
-                with placed(self.places_of(below, _PLACES_SHOWN)):
-                    raise LimitError(
-                        "call_steps", given, limit, "use fewer names, or fewer alternatives of oneOf, not and contains"
-                    )
 
     def places_of(self, formulas: Iterable[int], most: int | None = None) -> str:
         """Return the first places in the schema that formulas come from, all if ``most`` is None."""
         places = dict.fromkeys(map(pointer_of, filter(None, map(self.lowering.origins.get, formulas))))
         return " and ".join([*filter(None, places)][:most])
-
-    def values(self) -> Iterable[int]:
-        """Return the formulas of the whole value, and of all members and items that the schema names."""
-        return dict.fromkeys((self.lowering.root, *self._contained(), *self._members_and_items()))
-
-    def _contained(self) -> set[int]:
-        return {node[1] for node in self.formulas.nodes if node[0] == "contains"}
-
-    def _members_and_items(self) -> Iterator[int]:
-        for kind, *content in self.formulas.nodes:
-            if kind == "properties":
-                names, patterns, others = content
-                yield from (value for _, value in (*names, *patterns))
-                yield others
-            elif kind == "items":
-                prefix, others = content
-                yield from prefix
-                yield others
-
-    def _compared(self, nodes: Sequence[Atom], refuted: Sequence[int], *, is_contained: bool) -> int:
-        """Return about how many steps a short completion takes of an object that these nodes are about.
-
-        ``refuted``: members of its formula. ``is_contained``: an array contains it, so whether a member keeps to it matters.
-        """
-        of = self.formulas.nodes
-        tables = [node for node in nodes if node[0] == "properties"]
-        n_names = sum(len(node[1]) + _PER_PATTERN * len(node[2]) for node in tables)
-        n_names += sum(node[0] == "required" for node in nodes)
-        alternatives = [of[one][0] in _TABLES for node in nodes if node[0] == "1" for one in node[1]]
-        parts = [of[of[one][1]] for one in refuted if of[one][0] == "!"]
-        n_refuted = sum(part[0] == "&" or part[0] in _TABLES for part in parts)
-        n_members = sum(len(part[1]) for part in parts if part[0] == "&")
-        by_name = _PER_ALTERNATIVE * len(alternatives) + _PER_TABLE * sum(alternatives)
-        by_name += _PER_REFUTED * n_refuted + _PER_MEMBER * n_members
-        steps: int = n_names * max(by_name, _PER_NAME * n_names * is_contained)
-        return steps
 
     def _check_numbers(self) -> None:
         formulas, plain = self.formulas, self.options.numbers == "plain"
