@@ -131,7 +131,7 @@ class SchemaContext:
         return found
 
     def as_written(self, formula: int, kind: str) -> int:
-        """Return the restriction to one type without what the options spell, and with alternatives that exclude each other as they are."""
+        """Return the restriction to one type, without bounds that options imply; a oneOf stays one, whatever its parts exclude."""
         memo = self._typed[kind]
         found = memo.get(formula)
         if found is not None:
