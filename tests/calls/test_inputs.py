@@ -328,6 +328,10 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.Grammar("start: %json {}"), guided.GrammarError, r"a schema is guided.JsonSchema\(...\).*composition"),
     (lambda: guided.Grammar('start: "a"', dialect="gbnf"), guided.GrammarError, "the sign ::= is missing .in start, line 1, column 6"),
     (lambda: guided.Grammar("start: a"), guided.GrammarError, "the rule a is used but not defined: add `a: ...` .in a, line 1, column 8"),
+    (lambda: guided.Grammar("start ::= 'a'"), guided.GrammarError, "texts stand in double quotes"),
+    (lambda: guided.Grammar('start: "a"\n%ignor " "'), guided.GrammarError, "statements of a grammar are %import, %ignore"),
+    (lambda: guided.Substring("ab" * 60_000).lower(guided.Limits()), guided.LimitError, "by words or lines"),
+    (lambda: guided.tools(ascii_model(), [len], max_digits=2), TypeError, r"guided\.Tools\(functions, max_length="),  # type: ignore[call-arg]
     (lambda: guided.Grammar("jsn"), guided.GrammarError, r"unknown grammar; did you mean 'json'\?; bundled grammars are "),
     (lambda: guided.compile(guided.Grammar('start: "a"', start="strt"), ASCII), guided.GrammarError, "did you mean start"),
     (lambda: guided.compile(guided.Regex(r"(a)\1"), ASCII),

@@ -261,6 +261,7 @@ def test_paths_in_a_file_of_specs_begin_at_the_file(folder: Path) -> None:
             "[x]",
             "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, spec, found none",
         ),
+        ("[x]\nregx = 'a'", "grammar, spec, found regx; did you mean 'regex'?"),
         (
             "[x]\nregex = 'a'\nchoice = ['b']",
             "specs.toml [x]: expected exactly one of the keys regex, choice, tools, json_schema, grammar, spec, found regex and choice",

@@ -183,6 +183,10 @@ def test_wrong_arguments_are_refused() -> None:
         guided.LogitsProcessor([])
     with pytest.raises(guided.ModelError, match="the model's logits have 40 columns, the index's vocabulary 50"):
         guided.LogitsProcessor(fitting)(torch.tensor([[0]]), torch.zeros(1, 40))
+    # Models pad their logits; those of another tokenizer have many more columns.
+    assert guided.LogitsProcessor(fitting)(torch.tensor([[0]]), torch.zeros(1, 100)).shape == (1, 100)
+    with pytest.raises(guided.ModelError, match="the model's logits have 101 columns, the index's vocabulary 50"):
+        guided.LogitsProcessor(fitting)(torch.tensor([[0]]), torch.zeros(1, 101))
 
 
 @pytest.mark.parametrize("spec", [guided.Regex("(ab|b)*a"), guided.FreeText(stop="b") + guided.Regex("(ab|b)*a")])
