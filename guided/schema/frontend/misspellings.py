@@ -25,7 +25,7 @@ _CORE = frozenset({
 })  # fmt: skip
 # Annotations of OpenAPI, editors, form generators and code generators.
 ANNOTATIONS = frozenset({
-    "nullable", "discriminator", "xml", "externalDocs", "example", "markdownDescription", "markdownEnumDescriptions",
+    "discriminator", "xml", "externalDocs", "example", "markdownDescription", "markdownEnumDescriptions",
     "enumDescriptions", "enumNames", "enumTitles", "enumItemLabels", "defaultSnippets", "deprecationMessage", "errorMessage",
     "errorMessages", "patternErrorMessage", "doNotSuggest", "suggestSortText", "allowComments", "allowTrailingCommas",
     "completionDetail", "tsType", "tsEnumNames", "tsImport", "javaType", "javaInterfaces", "javaName", "existingJavaType", "goType",
@@ -43,8 +43,8 @@ _ENFORCED = frozenset(
 _ELSEWHERE = _ENFORCED | _CORE | ANNOTATIONS
 # Their subschemas are reached only by references, and a reference without a target is an error already.
 _DEFINITIONS = frozenset({"$defs", "definitions"})
-# Names that resemble one keyword but mean another.
-_ALIASES = {"inclusiveMinimum": "minimum", "inclusiveMaximum": "maximum"}
+# Names that resemble one keyword but mean another, and OpenAPI's name for one more type.
+_ALIASES = {"inclusiveMinimum": "minimum", "inclusiveMaximum": "maximum", "nullable": "type"}
 _IGNORED = str.maketrans("", "", "_-$ .:")
 # (length, edits): from this length of the shorter name on, up to this many edits are a misspelling.
 _SHORTEST = ((7, 2), (3, 1))
