@@ -433,6 +433,10 @@ class PushdownTables:
         self.n_actions = number + 1
         return number
 
+    def entry(self, reaction: Reaction) -> int:
+        """Return the entry of a new action that has this reaction on every cell."""
+        return action_entry(self.action(reaction=reaction))
+
     def add_actions(self, labels: range) -> None:
         """Add an action for each label, which the cell decides."""
         first, end = self.n_actions, self.n_actions + len(labels)

@@ -16,8 +16,9 @@ from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 
 __all__ = ["check_calls"]
 
-# Conditions, members or places, and items that must come, of which fewer take few steps together.
+# Conditions, members or places, and items that must come, of which fewer take few steps together: in all, and by kind of node.
 _FEW, _FEW_ITEMS = 10, 3
+_LEAST = {"&": _FEW, "1": _FEW, "items": _FEW, "minProperties": _FEW, "minItems": _FEW_ITEMS, "contains": 0}
 # Steps for each condition of an object and: a name that requires others; a condition that no member meets yet. Steps for each pair of names
 # that may require each other in a row.
 _PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 160
@@ -36,6 +37,7 @@ _PER_UNIQUE, _PER_UNLIKE, _PER_CONTAINER = 500, 15, 450
 # Numbers of items that are tried; steps for each set of kinds of items that an array must contain and that are still missing.
 _COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
 _PLACES_SHOWN = 4
+_CALL_STEPS = Limits().call_steps
 _CHOICES = frozenset("|1")
 _ENDED = frozenset({"items", "properties"})
 # Tables of names, also as formulas of values.
@@ -53,18 +55,18 @@ def check_calls(satisfiability: Satisfiability) -> None:
     context, formulas = satisfiability.context, satisfiability.formulas
     nodes, most = formulas.nodes, context.limits.call_steps
     # Why more for arrays: the front end of a server asks for masks only, and theirs take few steps.
-    limits = {"object": most, "array": max(most, Limits().call_steps)}
+    limits = {"object": most, "array": max(most, _CALL_STEPS)}
     contained = {node[1] for node in nodes if node[0] == "contains"}
     # PERF: most schemas end here, and most values below (`python -m benchmarks.first_mask`).
     is_compared = not formulas.kinds.isdisjoint(("1", "!", "contains")) and most < _compared(
         formulas, range(len(nodes)), range(len(nodes)), is_contained=bool(contained)
     )
-    if not is_compared and not any(_is_much(formulas, node) for node in nodes):
+    if not is_compared and not _are_much(formulas, nodes):
         return
     for value in dict.fromkeys((context.lowering.root, *contained, *_members_and_items(nodes))):
         for kind in limits:
             below = formulas.below((context.as_written(value, kind),))
-            if not (is_compared and kind == "object") and not any(_is_much(formulas, nodes[one]) for one in below):
+            if not (is_compared and kind == "object") and not _are_much(formulas, [nodes[one] for one in below]):
                 continue
             # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
             for typed in (find(value, kind) for find in (context.as_written, context.typed)):
@@ -92,19 +94,18 @@ def _members_and_items(nodes: Iterable[Atom]) -> Iterator[int]:
             yield others
 
 
-def _is_much(formulas: Formulas, node: Atom) -> bool:
-    match node[0]:
-        case "&":
-            return sum(formulas.nodes[one][0] in _CHOICES for one in node[1]) >= _FEW
-        case "1":
-            return len(node[1]) >= _FEW
-        case "items":
-            return len(node[1]) >= _FEW
-        case "minProperties":
-            return bool(node[1] >= _FEW)
-        case "minItems":
-            return bool(node[1] >= _FEW_ITEMS)
-    return bool(node[0] == "contains")
+def _are_much(formulas: Formulas, nodes: Iterable[Atom]) -> bool:
+    """Return whether some of these nodes may take many steps."""
+    for node in nodes:
+        least = _LEAST.get(node[0])
+        if least is None:
+            continue
+        count = node[1] if isinstance(node[1], int) else len(node[1])
+        if count >= least and node[0] == "&":
+            count = sum([formulas.nodes[one][0] in _CHOICES for one in node[1]])
+        if count >= least:
+            return True
+    return False
 
 
 def object_steps(satisfiability: Satisfiability, formula: int, *, is_contained: bool = False) -> int:

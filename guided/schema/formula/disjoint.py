@@ -34,9 +34,6 @@ def make_disjoint(formulas: Formulas, formula: int, typed: Callable[[int, str], 
     typed : callable
         Maps a formula of a value and a type to the formula over that type's atoms.
     """
-    # PERF: so it is for nearly all schemas.
-    if "1" not in formulas.kinds:
-        return formula
     # In id order: members come before the nodes that contain them.
     tops = formulas.below((formula,))
     if all(formulas.nodes[top][0] != "1" for top in tops):

@@ -41,11 +41,6 @@ class Dialect:
         """Whether keywords beside ``$ref`` are ignored."""
         return self.year < 2019
 
-    @property
-    def integers_by_text(self) -> bool:
-        """Whether 1.0 is not an integer."""
-        return self.year <= 4
-
 
 def subschemas(schema: Mapping[str, Any], positions: Mapping[str, str]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield what is directly within a schema as a schema, in the order of the text, with the tokens that lead there."""

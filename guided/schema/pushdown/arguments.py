@@ -38,7 +38,7 @@ from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.pushdown.elements import ElementFrames
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.layout import dead_row, direct
+from guided.schema.pushdown.layout import dead_row
 from guided.schema.pushdown.structure import Structure
 from guided.schema.pushdown.value_starts import ValueStarts
 
@@ -337,7 +337,7 @@ class ArgumentFrames:
         containers = self._value_starts.containers
         state = containers.open(kind, tuple(containers.context.typed(formula, kind) for formula in query))
         cell = self._open_cell(OpenContainer(state, is_inner=True))
-        return direct(self._tables, Reaction(0, cell, self.items if kind == "array" else self.inner))
+        return self._tables.entry(Reaction(0, cell, self.items if kind == "array" else self.inner))
 
     def after_value(self, content: OpenContainer) -> int:
         """Return the control after a value in an object or array that is written as arguments are."""

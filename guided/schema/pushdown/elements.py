@@ -28,7 +28,7 @@ from guided.schema.formula.atoms import Arguments
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.pushdown.key_frames import KeyFrames
-from guided.schema.pushdown.layout import chain, dead_row, direct
+from guided.schema.pushdown.layout import chain, dead_row
 from guided.schema.pushdown.value_starts import ValueStarts, bits_of
 
 __all__ = ["Element", "ElementFrames"]
@@ -136,7 +136,7 @@ class ElementFrames:
             # Blanks before a first member are those of a text, where there are texts.
             control = self._read_beside(self._before[not has_texts], element)
         self._values[control] = (root,), "text"
-        return control if text.registers == KEPT else direct(tables, Reaction(0, -1, control, text.registers))
+        return control if text.registers == KEPT else tables.entry(Reaction(0, -1, control, text.registers))
 
     def _containers(self, element: Element, root: int) -> Element:
         """Return the element with the array and the object that may begin, and which of them may have no text."""

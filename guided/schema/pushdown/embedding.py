@@ -132,7 +132,7 @@ class Embedding:
         self._surroundings = Surroundings(self.structure, self.tables)
         self.end = self.structure.end
         self.tables.cell()
-        self._finish = action_entry(self.tables.action(reaction=Reaction(0, -1, self.end)))
+        self._finish = self.tables.entry(Reaction(0, -1, self.end))
         self._control_of: Int32Array = np.full(1, -1, np.int32)
         self._state_of: dict[int, int] = {}
         self._make_known(0)

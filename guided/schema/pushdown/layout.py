@@ -23,7 +23,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array, freeze
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
 from guided.automata.nearest import path_down
-from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import COUNTS, KEPT, PER_CELL, PER_CELL_BELOW, PushdownTables, Reaction
 from guided.errors import LimitError, SchemaError, VocabularyError, shown
 from guided.kernels import frames as kernel
 from guided.keywords import closest
@@ -40,7 +40,6 @@ __all__ = [
     "Spaces",
     "chain",
     "dead_row",
-    "direct",
     "gaps_of",
     "spaces_of",
     "whitespace_pattern",
@@ -54,11 +53,6 @@ FLEXIBLE = "[ \\t\\n\\r]{0,20}"
 def dead_row() -> Int32Array:
     """Return a row without live entries."""
     return np.full(256, DEAD, np.int32)
-
-
-def direct(tables: PushdownTables, reaction: Reaction) -> int:
-    """Return the entry of a new action that has this reaction on every cell."""
-    return action_entry(tables.action(reaction=reaction))
 
 
 def chain(tables: PushdownTables, data: bytes, entry: int, rests: dict[int, bytes] | None = None) -> int:
@@ -108,16 +102,11 @@ class Spaces:
         """Controls of a position with whitespace before it."""
         return len(self.rows)
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether registers count the whitespace."""
-        return self.registers != KEPT
-
     def before(self, tables: PushdownTables, row: Int32Array) -> int:
         """Add a position with this row and whitespace before it; return its first control."""
         first = tables.reserve(len(self.rows))
         kernel.fill_spaced(self.rows, self.accepting, row, first, tables.rows, tables.info, tables.live)
-        if self.is_counted:
+        if self.registers != KEPT:
             assert (row <= DEAD).all(), "only actions may be counted, not transitions"
             tables.info[first, COUNTS] = 1
         return first
@@ -252,13 +241,13 @@ class Lines:
 
     def before_item(self, tables: PushdownTables, control: int, row: Int32Array) -> int:
         """Add a position with this row whose line end leads to ``control``, in the indentation of an item."""
-        row[NEWLINE] = direct(tables, self.line(control))
+        row[NEWLINE] = tables.entry(self.line(control))
         return tables.control(row)
 
     def after_colon(self, tables: PushdownTables, control: int) -> int:
         """Add the position after a colon: one blank, then the value, whose indentation control is ``control``."""
         row = dead_row()
-        row[BLANK] = direct(tables, Reaction(0, -1, control, (0, 0)))
+        row[BLANK] = tables.entry(Reaction(0, -1, control, (0, 0)))
         return tables.control(row)
 
 

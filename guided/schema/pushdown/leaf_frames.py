@@ -20,7 +20,6 @@ from guided.caching import cached_property
 from guided.schema.formula.atoms import BEGINS, QuoteMark
 from guided.schema.formula.formulas import TRUE
 from guided.schema.pushdown.exclusions import Exclusions
-from guided.schema.pushdown.layout import direct
 from guided.schema.pushdown.string_frames import StringFrames
 from guided.schema.pushdown.structure import Structure, number_frame
 from guided.schema.strings.counted import CountedStrings
@@ -180,7 +179,7 @@ class LeafFrames:
 
     def _with_registers(self, first: int, registers: tuple[int, int]) -> int:
         """Return the entry that leads to a control with these registers."""
-        return first if registers == KEPT or first < 0 else direct(self._tables, Reaction(0, -1, first, registers))
+        return first if registers == KEPT or first < 0 else self._tables.entry(Reaction(0, -1, first, registers))
 
     def frame(self, leaf: Leaf, counts: CountedStrings | None = None) -> int:
         """Return the first control of the frame of a leaf; ``counts``: how characters are counted."""

@@ -21,7 +21,7 @@ from guided.schema.containers.opening import CANNOT_BE_EMPTY, Containers, OpenCo
 from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.pushdown.layout import NEWLINE, Spaces, chain, dead_row, direct, indented
+from guided.schema.pushdown.layout import NEWLINE, Spaces, chain, dead_row, indented
 from guided.schema.pushdown.leaf_frames import LeafFrames, ValueEnds
 from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain
 from guided.schema.strings.counted import CountedStrings
@@ -135,7 +135,7 @@ class ValueStarts:
         self.unsure, self.unordered = DEAD, -1
         self.openings: dict[int, bytes] = {}
         self._opened: dict[int, int] = {}
-        self._has_registers = structure.lines is not None or structure.spaces.is_counted
+        self._has_registers = structure.lines is not None or structure.spaces.registers != KEPT
         self._starts: dict[tuple[ValueQuery, bool], ValueStart] = {}
         self.start_of: dict[int, ValueStart] = {}
         self._colons: dict[int, int] = {}
@@ -369,7 +369,7 @@ class ValueStarts:
             return entry
         found = self._begun.get(entry)
         if found is None:
-            found = self._begun[entry] = direct(self.tables, Reaction(0, -1, entry))
+            found = self._begun[entry] = self.tables.entry(Reaction(0, -1, entry))
         return found
 
     def _entries(self, query: ValueQuery, kind: str, is_known: bool) -> int | Int32Array:
@@ -390,7 +390,7 @@ class ValueStarts:
         if kind == "object":
             state = self.containers.open_object(wanted, any_order=query[0] == self.unordered)
             cell = self._open(OpenContainer(state))
-            return direct(self.tables, self.structure.entered(self.structure.object_first, 0, cell))
+            return self.tables.entry(self.structure.entered(self.structure.object_first, 0, cell))
         if kind == "array":
             return self._array_entry(wanted)
         if of_type in ("string", "number"):
@@ -437,7 +437,7 @@ class ValueStarts:
             query, state = after
         observed = () if query is None else query[1:]
         cell = OpenContainer(state, observed, empty)
-        return direct(self.tables, self.structure.entered(self._first(query, ended is not None), 0, self._open(cell)))
+        return self.tables.entry(self.structure.entered(self._first(query, ended is not None), 0, self._open(cell)))
 
     def _first(self, query: ValueQuery | None, may_end: bool) -> int:
         """Return the first control after an opening bracket."""
@@ -469,7 +469,7 @@ class ValueStarts:
             if lines is not None:
                 row[COLON] = lines.after_colon(self.tables, value)
             elif self._has_registers:
-                row[COLON] = direct(self.tables, self.structure.entered(value))
+                row[COLON] = self.tables.entry(self.structure.entered(value))
             else:
                 row[COLON] = value
             found = self._colons[value] = self.structure.spaces.before(self.tables, row)

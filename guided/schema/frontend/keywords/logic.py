@@ -77,7 +77,8 @@ def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
             raise site.wrong(keyword, f"a type must be one of {', '.join(_OF_NAME)}, or a list of them")
     if "integer" in names and "number" not in names and "number" in allowed and "any" not in names:
         allowed.discard("number")
-        by_text = site.context.dialect.integers_by_text or site.lowering.options.numbers == "dumps"
+        # Up to draft-04, 1.0 is not an integer.
+        by_text = site.context.dialect.year <= 4 or site.lowering.options.numbers == "dumps"
         whole = atom(("number", atom(("integer", by_text))))
         alternatives.append(site.formulas.conjunction([atom(("type", "number")), whole]))
     if len(allowed) == len(TYPES):
