@@ -46,7 +46,7 @@ def test_listed_numbers_are_those_of_which_the_formula_holds(
         assert sorted(found) == [value for value in VALUES if holds(formulas, formula, value)]
     if kept and not has_bound and formula != FALSE and not found:
         # Nothing is listed where nothing is left, or where what is excluded comes first.
-        first = formulas.nodes[formulas.members(formula)[0]][0]
+        first = formulas.nodes[formulas.members[formula][0]][0]
         assert first == "!" or not any(holds(formulas, formula, value) for value in VALUES)
 
 

@@ -584,7 +584,7 @@ def test_numbers_that_are_sure_to_be_there_are(data: st.DataObject) -> None:
         st.sampled_from(BOUNDS).map(w.equal),
     )
     formula = w.formulas.conjunction(data.draw(st.lists(atom, min_size=1, max_size=4)))
-    atoms = [w.formulas.nodes[member] for member in w.formulas.members(formula)]
+    atoms = [w.formulas.nodes[member] for member in w.formulas.members[formula]]
     if quick_satisfiable_number(atoms):
         assert not w.leaf(formula, options=data.draw(st.sampled_from([PLAIN, ANY]))).automaton.is_empty()
 
@@ -601,7 +601,7 @@ def test_numbers_that_are_sure_to_be_there_are(data: st.DataObject) -> None:
 )
 def test_multiples_between_bounds(w: Writer, least: str, most: str, divisor: str, is_there: bool) -> None:
     formula = w.all(w.least(least), w.most(most), w.multiple(divisor))
-    assert quick_satisfiable_number([w.formulas.nodes[member] for member in w.formulas.members(formula)]) == is_there
+    assert quick_satisfiable_number([w.formulas.nodes[member] for member in w.formulas.members[formula]]) == is_there
 
 
 EXPONENTS = [

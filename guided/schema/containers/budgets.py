@@ -120,7 +120,7 @@ def object_steps(satisfiability: Satisfiability, formula: int, *, is_contained: 
         has_choices = any(formulas.nodes[one][0] in _CHOICES for one in below)
         steps += least * (_PER_MEMBER + _PER_PATTERN * n_patterns + _PER_UNSURE * (n_names >= _FEW or has_choices))
         steps += least * _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names) if has_choices else 0
-    return max(steps, _compared(formulas, below, formulas.members(formula), is_contained=is_contained))
+    return max(steps, _compared(formulas, below, formulas.members[formula], is_contained=is_contained))
 
 
 def _compared(formulas: Formulas, below: Iterable[int], members: Iterable[int], *, is_contained: bool) -> int:
@@ -161,7 +161,7 @@ def _condition_steps(satisfiability: Satisfiability, formula: int) -> int:
 
 
 def _choices(formulas: Formulas, formula: int) -> list[int]:
-    return [one for one in formulas.members(formula) if formulas.nodes[one][0] in _CHOICES]
+    return [one for one in formulas.members[formula] if formulas.nodes[one][0] in _CHOICES]
 
 
 def _requiring(formulas: Formulas, choice: int) -> Iterator[str]:
@@ -182,7 +182,7 @@ def _required(formulas: Formulas, choice: int) -> Iterator[str]:
     nodes = formulas.nodes
     others = [one for one in formulas.nodes[choice][1] if not formulas.is_no(nodes[one], "required")]
     if len(others) == 1 < len(nodes[choice][1]):
-        yield from (nodes[one][1] for one in formulas.members(others[0]) if nodes[one][0] == "required")
+        yield from (nodes[one][1] for one in formulas.members[others[0]] if nodes[one][0] == "required")
 
 
 def array_steps(satisfiability: Satisfiability, formula: int) -> int:

@@ -266,7 +266,7 @@ def needed_values(formulas: Formulas, formula: int) -> list[int] | None:
     """
     tables: list[Atom] = []
     needed: list[str] = []
-    for member in formulas.members(formula):
+    for member in formulas.members[formula]:
         atom = formulas.nodes[member]
         if atom[0] == "required" and atom[1].isascii():
             needed.append(atom[1])
@@ -296,7 +296,7 @@ def conjunctive_object(
     required = banned = 0
     least, most = 0, _UNBOUNDED
     parts: list[int] = []
-    for member in formulas.members(formula):
+    for member in formulas.members[formula]:
         atom = formulas.nodes[member]
         kind = atom[0]
         if kind == "required":

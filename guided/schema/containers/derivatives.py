@@ -128,7 +128,7 @@ def last_value(formulas: Formulas, table: KeyTable, seen: int, wanted: int, labe
 
     memo: dict[int, int] = {}
     touched = EVERY_KEY if name is None else EVERY_KEY | formulas.marks.name(name)
-    members, values = formulas.members(wanted), list[int]()
+    members, values = formulas.members[wanted], list[int]()
     formulas.steps.spent += len(members) // _MEMBERS_PER_STEP
     for member in members:
         # Why: whether a part that the key leaves as it is holds at the end is mostly known already (`at_close`).
@@ -237,7 +237,7 @@ def is_unique(formulas: Formulas, wanted: Sequence[int]) -> bool:
 
 def must_differ(formulas: Formulas, wanted: Sequence[int]) -> bool:
     """Return whether past items matter only because later items must differ from them."""
-    others = [member for member in formulas.members(wanted[0]) if formulas.nodes[member][0] != "uniqueItems"]
+    others = [member for member in formulas.members[wanted[0]] if formulas.nodes[member][0] != "uniqueItems"]
     return not is_unique(formulas, (*others, *wanted[1:]))
 
 

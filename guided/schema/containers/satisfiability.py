@@ -138,10 +138,7 @@ class Satisfiability:
         return found
 
     def _has_value(self, formula: int, types: Sequence[str]) -> bool:
-        nodes = self.formulas.nodes
-        if nodes[formula][0] == "schema":
-            formula = self.context.lowering.expand(nodes[formula][1])
-        unlike = self.context.unlike(formula)
+        unlike = self.context.unlike(formula) if "among" in self.formulas.kinds else None
         if unlike is not None:
             # PERF: avoids a visit to each excluded value (`python -m benchmarks.maskbench`).
             rest, count = unlike[0], self.formulas.count_among(unlike[1])
@@ -304,7 +301,7 @@ class Satisfiability:
     def parts(self, formula: int) -> Parts | None:
         """Return the independent parts of the formula of an object; None if there are not several."""
         if formula not in self._parts:
-            self._parts[formula] = self._taken_apart(self.formulas.members(formula))
+            self._parts[formula] = self._taken_apart(self.formulas.members[formula])
         return self._parts[formula]
 
     def _taken_apart(self, members: Sequence[int]) -> Parts | None:

@@ -79,7 +79,7 @@ class _Alternative:
     def __init__(self, formulas: Formulas, formula: int, typed: Callable[[int, str], int]) -> None:
         self._formulas = formulas
         self._typed = typed
-        members = formulas.members(formula)
+        members = formulas.members[formula]
         atoms = [formulas.nodes[member] for member in members]
         self.required = {atom[1] for atom in atoms if atom[0] == "required"}
         self._tables = [(dict(atom[1]), atom[2], atom[3]) for atom in atoms if atom[0] == "properties"]

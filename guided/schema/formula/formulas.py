@@ -47,6 +47,8 @@ class Formulas:
     ----------
     nodes : list of tuple
         Node of each id.
+    members : list of tuple
+        Members of each conjunction; of any other formula, a tuple of the formula alone.
     kinds : set of str
         The first members of all nodes but false and true.
     marks : Marks
@@ -59,10 +61,11 @@ class Formulas:
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "_n_members", "ended", "kinds", "marks", "nodes", "paid", "steps")
+    __slots__ = ("_atoms", "_ids", "_n_members", "ended", "kinds", "marks", "members", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
+        self.members: list[tuple[int, ...]] = [(FALSE,), (TRUE,)]
         self.kinds: set[str] = set()
         self.marks = Marks(self.nodes)
         self.steps = Steps(_CALL_STEPS, "call_steps")
@@ -91,6 +94,7 @@ class Formulas:
         found = self._ids.setdefault(node, new)
         if found == new:
             self.nodes.append(node)
+            self.members.append(node[1] if node[0] == "&" else (found,))
             self.kinds.add(node[0])
             self.steps.spent += 1
             if self.steps.spent > self.steps.limit:
@@ -294,8 +298,3 @@ class Formulas:
     def is_no(self, atom: Atom, kind: str) -> bool:
         """Return whether a node is the negation of an atom of a kind."""
         return atom[0] == "!" and bool(self.nodes[atom[1]][0] == kind)
-
-    def members(self, formula: int) -> tuple[int, ...]:
-        """Return the members of a conjunction; for any other formula, a tuple of the formula alone."""
-        node = self.nodes[formula]
-        return tuple(node[1]) if node[0] == "&" else (formula,)

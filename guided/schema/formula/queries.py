@@ -60,7 +60,7 @@ def split(formulas: Formulas, state: Sequence[int]) -> tuple[ValueQuery, tuple[i
     nodes = formulas.nodes
     truth: dict[int, int] = {}
     forced: list[int] = []
-    for member in formulas.members(must):
+    for member in formulas.members[must]:
         node = nodes[member]
         if node[0] == "value":
             truth[node[1]] = TRUE

@@ -90,9 +90,9 @@ class Meetings:
         formulas = self.formulas
         seen, todo = {formula}, [formula]
         while todo:
-            for member in formulas.members(todo.pop()):
+            for member in formulas.members[todo.pop()]:
                 kind, *content = formulas.nodes[member]
-                inner = formulas.members(content[0]) if kind in ("object", "array") else ()
+                inner = formulas.members[content[0]] if kind in ("object", "array") else ()
                 if kind in _OPTIONAL or any(formulas.nodes[one][0] in _OPTIONAL for one in inner):
                     return False
                 if kind == "schema" and (own := self.expand(content[0])) not in seen:

@@ -48,7 +48,7 @@ def enumerate_numbers(
     found = list(islice(points, most + 1))
     steps = [step for atom in line.condition.atoms if (step := _step(atom)) is not None]
     if steps:
-        certain = [step for member in formulas.members(formula) if (step := _step(formulas.nodes[member])) is not None]
+        certain = [step for member in formulas.members[formula] if (step := _step(formulas.nodes[member])) is not None]
         step, period = common_multiple(certain) if certain else _gcd(steps), common_multiple(steps)
         together = max(_AT_ONCE, min(most, _TOGETHER))
         outer = chain.from_iterable(_multiples(step, period, 2 * i, *gap) for i, gap in (*gaps[:1], *gaps[1:][-1:]))

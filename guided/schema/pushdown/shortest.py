@@ -324,12 +324,12 @@ class Shortest:
 
     def _members(self, state: ObjectState, most: int | None) -> Iterator[_Choice]:
         table, nodes = state.keys, self._formulas.nodes
-        needed = {nodes[i][1] for i in self._formulas.members(state.formulas[0]) if nodes[i][0] == "required"}
+        needed = {nodes[i][1] for i in self._formulas.members[state.formulas[0]] if nodes[i][0] == "required"}
         labels: Sequence[int] = range(len(table.labels))
         # Why a required name first: it may come next, unless the schema's property order puts other requirements before it.
         required = table.labels_of(table.bits_of(needed))
         first = lowest(required) if required else None
-        refuted = [i for i in map(self._refuted, self._formulas.members(state.formulas[0])) if i]
+        refuted = [i for i in map(self._refuted, self._formulas.members[state.formulas[0]]) if i]
         if first is not None:
             labels = [first, *range(1, first)] if table.n_ordered else [first]
         elif most is not None and len(refuted) > most:
@@ -351,7 +351,7 @@ class Shortest:
 
     def is_long(self, formula: int) -> bool:
         """Return whether a formula of an object has very many members, refutes many tables, or all but one of many alternatives."""
-        nodes, members = self._formulas.nodes, self._formulas.members(formula)
+        nodes, members = self._formulas.nodes, self._formulas.members[formula]
         n_refuted = sum(map(bool, map(self._refuted, members)))
         return (
             len(members) > _LONG
@@ -385,7 +385,7 @@ class Shortest:
     def _repeated_item(self, state: ArrayState, most: int | None) -> Iterator[_Choice]:
         """Under a negated ``uniqueItems``, yield an item whose value recurs soon, with the items needed in between."""
         formulas, nodes = self._formulas, self._formulas.nodes
-        members = formulas.members(state.formulas[0])
+        members = formulas.members[state.formulas[0]]
         others = [one for one in members if nodes[one][0] != "!" or nodes[nodes[one][1]][0] != "uniqueItems"]
         if len(others) == len(members):
             return

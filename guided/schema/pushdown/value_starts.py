@@ -65,6 +65,8 @@ class ValueStart:
         Control groups that share these entries: the first control of each group, and its controls with no whitespace pending.
     is_known : bool
         As in `guided.schema.containers.opening.OpenContainer`.
+    unlike : (int, int) or None
+        The query's formula as in `SchemaContext.unlike`.
     firsts : dict of Spaces to int
         First control of the value start, by the whitespace before it; filled on first use.
     indented : int
@@ -75,6 +77,7 @@ class ValueStart:
     row: Int32Array
     views: list[tuple[int, npt.NDArray[np.int64]]]
     is_known: bool
+    unlike: tuple[int, int] | None
     firsts: dict[Spaces, int] = field(default_factory=dict)
     indented: int = -1
 
@@ -154,13 +157,10 @@ class ValueStarts:
     def _start(self, query: ValueQuery, is_known: bool = True) -> ValueStart:
         found = self._starts.get((query, is_known))
         if found is None:
-            typed, must = self.context.typed, query[0]
-            unlike = self.context.unlike(must)
-            if unlike is not None:
-                # `_entries` decides on first use of a type whether all its values are excluded.
-                must = unlike[0]
-            types = tuple([kind for kind in self.context.types(must) or BEGINS if typed(must, kind) != FALSE])
-            found = self._starts[query, is_known] = ValueStart(query, self.structure.unknown(types), [], is_known)
+            unlike = self.context.unlike(query[0]) if "among" in self.formulas.kinds else None
+            # `_entries` decides on first use of a type whether all its values are excluded.
+            row = self.structure.unknown(self.context.possible_types(query[0] if unlike is None else unlike[0]))
+            found = self._starts[query, is_known] = ValueStart(query, row, [], is_known, unlike)
         return found
 
     def value(self, query: ValueQuery, is_known: bool = True, *, is_member: bool = False) -> int:
@@ -340,7 +340,7 @@ class ValueStarts:
         start = self.start_of[control]
         kind = self.structure.kind_of[byte]
         letters = self.structure.letters[kind]
-        entries = self._entries(start.query, kind, start.is_known)
+        entries = self._entries(start, kind)
         if kind == "string" and isinstance(entries, int):
             entries = self._after_opening(entries)
         start.row[letters] = self._as_actions(entries) if self._has_registers else entries
@@ -372,18 +372,19 @@ class ValueStarts:
             found = self._begun[entry] = self.tables.entry(Reaction(0, -1, entry))
         return found
 
-    def _entries(self, query: ValueQuery, kind: str, is_known: bool) -> int | Int32Array:
+    def _entries(self, start: ValueStart, kind: str) -> int | Int32Array:
         """Return the entries of a value start for the bytes that begin a type: one for all, or one per byte."""
-        if len(query) == 1 and (unlike := self.context.unlike(query[0])) is not None:
-            found = self._unlike(kind, *unlike)
+        query = start.query
+        if len(query) == 1 and start.unlike is not None:
+            found = self._unlike(kind, *start.unlike)
             if found is not None:
                 return found
         of_type = "string" if kind == "single" else kind
-        wanted = tuple(self.context.typed(formula, of_type) for formula in query)
+        wanted = tuple([self.context.typed(formula, of_type) for formula in query])
         if not self.containers.satisfiability.can_be(of_type, wanted[0]):
             return DEAD
         # Why: else a past item could leave what has been read of the next one without an end.
-        if not is_known and not (of_type == "string" and self._is_endless(wanted[0])):
+        if not start.is_known and not (of_type == "string" and self._is_endless(wanted[0])):
             if self.unsure == DEAD:
                 self.unsure = self.tables.action()
             return action_entry(self.unsure)
@@ -415,7 +416,7 @@ class ValueStarts:
 
     def _is_endless(self, formula: int) -> bool:
         """Return whether a formula over the atoms of strings has only minimum lengths and excluded constants, so no string is too long."""
-        atoms = [self.formulas.nodes[member] for member in self.formulas.members(formula)]
+        atoms = [self.formulas.nodes[member] for member in self.formulas.members[formula]]
         return all(
             atom[0] in ("T", "without") or (atom[0] == "length" and atom[2] < 0) or self.formulas.is_no(atom, "strings")
             for atom in atoms

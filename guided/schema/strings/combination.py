@@ -77,7 +77,7 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
     `Limits.call_steps` bounds the cells of all products together: many small patterns take time quadratic or cubic in their number.
     """
     certain = {}
-    for member in formulas.members(wanted[0]):
+    for member in formulas.members[wanted[0]]:
         atom, holds = _literal(formulas, member)
         if atom is not None:
             certain[atom] = holds

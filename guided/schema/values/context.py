@@ -83,35 +83,51 @@ class SchemaContext:
         if ended or options.excludes:
             self._spelled["string"] = formulas.atom(("without", (*ended, *options.excludes)))
         self.key_tables = KeyTables(self.leaves)
+        # By type and formula: the restriction; the same without bounds that options imply.
         self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
-        self._separated: dict[int, int] = {}
+        self._written: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
+        self._plain: dict[int, tuple[list[str], dict[str, list[int]] | None]] = {}
 
     def typed(self, formula: int, kind: str) -> int:
         """Return the restriction of a formula of a value to one type, as a formula over the atoms of that type."""
         if formula <= TRUE:
             return formula if formula == FALSE else self._spelled.get(kind, TRUE)
-        found = self.as_written(formula, kind)
-        if kind in self._spelled:
-            found = self.formulas.conjunction((found, self._spelled[kind]))
-        if kind == "object" and found > TRUE:
-            known = self._separated.get(found)
-            if known is None:
-                known = self._separated[found] = make_disjoint(self.formulas, found, self.as_written)
-            return known
+        found = self._typed[kind].get(formula)
+        if found is None:
+            found = self.as_written(formula, kind)
+            if kind in self._spelled:
+                found = self.formulas.conjunction((found, self._spelled[kind]))
+            # PERF: few schemas have a "1" (`python -m benchmarks.first_mask`).
+            if kind == "object" and "1" in self.formulas.kinds:
+                found = make_disjoint(self.formulas, found, self.as_written)
+            self._typed[kind][formula] = found
         return found
 
     def types(self, formula: int) -> list[str]:
-        """Return the type that a formula of a value names, if it is a conjunction that names one."""
-        for member in self.formulas.members(self.expanded(formula)):
-            kind, *content = self.formulas.nodes[member]
-            if kind == "type":
-                return content
-        return []
+        """Return the types that a formula of a value names, if it is a conjunction that names any."""
+        return self._parts(formula)[0]
 
-    def expanded(self, formula: int) -> int:
-        """Return the formula of the schema that an atom stands for; any other formula as it is."""
-        node = self.formulas.nodes[formula]
-        return self.lowering.expand(node[1]) if node[0] == "schema" else formula
+    def possible_types(self, formula: int) -> tuple[str, ...]:
+        """Return the types to which a formula of a value can be restricted; values of them may still be impossible."""
+        return tuple([kind for kind in self.types(formula) or TYPES if self.typed(formula, kind) != FALSE])
+
+    def _parts(self, formula: int) -> tuple[list[str], dict[str, list[int]] | None]:
+        """Return the types that a conjunction names, and what it requires by type; None if it says more than that."""
+        found = self._plain.get(formula)
+        if found is None:
+            nodes, types = self.formulas.nodes, list[str]()
+            required: dict[str, list[int]] | None = {}
+            written = self.lowering.expand(nodes[formula][1]) if nodes[formula][0] == "schema" else formula
+            for member in self.formulas.members[written]:
+                kind, *content = nodes[member]
+                if kind == "type":
+                    types += content
+                elif kind not in TYPES:
+                    required = None
+                elif required is not None:
+                    required.setdefault(kind, []).append(content[0])
+            found = self._plain[formula] = types, required
+        return found
 
     def _narrowed(self) -> dict[str, int]:
         """Return the bounds on members and items that a restricted alphabet implies, by type.
@@ -132,28 +148,19 @@ class SchemaContext:
 
     def as_written(self, formula: int, kind: str) -> int:
         """Return the restriction to one type, without bounds that options imply; a oneOf stays one, whatever its parts exclude."""
-        memo = self._typed[kind]
+        memo = self._written[kind]
         found = memo.get(formula)
-        if found is not None:
-            return found
-        # PERF: most formulas of values name one type and have no alternatives (`python -m benchmarks.first_mask`).
-        nodes = self.formulas.nodes
-        written = self.expanded(formula)
-        kept, is_plain = list[int](), True
-        members = self.formulas.members(written)
-        for member in members:
-            node = nodes[member]
-            if node[0] == kind:
-                kept.append(node[1])
-            elif node[0] == "type":
-                if node[1] != kind:
-                    memo[formula] = FALSE
-                    return FALSE
-            elif node[0] not in TYPES:
-                is_plain = False
-        if not is_plain:
-            return restrict(self.formulas, self.lowering, formula, kind, memo)
-        found = memo[formula] = kept[0] if len(kept) == 1 else self.formulas.conjunction(kept)
+        if found is None:
+            # PERF: most formulas of values name one type and have no alternatives (`python -m benchmarks.first_mask`).
+            types, required = self._parts(formula)
+            if types.count(kind) < len(types):
+                found = FALSE
+            elif required is None:
+                return restrict(self.formulas, self.lowering, formula, kind, memo)
+            else:
+                kept = required.get(kind, ())
+                found = kept[0] if len(kept) == 1 else self.formulas.conjunction(kept)
+            memo[formula] = found
         return found
 
     def check_sizes(self) -> None:
@@ -272,10 +279,8 @@ class SchemaContext:
 
     def unlike(self, formula: int) -> tuple[int, int] | None:
         """Split a conjunction into its other members and the `Formulas.among` set it excludes; None unless it excludes exactly one."""
-        if "among" not in self.formulas.kinds:
-            return None
         nodes = self.formulas.nodes
-        members = self.formulas.members(formula)
+        members = self.formulas.members[formula]
         found = [one for one in members if nodes[one][0] == "!" and nodes[nodes[one][1]][0] == "among"]
         if len(found) != 1:
             return None

@@ -305,7 +305,7 @@ class KeyTables:
         atoms = {atom for formula in wanted for atom in formulas.atoms(formula)}
         needed = max((atom[1] + 1 for atom in atoms if atom[0] in ("minProperties", "maxProperties")), default=0)
         # Why also tables: each negated table needs a member that violates it. Those of a conjunction all hold.
-        members = [one for one in formulas.members(wanted[0]) if formulas.nodes[one][0] in "&|!1"]
+        members = [one for one in formulas.members[wanted[0]] if formulas.nodes[one][0] in "&|!1"]
         may_fail = {atom for formula in (*members, *wanted[1:]) for atom in formulas.atoms(formula)}
         needed = max(needed, sum(atom[0] in ("properties", "propertyNames") for atom in may_fail))
         return [] if needed < 2 else self.names_up_to(names, patterns, needed - 1)

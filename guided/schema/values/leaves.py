@@ -273,7 +273,7 @@ class Leaf(ABC):
         """Return the members of the required formula that exclude no values, and the excluded values as atoms that list them."""
         nodes = self._formulas.nodes
         rest, excluded = list[int](), list[int]()
-        for member in self._formulas.members(self.wanted[0]):
+        for member in self._formulas.members[self.wanted[0]]:
             node = nodes[member]
             listed = () if node[0] != "!" else nodes[node[1]][1] if nodes[node[1]][0] == "|" else (node[1],)
             if listed and all(nodes[one][0] == self._listing for one in listed):
@@ -551,7 +551,7 @@ class Numbers(Leaf):
         must = self.wanted[0]
         if not self._leaves.has_all_bytes or must == FALSE:
             return False
-        atoms = [self._formulas.nodes[member] for member in self._formulas.members(must) if member != TRUE]
+        atoms = [self._formulas.nodes[member] for member in self._formulas.members[must] if member != TRUE]
         return quick_satisfiable_number(atoms, count)
 
     def _enumerated(self, most: int, spend: Callable[[int], None]) -> Sequence[Fraction] | None:
@@ -647,7 +647,7 @@ def _listed(formulas: Formulas, formula: int, name: str) -> tuple[str | Fraction
     nodes = formulas.nodes
     kept: dict[str | Fraction, None] | None = None
     excluded: set[str | Fraction] = set()
-    members = formulas.members(formula)
+    members = formulas.members[formula]
     # PERF: for most formulas the first member decides.
     if nodes[members[0]][0] not in (name, "|"):
         return ()
