@@ -9,9 +9,9 @@ from guided.calls.prompts import few_shot
 from guided.calls.rendering import render_call
 from guided.calls.running import run
 from guided.calls.spec import Tools
+from guided.cli.demo import judge
 from guided.cli.demo_questions import QUESTIONS, Question
 from guided.cli.demo_tools import PLAIN, TOOLS
-from guided.cli.judge import judge
 from tests.calls.parsing import parse_call
 from tests.cli.programs import call, errors_of
 
@@ -47,7 +47,7 @@ def test_questions_are_about_tools_that_there_are_and_can_be_answered() -> None:
         read = parse_call(text, TOOLS, "tooldec")
         assert read.arguments == question.arguments
         assert isinstance(run(read, tools[question.tool]).result, str)
-        assert judge(f" <T>{text} = x\n", question, SPEC).right_call
+        assert judge(f" <T>{text} = x\n", question, SPEC) == "the right call"
 
 
 def test_questions_are_not_examples() -> None:
@@ -56,80 +56,57 @@ def test_questions_are_not_examples() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict", "right_tool", "right_call"),
+    ("text", "verdict"),
     [
-        (' <T>get_weather(city="Berlin", day="tomorrow") = x', "the right call", True, True),
-        (' <T>get_weather(city="BERLIN.", day="tomorrow") = x', "the right call", True, True),
-        (' <T>get_weather(city="Bern", day="tomorrow") = x', "a valid call with a wrong value", True, False),
-        (' <T>play_music(artist="Berlin") = x', "a valid call of the wrong tool", False, False),
-        (" It will.", "no call", False, False),
-        (
-            ' <T>get_weather(city="Berlin") = x',
-            "tool error (argument): get_weather is missing its argument 'day'",
-            True,
-            False,
-        ),
+        (' <T>get_weather(city="Berlin", day="tomorrow") = x', "the right call"),
+        (' <T>get_weather(city="BERLIN.", day="tomorrow") = x', "the right call"),
+        (' <T>get_weather(city="Bern", day="tomorrow") = x', "a valid call with a wrong value"),
+        (' <T>play_music(artist="Berlin") = x', "a valid call of the wrong tool"),
+        (" It will.", "no call"),
+        (' <T>get_weather(city="Berlin") = x', "tool error (argument): get_weather is missing its argument 'day'"),
         (
             ' <T>get_weather(city="Berlin", day="now") = x',
-            'tool error (argument): now: argument \'day\' must be "today" | "tomorrow"; this text is not',
-            True,
-            False,
+            'tool error (argument): argument \'day\' must be "today" | "tomorrow"; this text is not',
         ),
-        (
-            " <T>weather_in(city) = x",
-            "tool error (name): weather_in: no tool name starts with this",
-            False,
-            False,
-        ),
-        (' <T>get_weather(city="Berlin", day="tom', "tool error (syntax): the text ends inside a call", True, False),
-        (
-            ' <T>get_weather(city="Berlin", day="tomorrow") = x <T>nonsense',
-            "the right call",
-            True,
-            True,
-        ),
+        (" <T>weather_in(city) = x", "tool error (name): no tool name starts with this"),
+        (' <T>get_weather(city="Berlin", day="tom', "tool error (syntax): the text ends inside a call"),
+        (' <T>get_weather(city="Berlin", day="tomorrow") = x <T>nonsense', "the right call"),
     ],
 )
-def test_the_judge(text: str, verdict: str, right_tool: bool, right_call: bool) -> None:
-    found = judge(text, WEATHER, SPEC)
-    assert (str(found), found.right_tool, found.right_call) == (verdict, right_tool, right_call)
-    assert (found.error is not None) == verdict.startswith("tool error")
+def test_the_judge(text: str, verdict: str) -> None:
+    assert judge(text, WEATHER, SPEC) == verdict
 
 
 def test_the_judge_of_a_question_that_needs_no_tool() -> None:
-    assert str(judge(" Honey.", PLAIN_QUESTION, SPEC)) == "no call, and none is needed"
-    assert judge(" Honey.", PLAIN_QUESTION, SPEC).right_call
-    found = judge(' <T>play_music(artist="bees") = x', PLAIN_QUESTION, SPEC)
-    assert (str(found), found.right_tool) == ("a valid call of the wrong tool", False)
+    assert judge(" Honey.", PLAIN_QUESTION, SPEC) == "no call, and none is needed"
+    assert judge(' <T>play_music(artist="bees") = x', PLAIN_QUESTION, SPEC) == "a valid call of the wrong tool"
 
 
 @pytest.mark.model
 def test_a_run() -> None:
-    done = call("demo", "--questions", "1")
+    done = call("demo")
     assert done.exit_code == 0
     assert "\x1b" not in done.stdout
     assert all(f"\n    {tool.name}(" in done.stdout for tool in TOOLS)
     blocks = done.stdout.split("\nQ: ")[1:]
-    assert [block.partition("\n")[0] for block in blocks] == [WEATHER.text]
+    assert [block.partition("\n")[0] for block in blocks] == [question.text for question in QUESTIONS[:5]]
     guided = blocks[0].partition("\n  guided ")[2].split("\n            ")
-    assert guided[0].strip() == '<T>get_weather(city="Berlin", day="tomorrow") = [sunny, 21 C]'
+    assert guided[0].strip() == '<T>get_weather(city="Berlin", day="tomorrow") = sunny, 21 C\nIt will be sunny in Berlin tomorrow.'
     assert "\n    tool errors" in done.stdout
     assert "It does not repair wrong values" in done.stdout
 
 
 @pytest.mark.model
 def test_a_run_as_data() -> None:
-    done = call("demo", "--questions", "2", "--json")
+    done = call("demo", "--json")
     *answers, last = map(json.loads, done.stdout.splitlines())
-    assert [answer["question"] for answer in answers] == [question.text for question in QUESTIONS[:2]]
-    assert all(answer["guided"]["error"] is None for answer in answers)
-    assert answers[0]["guided"]["call"] == {"name": "get_weather", "arguments": {"city": "Berlin", "day": "tomorrow"}}
-    assert last["totals"]["guided"]["questions"] == 2
-    assert last["totals"]["guided"]["tool_errors"] == 0
+    assert [answer["question"] for answer in answers] == [question.text for question in QUESTIONS[:5]]
+    assert answers[0]["guided"]["verdict"] == "the right call"
+    assert last["totals"]["guided"]["tool errors"] == 0
     for arm in ("unguided", "guided"):
-        verdicts = [answer[arm] for answer in answers]
-        for key in ("right_tool", "right_call"):
-            assert last["totals"][arm][key] == sum(verdict[key] for verdict in verdicts)
+        verdicts = [answer[arm]["verdict"] for answer in answers]
+        n_right = sum(verdict in ("the right call", "no call, and none is needed") for verdict in verdicts)
+        assert last["totals"][arm]["right"] == n_right
 
 
 def test_signatures_are_those_of_the_functions() -> None:
@@ -137,5 +114,4 @@ def test_signatures_are_those_of_the_functions() -> None:
 
 
 def test_errors() -> None:
-    assert "--questions" in errors_of("demo", "--questions", "0")
     assert errors_of("demo", "--model", "/none") == "Error: no such file or folder: /none\n"
