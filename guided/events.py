@@ -24,13 +24,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
-from itertools import islice
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 from guided.calls.reads import Call
-from guided.errors import GuidedError, IncompleteError, SchemaError, brief, shown
+from guided.errors import GuidedError, IncompleteError, SchemaError, shown
 from guided.keywords import suggest_attributes
-from guided.notebook import card, shaded, text_cell
 
 __all__ = [
     "Call",
@@ -237,34 +235,6 @@ class Result(Generic[T_co]):
             f"{type(self).__name__}(text={shown(self.text)}, {value}, {len(self.tokens)} tokens, "
             f"finish_reason={self.finish_reason!r}{'' if self.steered is None else f', steered={self.steered}'})"
         )
-
-    def _repr_html_(self) -> str:
-        """The text, its value, and what else the result has, for notebooks; with ``logprobs``, unlikely tokens are shaded."""
-        tokens = shaded(
-            (
-                one.data.decode(errors="backslashreplace"),
-                math.exp(min(one.logprob, 0)),
-                f"token {one.token}: {math.exp(one.logprob):.3g}",
-            )
-            for one in self.logprobs
-        )
-        rows = {
-            "text": text_cell(self.text),
-            "value": text_cell(brief(self.value_or_none, 1_000)) if self.error is None else "",
-            "error": text_cell(self.error or ""),
-            "tokens": text_cell(f"{len(self.tokens):,}, finish reason {self.finish_reason!r}"),
-            "steered by the budget": text_cell("" if self.steered is None else f"from token {self.steered:,}"),
-            "forward passes": text_cell(f"{self.forward_passes:,}"),
-            "probabilities of tokens": tokens,
-            "probabilities of texts": text_cell(
-                "\n".join(f"{share:.3f}  {shown(text)}" for text, share in islice(self.probabilities.items(), 20))
-            ),
-            "refused": text_cell("\n".join(f"{shown(one.text)}: {one.error}" for one in self.refused)),
-        }
-        rows |= {f"capture {shown(name)}": text_cell(brief(value, 400)) for name, value in self.captures.items()}
-        calls = self.calls if isinstance(self, ToolsResult) else ()
-        rows |= {f"call {number}": text_cell(brief(call, 400)) for number, call in enumerate(calls, 1)}
-        return card(type(self).__name__, rows)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

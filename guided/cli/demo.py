@@ -26,6 +26,7 @@ __all__ = ["demo", "judge"]
 
 _ASKED = 5
 _MAX_TOKENS = 60
+_INDENT = " " * 12
 _RIGHT, _NO_CALL = "the right call", "no call, and none is needed"
 _ERROR = "tool error"
 
@@ -67,8 +68,8 @@ def demo(
             is_right, is_error = verdict in (_RIGHT, _NO_CALL), verdict.startswith(_ERROR)
             counts[name].update({"right": is_right, "tool errors": is_error})
             answers[name] = {"text": text, "verdict": verdict}
-            out.print(f"  {name:<10}{shown(text)}")
-            out.print(f"{' ' * 12}-> {shown(verdict)}", style="green" if is_right else "red" if is_error else "yellow")
+            out.print(f"  {name:<10}" + f"\n{_INDENT}".join(map(shown, text.split("\n"))))
+            out.print(f"{_INDENT}-> {shown(verdict)}", style="green" if is_right else "red" if is_error else "yellow")
         if as_json:
             print_json({"question": question.text, **answers})
     if as_json:

@@ -13,7 +13,7 @@ from guided.caching import Kept, cached_property
 from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.reading import loaded_reader, stored_reader
 from guided.engine.specs import STORED_SPECS, StoredSpec, impossible_parts
-from guided.errors import ROOT, VocabularyError, brief, kind_of, shown
+from guided.errors import VocabularyError, brief, kind_of, shown
 from guided.guide.end_tokens import EndTokens
 from guided.guide.explanation import Explanation, describe_bytes
 from guided.guide.guide import Guide
@@ -23,7 +23,6 @@ from guided.index.pushdown_files import explored_arrays
 from guided.index.regular import KIND, RegularIndex
 from guided.index.storage import write_arrays
 from guided.limits import Limits
-from guided.notebook import card, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["HEADER_DATA", "Index", "Origin"]
@@ -125,18 +124,9 @@ class Index:
         limits = "" if self.origin is None or self.origin.limits == Limits() else ", limits of its own"
         return f"<Index of {self._spec_name}: {len(self.vocabulary):,} tokens, {states}{limits}>"
 
-    def _repr_html_(self) -> str:
-        """A summary, with a drawing of a small automaton, for notebooks."""
-        tables = self.tables
-        drawing = drawing_of(tables.automaton) if isinstance(tables, RegularIndex) else None
-        rows = {
-            "tokens": text_cell(f"{len(self.vocabulary):,}"),
-            "states": text_cell(f"{self.n_states:,}{'' if self.origin is None else ' so far'}"),
-            "memory": text_cell(f"{self.n_bytes:,} bytes"),
-            "not enforced": text_cell("\n".join(f"{keyword} at {at or ROOT}" for at, keyword in self.unenforced)),
-            "notes": text_cell("\n".join(self.notes)),
-        }
-        return card(f"Index of {self._spec_name}", rows, drawing or "")
+    def _repr_svg_(self) -> str | None:
+        """A drawing of a small automaton, for notebooks; None for others."""
+        return drawing_of(self.tables.automaton) if isinstance(self.tables, RegularIndex) else None
 
     @property
     def _spec_name(self) -> str:

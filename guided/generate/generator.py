@@ -23,7 +23,6 @@ from guided.generate.stops import TextStream
 from guided.guide.guide import Guide
 from guided.keywords import suggest_attributes, suggest_keywords
 from guided.limits import Limits
-from guided.notebook import card, text_cell
 from guided.progress import counting
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -405,12 +404,6 @@ class Generator(Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
-
-    def _repr_html_(self) -> str:
-        """A summary for notebooks."""
-        constraint = text_cell("none" if self.index is None else repr(getattr(self, "spec", self.index)))
-        rows = {"model": text_cell(repr(self.model)), "constraint": constraint}
-        return card(type(self).__name__, rows, "" if self.index is None else self.index._repr_html_())
 
 
 def check_index(index: object) -> None:

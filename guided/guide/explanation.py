@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guided.errors import shown
-from guided.notebook import card, text_cell
 
 __all__ = ["Explanation", "describe_bytes", "describe_terminals"]
 
@@ -56,18 +55,6 @@ class Explanation:
         return (
             f"token {self.token} ({shown}) is {verdict}: {self.reason}; expected {self.expected}{self.shown_terminals}"
         )
-
-    def _repr_html_(self) -> str:
-        """The verdict, for notebooks."""
-        rows = {
-            "token": text_cell(self.token),
-            "bytes": text_cell("none" if self.data is None else repr(self.data)),
-            "verdict": text_cell("allowed" if self.allowed else "not allowed"),
-            "reason": text_cell(self.reason),
-            "expected": text_cell(self.expected),
-            "terminals": text_cell(", ".join(self.terminals)),
-        }
-        return card("Explanation", rows)
 
     @property
     def shown_terminals(self) -> str:

@@ -15,7 +15,6 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.errors import GuidedError, LimitError, StateEvicted, TokenRejected, kind_of, shown
 from guided.guide.explanation import Explanation
-from guided.notebook import card, or_error, text_cell
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Guide", "Steps"]
@@ -126,21 +125,6 @@ class Guide:
         if self.is_finished:
             return "finished"
         return "may end" if self.is_accepting else "not complete"
-
-    def _repr_html_(self) -> str:
-        """What was read and what may follow, for notebooks."""
-        rows = {
-            "tokens read": text_cell(f"{len(self):,}"),
-            "text": text_cell(self._steps.vocabulary.decode(self._tokens()).decode(errors="backslashreplace")),
-            "status": or_error(lambda: self._status),
-        }
-        if not self.is_finished:
-            rows |= {
-                "allowed tokens": or_error(lambda: f"{int(np.unpackbits(self.mask().view(np.uint8)).sum()):,}"),
-                "expected": or_error(lambda: self.explain(-1).expected),
-                "forced": or_error(lambda: self.forced().decode(errors="backslashreplace")),
-            }
-        return card("Guide", rows)
 
     @property
     def state(self) -> int:

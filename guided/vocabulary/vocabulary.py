@@ -23,9 +23,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from guided.errors import VocabularyError, listed, shown
+from guided.errors import VocabularyError, shown
 from guided.keywords import suggest_keywords
-from guided.notebook import card, text_cell
 from guided.vocabulary.content import END_NAMES, Content
 from guided.vocabulary.files import read_file
 from guided.vocabulary.folders import read_folder
@@ -266,20 +265,6 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"<Vocabulary of {len(self):,} tokens, size {self._size:,}, eos {list(self._eos)}>"
-
-    def _repr_html_(self) -> str:
-        """A summary for notebooks."""
-        names = {token: name for name, token in self._special.items()}
-        longest = max(filter(None, self._tokens), key=len, default=b"")
-        rows = {
-            "tokens": text_cell(f"{len(self):,}"),
-            "logits": text_cell(f"{self._size:,}"),
-            "end tokens": text_cell(", ".join(f"{token} {names.get(token, '')}".strip() for token in self._eos)),
-            "special tokens": text_cell(f"{len(names):,}: {listed(list(self._special), 10, 40)}" if names else ""),
-            "longest token": text_cell(shown(longest, 100)),
-            "fingerprint": text_cell(self.fingerprint[:12]),
-        }
-        return card("Vocabulary", rows)
 
     def __reduce__(self) -> tuple[type["Vocabulary"], tuple[object, ...]]:
         return Vocabulary, (self._tokens, self._eos, self._size, dict(self._special), self._encoding)
