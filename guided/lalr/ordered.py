@@ -169,24 +169,22 @@ class _Construction:
         self.limits, self.steps = limits, steps
         self.n_classes = parts.n_classes
         indptr, members = parts.set_indptr, parts.set_classes
-        self.members: list[list[int]] = [
-            members[indptr[i] : indptr[i + 1]].tolist() for i in range(len(program.charsets))
+        # By character set: its classes, as bits.
+        self.members = [
+            sum(1 << c for c in members[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(program.charsets))
         ]
+        self.every = (1 << parts.n_classes) - 1
         self.machine = Machine(program.nfa, parts, self.steps) if program.nfa is not None else None
         self.trackers: list[Trackers] = []
         self.lefts: dict[Trackers, int] = {}
-        self.left_rows: dict[int, list[int]] = {}
-        # By class: the sets of the assertions that contain it, as bits.
-        n_sets = 0 if program.nfa is None else len(program.nfa.charsets)
-        self.within = [0] * parts.n_classes
-        for number, classes in enumerate(self.members[:n_sets]):
-            for c in classes:
-                self.within[c] |= 1 << number
-        # Obligations after each class of characters, by obligations and trackers before it; and the steps of single obligations, by class
-        # and trackers after it.
-        self.owing: dict[tuple[frozenset[Any], int], list[frozenset[Any] | None]] = {}
+        self.left_groups: dict[int, dict[int, int]] = {}
+        # Obligations after a character, with the classes of characters for which it leaves them, by obligations and trackers before it;
+        # and the steps of single obligations, by class and trackers after it.
+        self.owing: dict[tuple[frozenset[Any], int], dict[frozenset[Any], int]] = {}
         self.stepped: dict[tuple[int, int], dict[Obligation, Obligation | bool]] = {}
-        self.threads: dict[_Thread, _Thread] = {}
+        # The state after the threads, keywords and trackers that a character leads to; and the numbers in a set of classes.
+        self.arrived: dict[tuple[tuple[_Thread, ...], _Spelled, int], int] = {}
+        self.listed: dict[int, list[int]] = {}
         self.numbers: dict[_State, int] = {}
         self.work: list[_State] = []
         self.starts: dict[tuple[int, int], int] = {}
@@ -243,9 +241,9 @@ class _Construction:
         return None
 
     def _row(self, threads: tuple[_Thread, ...], spelled: _Spelled, left: int) -> list[int]:
-        """Return the next states. Threads are distributed to their classes in order; classes with equal thread lists share one closure."""
-        arrived: list[list[_Thread]] = [[] for _ in range(self.n_classes)]
-        lefts = self._lefts_after(left) if self.machine is not None else None
+        """Return the next states. Classes of characters that lead to the same threads, in order, are one group."""
+        lefts = self._lefts_after(left) if self.machine is not None else {0: self.every}
+        groups = [_Group(classes, after, [], []) for after, classes in lefts.items()]
         cost = len(threads)
         for place, obligations in threads:
             if isinstance(place, Event):
@@ -255,73 +253,85 @@ class _Construction:
                         self.names[place.label],
                     )
                 moved: _Position = place._replace(back=place.back + 1)
-                classes: Sequence[int] = range(self.n_classes)
+                classes = self.every
             else:
                 moved = place + 1
                 classes = self.members[self.code[place].a]
-            cost += len(classes)
-            if obligations:
-                rests = self._rests(obligations, left)
-                for c in classes:
-                    rest = rests[c]
-                    if rest is not None:
-                        arrived[c].append((moved, rest))
-            else:
-                for c in classes:
-                    arrived[c].append((moved, obligations))
-        spelling: dict[int, set[tuple[int, int]]] = {}
+            cost += classes.bit_count()
+            rests = self._rests(obligations, left) if obligations else {obligations: classes}
+            for rest, those in rests.items():
+                for group in _within(groups, classes & those):
+                    group.threads.append((moved, rest))
         for keyword, count in spelled:
             word = self.keywords[keyword].spelling
             if count < len(word):
-                for c in self.members[word[count]]:
-                    spelling.setdefault(c, set()).add((keyword, count + 1))
+                for group in _within(groups, self.members[word[count]]):
+                    group.words.append((keyword, count + 1))
         self.steps.spend(_STATE_COST + _STEP_COST * cost // 4, _TOO_MANY)
-        known: dict[Any, int] = {}
-        row = []
-        for c, found in enumerate(arrived):
-            if not found:
-                row.append(DEAD)
-                continue
-            left_after = lefts[c] if lefts is not None else 0
-            words = frozenset(spelling.get(c, ()))
-            key = tuple(found), words, left_after
-            number = known.get(key)
-            if number is None:
-                closed, event = self._close(found, left_after, words)
-                number = DEAD
-                if closed or event is not None:
-                    number = self._number((closed, event, words if closed else _NOTHING, left_after if closed else 0))
-                known[key] = number
-            row.append(number)
+        row = [DEAD] * self.n_classes
+        for group in sorted(groups, key=lambda group: group.classes & -group.classes):
+            if group.threads:
+                target = self._arrive(group)
+                for c in self._listed(group.classes):
+                    row[c] = target
         return row
 
-    def _lefts_after(self, left: int) -> list[int]:
-        """Return the trackers after each class of characters."""
-        after = self.left_rows.get(left)
-        if after is None:
-            assert self.machine is not None, "without assertions nothing is tracked"
-            trackers = self.trackers[left]
-            after = [self._left(self.machine.next_trackers(trackers, c, {})) for c in range(self.n_classes)]
-            self.left_rows[left] = after
-        return after
+    def _arrive(self, group: "_Group") -> int:
+        """Return the state that a group of classes leads to, or DEAD."""
+        words = frozenset(group.words)
+        key = tuple(group.threads), words, group.left
+        number = self.arrived.get(key)
+        if number is None:
+            closed, event = self._close(group.threads, group.left, words)
+            number = DEAD
+            if closed or event is not None:
+                number = self._number((closed, event, words if closed else _NOTHING, group.left if closed else 0))
+            self.arrived[key] = number
+        return number
 
-    def _rests(self, obligations: frozenset[Any], left: int) -> list[frozenset[Any] | None]:
-        """Return the remaining obligations after each class of characters; None if one has failed."""
+    def _listed(self, classes: int) -> list[int]:
+        """Return the members of a set of numbers."""
+        found = self.listed.get(classes)
+        if found is None:
+            found = self.listed[classes] = [c for c, digit in enumerate(f"{classes:b}"[::-1]) if digit == "1"]
+        return found
+
+    def _lefts_after(self, left: int) -> dict[int, int]:
+        """Return the trackers after a character, with the classes of characters that lead to them."""
+        groups = self.left_groups.get(left)
+        if groups is None:
+            assert self.machine is not None, "without assertions nothing is tracked"
+            groups, trackers = {}, self.trackers[left]
+            for c in range(self.n_classes):
+                after = self._left(self.machine.next_trackers(trackers, c, {}))
+                groups[after] = groups.get(after, 0) | 1 << c
+            self.left_groups[left] = groups
+        return groups
+
+    def _rests(self, obligations: frozenset[Any], left: int) -> dict[frozenset[Any], int]:
+        """Return the remaining obligations after a character that fails none, with the classes of characters that leave them."""
         rests = self.owing.get((obligations, left))
         if rests is None:
             assert self.machine is not None, "only assertions have obligations"
-            lefts = self._lefts_after(left)
+            rests = self.owing[obligations, left] = {}
             # PERF: most of the dozens of classes have the same effect on the obligations (a third of the time of grammars/sql.lark).
-            read, known = self.machine.reads(obligations), dict[tuple[int, int], frozenset[Any] | None]()
-            rests = []
-            for c, after in enumerate(lefts):
-                key = read & self.within[c], after
-                if key not in known:
+            alike = self._alike(self.machine.reads(obligations))
+            for after, led in self._lefts_after(left).items():
+                for classes in filter(None, (led & one for one in alike)):
+                    c = (classes & -classes).bit_length() - 1
                     stepped = self.stepped.setdefault((c, after), {})
-                    known[key] = self.machine.obligations_after(obligations, c, self.trackers[after], stepped)
-                rests.append(known[key])
-            self.owing[obligations, left] = rests
+                    rest = self.machine.obligations_after(obligations, c, self.trackers[after], stepped)
+                    if rest is not None:
+                        rests[rest] = rests.get(rest, 0) | classes
         return rests
+
+    def _alike(self, read: int) -> list[int]:
+        """Return the classes of characters grouped by which of some sets, as bits, contain them."""
+        groups = [self.every]
+        for number in self._listed(read):
+            inside = self.members[number]
+            groups = [part for group in groups for part in (group & inside, group & ~inside) if part]
+        return groups
 
     def _close(self, threads: list[_Thread], left: int, spelled: _Spelled) -> tuple[tuple[_Thread, ...], Event | None]:
         """Follow instructions that read nothing, in order of preference.
@@ -346,11 +356,11 @@ class _Construction:
                 if not obligations:
                     event = place
                     break
-                closed[self._thread(place, obligations)] = None
+                closed[place, obligations] = None
                 continue
             op, a, b, c, is_lazy = code[place]
             if op == READ:
-                closed[self._thread(place, obligations)] = None
+                closed[place, obligations] = None
             elif op == SPLIT:
                 stack.append((b, obligations, entered))
                 stack.append((a, obligations, entered))
@@ -382,14 +392,9 @@ class _Construction:
                     if self.cuts:
                         break
                     continue
-                closed[self._thread(found, obligations)] = None
+                closed[found, obligations] = None
         self.steps.spend(_STEP_COST * len(seen), _TOO_MANY)
         return tuple(closed if self.cuts else sorted(closed)), event
-
-    def _thread(self, place: _Position, obligations: frozenset[Any]) -> _Thread:
-        """Return the one thread that equals this. PERF: Python searches all that are kept for garbage."""
-        thread = place, obligations
-        return self.threads.setdefault(thread, thread)
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:
         """Return the token type of a terminal, given the keywords spelled so far."""
@@ -400,3 +405,26 @@ class _Construction:
             if keyword.owner == terminal and count == len(keyword.spelling):
                 return keyword.terminal
         return terminal
+
+
+@dataclass(slots=True)
+class _Group:
+    """Classes of characters, as bits, the trackers after these, and the threads and keywords that they lead to."""
+
+    classes: int
+    left: int
+    threads: list[_Thread]
+    words: list[tuple[int, int]]
+
+
+def _within(groups: list[_Group], classes: int) -> list[_Group]:
+    """Return the groups within a set of classes, after splitting those that are partly within it."""
+    found = []
+    for group in groups[:]:
+        common = group.classes & classes
+        if common:
+            if common != group.classes:
+                groups.append(_Group(group.classes & ~common, group.left, group.threads[:], group.words[:]))
+                group.classes = common
+            found.append(group)
+    return found
