@@ -126,9 +126,7 @@ class Lexemes:
         self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
         self.rows = tuples(self.columns)
         # By state: whether its lexeme may turn out longer than a match there, so that it is watched.
-        self.may_continue: list[bool] = ((scanner.table >= 0).any(axis=1) | (scanner.ends[:, 0] != NOTHING)).tolist()
-        if scanner.is_scannerless:
-            self.may_continue = [False] * len(self._table)
+        self.may_continue = [False] * len(self._table) if scanner.is_scannerless else scanner.may_continue
         edges = zip(self.rows, self.is_between, strict=True)
         self.sources = sources_of([row if between else () for row, between in edges])
         self._kept = self._lengths()

@@ -10,6 +10,8 @@ O(contexts * states with a match), on bit sets.
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+
 from guided.arrays import DEAD
 from guided.lalr.items import Items
 from guided.lalr.lexemes import Control, Lexemes
@@ -44,17 +46,16 @@ class LexicalFollow:
         # By label: states with a match; states before a match that ends one letter back, with those letters and their targets.
         self._matches: dict[int, list[int]] = {}
         self._before: dict[int, dict[int, list[tuple[int, int]]]] = {}
-        for state, row in enumerate(lexemes.rows):
-            if not lexemes.is_between[state]:
-                continue
-            label, back, _ = lexemes.events[state]
-            if label != NOTHING and back == 0:
+        for state, (label, back, _) in enumerate(lexemes.events):
+            if label != NOTHING and back == 0 and lexemes.is_between[state]:
                 self._matches.setdefault(label, []).append(state)
-            for letter, target in enumerate(row):
-                if target >= 0:
-                    label, back, _ = lexemes.events[target]
-                    if label != NOTHING and back == 1:
-                        self._before.setdefault(label, {}).setdefault(state, []).append((letter, target))
+        # DEAD, at index -1, has no match.
+        is_behind = np.array([*(label != NOTHING and back == 1 for label, back, _ in lexemes.events), False])
+        between = np.array(lexemes.is_between, np.bool_)[:, None]
+        for state, letter in np.argwhere(is_behind[lexemes.columns] & between).tolist():
+            target = lexemes.rows[state][letter]
+            before = self._before.setdefault(lexemes.events[target][0], {})
+            before.setdefault(state, []).append((letter, target))
         self._reached = self._reachable()
         pairs = zip(lexemes.events, lexemes.ends, strict=True)
         self._labels = leading(

@@ -79,10 +79,8 @@ class Lexing:
         self.labels = self.leading(
             [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
         )
-        self.may_continue = [
-            end is not None or any(target >= 0 for target in row) for end, row in zip(self.ends, self.rows, strict=True)
-        ]
-        self.tails = self._tails()
+        self.may_continue = scanner.may_continue
+        self.tails = self._tails(scanner)
         self.starts: list[list[int]] = scanner.starts.tolist()
         self.contexts: list[int] = tables.context.tolist()
         self._contexts_after: list[set[int]] = [set() for _ in range(tables.end + 1)]
@@ -101,13 +99,11 @@ class Lexing:
             return None
         return self.ignored if label == self._ignored_label else label, back, left
 
-    def _tails(self) -> list[int]:
+    def _tails(self, scanner: Scanner) -> list[int]:
         """Return, per state, how many of the last whole characters an event there or later may look back at; -1 if none does."""
-        inside = {self.classes[byte] for byte in range(0x80, 0xC0)}
-        within = [any(row[column] >= 0 for column in inside) for row in self.rows]
-        found = [
-            max(match[1] if match else 0 for match in pair) or -1 for pair in zip(self.events, self.ends, strict=True)
-        ]
+        within: list[bool] = (scanner.table[:, np.unique(scanner.classes[0x80:0xC0])] >= 0).any(axis=1).tolist()
+        found: list[int] = np.maximum(scanner.events[:, 1], scanner.ends[:, 1]).tolist()
+        found = [back or -1 for back in found]
         work = [state for state, count in enumerate(found) if count > 0]
         while work:
             state = work.pop()

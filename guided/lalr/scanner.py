@@ -82,6 +82,12 @@ class Scanner:
         return tuples(self.table)
 
     @cached_property
+    def may_continue(self) -> list[bool]:
+        """By state: whether a lexeme may continue from it, or match at the end of the text."""
+        found: list[bool] = ((self.table >= 0).any(axis=1) | (self.ends[:, 0] != NOTHING)).tolist()
+        return found
+
+    @cached_property
     def sources(self) -> list[tuple[int, ...]]:
         """By state: the states with an edge to it."""
         return sources_of(self.rows)

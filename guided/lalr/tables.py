@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from guided.arrays import Int32Array, freeze
+from guided.caching import cached_property
 
 __all__ = [
     "Conflict",
@@ -132,7 +133,7 @@ class Start:
     end: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LalrTables:
     """The tables of a grammar.
 
@@ -176,12 +177,12 @@ class LalrTables:
     indentation: Indentation | None
     conflicts: tuple[Conflict, ...]
 
-    @property
+    @cached_property
     def actions(self) -> list[dict[int, int]]:
         """The actions of each state by terminal."""
         return _by_state(self.action_indptr, self.action_symbol, self.action_value)
 
-    @property
+    @cached_property
     def gotos(self) -> list[dict[int, int]]:
         """The next states of each state by nonterminal."""
         return _by_state(self.goto_indptr, self.goto_symbol, self.goto_state)
