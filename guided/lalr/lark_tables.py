@@ -1,7 +1,7 @@
 """Conversion of Lark's parser objects to `LalrTables`. The tables are read from the objects that Lark runs, not recomputed.
 
-For each parser state: its row of the parse table, and the terminals and keyword callbacks of its lexer (`ContextualLexer.lexers`,
-or the one of the basic lexer). Conflicts come from Lark's analysis, which resolves them silently.
+For each parser state: its row of the parse table, and what its lexer tries (`guided.lalr.lexers`). Conflicts come from Lark's analysis,
+which resolves them silently.
 
 Refused, because tables cannot express them: callbacks on tokens, custom lexers and post-lexers, patterns of the ``regex`` module,
 grammars over bytes.
@@ -10,17 +10,17 @@ grammars over bytes.
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from lark import Lark
 from lark.grammar import Rule
 from lark.indenter import Indenter
-from lark.lexer import BasicLexer, ContextualLexer, TerminalDef, UnlessCallback
-from lark.parser_frontends import PostLexConnector
 from lark.parsers.lalr_analysis import IntParseTable, LALR_Analyzer, Reduce
 
+from guided.automata.steps import Steps
 from guided.errors import GrammarError
-from guided.lalr.tables import Conflict, Indentation, LalrTables, Lexer, LexerContext, Start, Terminal, column, csr
+from guided.lalr.lexers import lexer_of
+from guided.lalr.tables import Conflict, Indentation, LalrTables, Start, column, csr
+from guided.limits import Limits
 
 __all__ = ["check_object", "read_tables"]
 
@@ -29,7 +29,7 @@ _END = "$END"
 _INDENTER = ("handle_NL", "_process", "process", "always_accept")
 
 
-def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
+def read_tables(lark: Lark, analysis: LALR_Analyzer, limits: Limits, steps: Steps) -> LalrTables:
     """Return the tables of a Lark object.
 
     Parameters
@@ -41,23 +41,29 @@ def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
     ------
     GrammarError
         Its lexer or post-lexer cannot be expressed as tables.
+    LimitError
+        Its terminals exceed a budget.
     """
-    lexer = lark.parser.lexer
-    indentation = None
-    if isinstance(lexer, PostLexConnector):
-        indentation = _indentation(lexer.postlexer)
-        lexer = lexer.lexer
+    conf = lark.parser.lexer_conf
+    if isinstance(conf.lexer_type, type):
+        reason = "a lexer of your own is not supported: use 'contextual' or 'basic'"
+        raise GrammarError(reason, conf.lexer_type.__name__)
+    indentation = _indentation(conf.postlex) if conf.postlex else None
     table = lark.parser.parser._parse_table
     states = _breadth_first(table)
     nonterminals = sorted({str(rule.origin.name) for rule in lark.rules})
-    terminals = sorted(lark.parser.lexer_conf.terminals, key=_preference)
-    read, contexts = _lexer(lexer, terminals, states)
-    known = {*nonterminals, _END, *(terminal.name for terminal in terminals)}
+    accepted = [{*conf.terminals_by_name}] * len(states)
+    if conf.lexer_type == "contextual":
+        always = conf.postlex.always_accept if conf.postlex else ()
+        accepted = [{*table.states[state], *always} for state in states]
+    lexer, contexts = lexer_of(conf, accepted, limits, steps)
+    terminals = [terminal.name for terminal in lexer.terminals]
+    known = {*nonterminals, _END, *terminals}
     # Lark keeps unreachable rules that refer to each other; their terminals may occur in no state.
     used = {str(symbol) for state in states for symbol in table.states[state]}
     used |= {str(symbol.name) for rule in lark.rules for symbol in rule.expansion}
     declared = sorted(used - known)
-    symbols = (*(str(terminal.name) for terminal in terminals), *declared, _END, *nonterminals)
+    symbols = (*terminals, *declared, _END, *nonterminals)
     symbol_of = {name: number for number, name in enumerate(symbols)}
     end = symbol_of[_END]
     rules = {rule: (str(rule.origin.name), *(str(symbol.name) for symbol in rule.expansion)) for rule in lark.rules}
@@ -80,7 +86,7 @@ def read_tables(lark: Lark, analysis: LALR_Analyzer) -> LalrTables:
             Start(name, state_of[table.start_states[name]], state_of[table.end_states[name]])
             for name in lark.options.start
         ),
-        read,
+        lexer,
         indentation,
         _conflicts(analysis),
     )
@@ -135,58 +141,6 @@ def _breadth_first(table: IntParseTable) -> list[int]:
                 seen.add(target)
                 states.append(target)
     return states
-
-
-def _preference(terminal: TerminalDef) -> tuple[int, int, int, str]:
-    """Sort key: the order in which Lark's lexers try terminals."""
-    pattern = terminal.pattern
-    return -terminal.priority, -pattern.max_width, -len(pattern.value), str(terminal.name)
-
-
-def _lexer(
-    lexer: BasicLexer | ContextualLexer, terminals: Sequence[TerminalDef], states: Sequence[int]
-) -> tuple[Lexer, list[int]]:
-    """Return the lexer, and its context in each state."""
-    if isinstance(lexer, ContextualLexer):
-        by_state: list[Any] = [lexer.lexers[state] for state in states]
-    elif isinstance(lexer, BasicLexer):
-        by_state = [lexer] * len(states)
-    else:
-        raise GrammarError("a lexer of your own is not supported: use 'contextual' or 'basic'", type(lexer).__name__)
-    numbers = {str(terminal.name): number for number, terminal in enumerate(terminals)}
-    found: dict[int, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {}
-    for one in by_state:
-        if id(one) not in found:
-            found[id(one)] = _context(one, numbers)
-    keywords = sorted({keyword for _, pairs in found.values() for keyword in pairs})
-    keyword_of = {keyword: number for number, keyword in enumerate(keywords)}
-    contexts: dict[LexerContext, int] = {}
-    number: dict[int, int] = {}
-    for key, (tried, pairs) in found.items():
-        context = LexerContext(tried, tuple(keyword_of[pair] for pair in pairs))
-        number[key] = contexts.setdefault(context, len(contexts))
-    of_state = [number[id(one)] for one in by_state]
-    flags = int(by_state[0].g_regex_flags)
-    read = Lexer(
-        tuple(Terminal(str(terminal.name), terminal.pattern.to_regexp(), flags) for terminal in terminals),
-        frozenset(numbers[str(name)] for name in by_state[0].ignore_types),
-        tuple(keywords),
-        tuple(contexts),
-    )
-    return read, of_state
-
-
-def _context(lexer: BasicLexer, numbers: dict[str, int]) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """Return the terminals that a lexer tries, and its keywords."""
-    tried = tuple(numbers[str(terminal.name)] for terminal in lexer.scanner.terminals)
-    assert tried == tuple(sorted(tried)), "terminals are in the order of preference"
-    pairs = [
-        (numbers[str(owner)], numbers[str(terminal.name)])
-        for owner, callback in lexer.callback.items()
-        if isinstance(callback, UnlessCallback)
-        for terminal in callback.scanner.terminals
-    ]
-    return tried, tuple(sorted(pairs))
 
 
 def _conflicts(analysis: LALR_Analyzer) -> tuple[Conflict, ...]:

@@ -1,22 +1,21 @@
-"""Lark's lexers for untrusted grammars: the same lexers, without steps that may take exponential time.
+"""The lexer of a grammar: which terminals each parser state tries, and which strings are keywords of a regex terminal, as in Lark's lexers.
 
-Lark compares all terminals with each other to warn of overlaps, which is exponential in their patterns; here each terminal only gets
-Lark's other checks. Lark compiles the terminals of each parser state into one pattern, which this package does not use. And Lark asks
-`re` whether a regex terminal matches a string terminal whole, which may take exponential time; here the regex terminal's own scanner
+Lark's own lexers are not made, because they take steps that may take exponential time. Lark compares all terminals with each other to warn
+of overlaps; here each terminal only gets Lark's other checks. Lark compiles the terminals of each parser state into one pattern, which this
+package does not use. And Lark asks `re` whether a regex terminal matches a string terminal whole; here the regex terminal's own scanner
 decides.
-
-The classes are plugins of Lark (``_plugins``); the resulting lexers equal Lark's.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from functools import cache
 from re import _constants as constants
 from re import _parser as parser
 from typing import Any
 
-from lark.lexer import BasicLexer, ContextualLexer, PatternRE, PatternStr, Scanner, TerminalDef, UnlessCallback
+from lark.common import LexerConf
+from lark.lexer import PatternRE, PatternStr, Scanner, TerminalDef
 
 from guided.automata.steps import Steps
 from guided.errors import GrammarError
@@ -28,77 +27,111 @@ from guided.patterns.bounds import first_characters
 from guided.patterns.charset import Charset
 from guided.patterns.source import Intervals
 
-__all__ = ["lexer_plugins", "parsed_pattern"]
+__all__ = ["NoLexer", "lexer_of", "parsed_pattern"]
 
-# Step cost of a terminal of a lexer, of a string terminal that a regex terminal may match, and of a byte
-# that its scanner reads.
+# Step cost of a terminal of a context, of a string terminal that a regex terminal may match, and of a byte that its scanner reads.
 _TERMINAL, _PAIR, _BYTE = 300, 50, 50
 _TOO_MANY = "the grammar has too many terminals in too many states"
-# Full match: (pattern, text) -> whether the pattern matches the whole text.
-_Whole = Callable[[str, str], bool]
+# Full match: (terminal, text) -> whether the terminal matches the whole text.
+_Whole = Callable[[Terminal, str], bool]
 
 
-def lexer_plugins(limits: Limits, steps: Steps) -> dict[str, type]:
-    """Return the lexers as plugins of Lark.
+class NoLexer:
+    """A plugin of Lark in place of its lexers."""
 
-    They raise `GrammarError` where Lark refuses terminals, and `LimitError` if terminals exceed a budget.
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+
+def lexer_of(
+    conf: LexerConf, accepted: Sequence[Collection[str]], limits: Limits, steps: Steps
+) -> tuple[Lexer, list[int]]:
+    """Return the lexer of a grammar, and its context in each parser state.
+
+    Parameters
+    ----------
+    accepted : sequence of collection of str
+        By parser state: the symbols that it accepts, besides ignored terminals.
+
+    Raises
+    ------
+    GrammarError
+        Lark refuses a terminal.
+    LimitError
+        The terminals exceed a budget.
     """
+    known = sorted(conf.terminals, key=_preference)
+    numbers = {str(terminal.name): number for number, terminal in enumerate(known)}
+    for name in sorted(set(conf.ignore) - numbers.keys()):
+        raise GrammarError("it is in %ignore but not defined", name)
+    terminals = [Terminal(str(one.name), _pattern(one), int(conf.g_regex_flags)) for one in known]
+    ignored = frozenset(numbers[str(name)] for name in conf.ignore)
     whole, groups = _matcher(limits, steps), cache(_groups)
-    checked: set[TerminalDef] = set()
+    checked: set[int] = set()
+    strings: dict[int, set[int]] = {}
+    for number, one in enumerate(known):
+        if isinstance(one.pattern, PatternStr):
+            strings.setdefault(one.priority, set()).add(number)
+    # By regex terminal: the strings that it was asked about, and those of them that are its keywords.
+    asked: dict[int, set[int]] = {
+        number: set() for number, one in enumerate(known) if isinstance(one.pattern, PatternRE)
+    }
+    words: dict[int, set[int]] = {number: set() for number in asked}
 
-    class Basic(BasicLexer):
-        def __init__(self, conf: Any, _: object = None) -> None:
-            steps.spend(_TERMINAL * len(conf.terminals), _TOO_MANY)
-            if not conf.skip_validation:
-                _validate(conf.terminals, conf.ignore, conf.g_regex_flags)
-                conf = copy(conf)
-                conf.skip_validation = True
-            super().__init__(conf)
-
-        @property
-        def scanner(self) -> Scanner:
-            """The scanner, built on first use. ``_build_scanner`` returns it or sets it, depending on Lark's version."""
-            if self._scanner is None:
-                terminals, self.callback = _without_keywords(self.terminals, whole, steps)
-                self._scanner = _Tried(terminals, self.g_regex_flags, groups)
-            return self._scanner
-
-    class Contextual(ContextualLexer):
-        def __init__(self, conf: Any, states: dict[int, Collection[str]], always_accept: Collection[str] = ()) -> None:
-            conf = copy(conf)
-            conf.skip_validation = True
-            super().__init__(conf, states, always_accept)
-            for lexer in {id(lexer): lexer for lexer in self.lexers.values()}.values():
-                assert isinstance(lexer, Basic), "made by BasicLexer below"
-                _check_ignored(lexer.terminals, lexer.ignore_types)
-                _validate([one for one in lexer.terminals if one not in checked], (), lexer.g_regex_flags)
-                checked.update(lexer.terminals)
-
-    Contextual.BasicLexer = Basic
-    return {"BasicLexer": Basic, "ContextualLexer": Contextual}
-
-
-class _Tried(Scanner):
-    """The terminals that a scanner tries, in order. It never matches, so their combined pattern is not compiled."""
-
-    def __init__(
-        self, terminals: list[TerminalDef], flags: int, groups: Callable[[str, str, int], tuple[str, ...]]
-    ) -> None:
-        names = [name for one in terminals for name in groups(str(one.name), one.pattern.to_regexp(), flags)]
+    def context_of(active: frozenset[int]) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
+        """Return the terminals that are tried where these can come, and the keywords, as Lark's ``_create_unless``."""
+        steps.spend(_TERMINAL * len(active), _TOO_MANY)
+        for number in sorted(active - checked):
+            _validate(known[number], terminals[number])
+        checked.update(active)
+        pairs: list[tuple[int, int]] = []
+        for owner in sorted(active & asked.keys()):
+            new = active & strings.get(known[owner].priority, set()) - asked[owner]
+            asked[owner] |= new
+            steps.spend(_PAIR * len(new), _TOO_MANY)
+            words[owner] |= {one for one in sorted(new) if whole(terminals[owner], known[one].pattern.value)}
+            pairs += [(owner, word) for word in sorted(words[owner] & active)]
+        embedded = {word for owner, word in pairs if set(known[word].pattern.flags) <= set(known[owner].pattern.flags)}
+        tried = tuple(sorted(active - embedded))
+        names = [name for number in tried for name in groups(terminals[number])]
         if len(names) != len(set(names)):
             # Lark's own scanner refuses them.
-            super().__init__(terminals, flags, re, False)  # type: ignore[no-untyped-call]
-        self.terminals = terminals
+            Scanner([known[number] for number in tried], conf.g_regex_flags, re, False)  # type: ignore[no-untyped-call]
+        return tried, pairs
+
+    by_state = [frozenset(numbers[name] for name in names if name in numbers) | ignored for names in accepted]
+    found = {active: context_of(active) for active in dict.fromkeys(by_state)}
+    keywords = sorted({pair for _, pairs in found.values() for pair in pairs})
+    keyword_of = {pair: number for number, pair in enumerate(keywords)}
+    contexts: dict[LexerContext, int] = {}
+    of_active = {
+        active: contexts.setdefault(LexerContext(tried, tuple(keyword_of[pair] for pair in pairs)), len(contexts))
+        for active, (tried, pairs) in found.items()
+    }
+    return Lexer(tuple(terminals), ignored, tuple(keywords), tuple(contexts)), [of_active[one] for one in by_state]
 
 
-def _groups(name: str, pattern: str, flags: int) -> tuple[str, ...]:
+def _preference(terminal: TerminalDef) -> tuple[int, int, int, str]:
+    """Sort key: the order in which Lark's lexers try terminals."""
+    pattern = terminal.pattern
+    return -terminal.priority, -pattern.max_width, -len(pattern.value), str(terminal.name)
+
+
+def _pattern(terminal: TerminalDef) -> str:
+    """Return a terminal's pattern, with its flags in the same order in every process."""
+    pattern = copy(terminal.pattern)
+    pattern.flags = sorted(pattern.flags)
+    return pattern.to_regexp()
+
+
+def _groups(terminal: Terminal) -> tuple[str, ...]:
     """Return the group names of a terminal's pattern, including its own; the own name twice if it cannot be compiled as a group."""
-    if "(" not in pattern:
-        return (name,)
+    if "(" not in terminal.pattern:
+        return (terminal.name,)
     try:
-        return tuple(parsed_pattern(f"(?P<{name}>{pattern})", flags).state.groupdict)
+        return tuple(parsed_pattern(f"(?P<{terminal.name}>{terminal.pattern})", terminal.flags).state.groupdict)
     except re.error:
-        return name, name
+        return terminal.name, terminal.name
 
 
 def parsed_pattern(pattern: str, flags: int) -> Any:
@@ -125,63 +158,32 @@ def parsed_pattern(pattern: str, flags: int) -> Any:
     return tree
 
 
-def _validate(terminals: Collection[TerminalDef], ignored: Collection[str], flags: int) -> None:
-    """Check terminals as `BasicLexer` does."""
-    for terminal in terminals:
-        try:
-            if isinstance(terminal.pattern, PatternRE) or terminal.pattern.flags:
-                parsed_pattern(terminal.pattern.to_regexp(), flags)
-        except re.error as error:
-            raise GrammarError(f"its pattern {terminal.pattern} cannot be compiled: {error}", terminal.name) from None
-        if terminal.pattern.min_width == 0:
-            raise GrammarError("it can match the empty string, which Lark's lexers reject", terminal.name)
-    _check_ignored(terminals, ignored)
-
-
-def _check_ignored(terminals: Collection[TerminalDef], ignored: Collection[str]) -> None:
-    for name in sorted(set(ignored) - {terminal.name for terminal in terminals}):
-        raise GrammarError("it is in %ignore but not defined", name)
-
-
-def _without_keywords(
-    terminals: Collection[TerminalDef], whole: _Whole, steps: Steps
-) -> tuple[list[TerminalDef], dict[str, Any]]:
-    """Return the terminals to try, and the callbacks that retype tokens that match a keyword, as Lark's ``_create_unless``."""
-    strings: dict[int, list[TerminalDef]] = {}
-    for terminal in terminals:
-        if isinstance(terminal.pattern, PatternStr):
-            strings.setdefault(terminal.priority, []).append(terminal)
-    embedded: set[TerminalDef] = set()
-    callbacks: dict[str, Any] = {}
-    for owner in terminals:
-        if not isinstance(owner.pattern, PatternRE):
-            continue
-        same, pattern = strings.get(owner.priority, []), owner.pattern.to_regexp()
-        steps.spend(_PAIR * len(same), _TOO_MANY)
-        keywords = [string for string in same if whole(pattern, string.pattern.value)]
-        if keywords:
-            callbacks[owner.name] = UnlessCallback(_Tried(keywords, 0, lambda name, *_: (name,)))
-            embedded.update(string for string in keywords if set(string.pattern.flags) <= set(owner.pattern.flags))
-    return [terminal for terminal in terminals if terminal not in embedded], callbacks
+def _validate(known: TerminalDef, terminal: Terminal) -> None:
+    """Check a terminal as Lark's lexers do."""
+    try:
+        if isinstance(known.pattern, PatternRE):
+            parsed_pattern(terminal.pattern, terminal.flags)
+    except re.error as error:
+        raise GrammarError(f"its pattern {known.pattern} cannot be compiled: {error}", known.name) from None
+    if known.pattern.min_width == 0:
+        raise GrammarError("it can match the empty string, which Lark's lexers reject", known.name)
 
 
 def _matcher(limits: Limits, steps: Steps) -> _Whole:
     intervals = Intervals(limits.intervals)
 
     @cache
-    def first(pattern: str) -> Charset:
-        return first_characters(terminal_tree(Terminal("", pattern, 0), limits, intervals))[0]
+    def first(terminal: Terminal) -> Charset:
+        return first_characters(terminal_tree(terminal, limits, intervals))[0]
 
     @cache
-    def scanner(pattern: str) -> OwnScanner:
-        terminal, context = Terminal("", pattern, 0), LexerContext((0,), ())
-        return scanner_of(Lexer((terminal,), frozenset(), (), (context,)), limits, steps)
+    def scanner(terminal: Terminal) -> OwnScanner:
+        return scanner_of(Lexer((terminal,), frozenset(), (), (LexerContext((0,), ()),)), limits, steps)
 
-    @cache
-    def whole(pattern: str, text: str) -> bool:
-        if not text or text[0] not in first(pattern):
+    def whole(terminal: Terminal, text: str) -> bool:
+        if not text or text[0] not in first(terminal):
             return False
-        data, automaton = text.encode(), scanner(pattern)
+        data, automaton = text.encode(), scanner(terminal)
         steps.spend(_BYTE * len(data), _TOO_MANY)
         lexeme = automaton.match(data, 0, 0, automaton.first_left)
         return lexeme is not None and lexeme[1] == len(data)

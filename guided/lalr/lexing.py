@@ -101,7 +101,7 @@ class Lexing:
 
     def _tails(self, scanner: Scanner) -> list[int]:
         """Return, per state, how many of the last whole characters an event there or later may look back at; -1 if none does."""
-        within: list[bool] = (scanner.table[:, np.unique(scanner.classes[0x80:0xC0])] >= 0).any(axis=1).tolist()
+        within: list[bool] = np.any(scanner.table[:, np.unique(scanner.classes[0x80:0xC0])] >= 0, axis=1).tolist()
         found: list[int] = np.maximum(scanner.events[:, 1], scanner.ends[:, 1]).tolist()
         found = [back or -1 for back in found]
         work = [state for state, count in enumerate(found) if count > 0]

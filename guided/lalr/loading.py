@@ -22,7 +22,7 @@ from guided.errors import GrammarError, GuidedError
 from guided.lalr.analysis import Analysis
 from guided.lalr.imports import packaged_only
 from guided.lalr.lark_tables import check_object, read_tables
-from guided.lalr.lexers import lexer_plugins
+from guided.lalr.lexers import NoLexer
 from guided.lalr.refusals import WHOLE, refusal
 from guided.lalr.scanner import terminal_tree
 from guided.lalr.size import check_size
@@ -98,12 +98,12 @@ def tables_of_text(
         "import_paths": import_sources(import_paths, allow_files=allow_files),
         "source_path": source,
         "g_regex_flags": flags,
-        "_plugins": {"LALR_Parser": _parser(steps), **lexer_plugins(limits, steps)},
+        "_plugins": {"LALR_Parser": _parser(steps), "BasicLexer": NoLexer, "ContextualLexer": NoLexer},
     }
     with _refusing(text, source):
         steps.spend(check_size(text, limits, start), _TOO_LARGE)
         lark = Lark(text, **options)
-        tables = read_tables(lark, lark.parser.parser.analysis)
+        tables = read_tables(lark, lark.parser.parser.analysis, limits, steps)
         intervals = Intervals(limits.intervals)
         for terminal in tables.lexer.terminals:
             if _UNUSUAL.search(terminal.pattern):
@@ -124,7 +124,8 @@ def tables_of_object(lark: Lark, limits: Limits) -> LalrTables:
     """
     with _refusing(""):
         check_object(lark)
-        return read_tables(lark, _analyzed(lark.parser.parser_conf, Steps(limits.steps)))
+        steps = Steps(limits.steps)
+        return read_tables(lark, _analyzed(lark.parser.parser_conf, steps), limits, steps)
 
 
 @cache
