@@ -296,6 +296,7 @@ SINGLE_SUBCLASSES = {
     "SchemaError": "raised itself; `Unsatisfiable` leaves optional parameters out",
     "_Schemas": "writes the schemas of types that are enforced; `_Shown` those that models see",
     # Coroutines over one cursor, which cannot be another object's: the calls of a text are made of single calls.
+    "Scanner": "reads patterns and values; `CallScanner` reads one call",
     "CallScanner": "reads one call; `CallParser` reads texts with any number of them",
 }
 

@@ -140,14 +140,14 @@ class DeadEnds:
             brought = set[int]().union(*(after[symbol] for symbol in (newline, *self.indenter.following)))
             anywhere -= {state for state in brought if state not in can_come}
             after[newline] = set()
-
-        def wanted(label: int) -> set[tuple[int, int]] | None:
-            states = anywhere if label == self._label else after[label]
-            if any(state not in can_come for state in states):
-                return None
-            return {(contexts[state], can_come[state] & ~with_newline) for state in states}
-
-        return self._lexical_follow.certain(wanted)
+        after[self._label] = anywhere
+        return self._lexical_follow.certain(
+            {
+                label: {(contexts[state], can_come[state] & ~with_newline) for state in states}
+                for label, states in enumerate(after[: self._label + 1])
+                if states <= can_come.keys()
+            }
+        )
 
     def is_safe(self, state: int, control: Control) -> bool:
         """Return whether every stack with `state` on top is proved completable after a control; a lower bound."""

@@ -10,7 +10,7 @@ A letter here is a class of characters, represented by one of `Scanner.examples`
 for an outcome set without watchers, times the number of watcher sets that stay alive together with the lexeme; budgeted by `Steps`, cached.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -112,16 +112,16 @@ class Lexemes:
         self._scanner, self._table, self._classes = scanner, scanner.table, scanner.classes
         self._byte_rows = scanner.rows
         self._n_columns: int = scanner.table.shape[1]
-        columns = [scanner.after(example) for example in scanner.examples]
+        columns = scanner.by_example()
         self._between = _between(columns, scanner)
         self._letters: dict[bytes, int] = {}
         kept = list[int]()
-        for number, column in enumerate(columns):
-            key = column[self._between].tobytes()
+        for number, column in enumerate(columns[self._between].T):
+            key = column.tobytes()
             if key not in self._letters:
                 self._letters[key] = len(kept)
                 kept.append(number)
-        self.columns = _side_by_side([columns[number] for number in kept], len(self._table))
+        self.columns = np.ascontiguousarray(columns[:, kept])
         self.examples = [scanner.examples[number] for number in kept]
         self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
         self.rows = tuples(self.columns)
@@ -458,9 +458,9 @@ class Lexemes:
         return tuple(map(self.letter, text.decode()))
 
 
-def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
+def _between(columns: Int32Array, scanner: Scanner) -> Int64Array:
     """Return the states reached by whole characters, ascending."""
-    rows = _side_by_side(columns, len(scanner.table)).tolist()
+    rows = columns.tolist()
     work = np.unique(scanner.starts[scanner.starts >= 0]).tolist()
     found = set(work)
     for state in work:
@@ -469,8 +469,3 @@ def _between(columns: Sequence[Int32Array], scanner: Scanner) -> Int64Array:
                 found.add(target)
                 work.append(target)
     return np.array(sorted(found), np.int64)
-
-
-def _side_by_side(columns: Sequence[Int32Array], n_states: int) -> Int32Array:
-    """Return the table of columns: int32, shape (n_states, n_columns). There are none if tokens encode no single byte."""
-    return np.ascontiguousarray(np.array(columns, np.int32).reshape(len(columns), n_states).T)

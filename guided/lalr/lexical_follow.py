@@ -8,7 +8,7 @@ look back more than one letter. For most grammars it contains every terminal tha
 O(contexts * states with a match), on bit sets.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -95,17 +95,16 @@ class LexicalFollow:
             self._follow[key] = known
         return known
 
-    def certain(self, wanted: Callable[[int], Iterable[tuple[int, int]] | None]) -> list[int]:
+    def certain(self, wanted: Mapping[int, Collection[tuple[int, int]]]) -> list[int]:
         """Return, per scanner state, the labels that its lexeme may get now or after one more letter without restricting what follows.
 
-        ``wanted``: maps a label to the contexts after it, each with the terminals that must all be able to follow; None if unknown.
+        ``wanted``: maps a label to the contexts after it, each with the terminals that must all be able to follow, if these are known.
         """
         found = [0] * len(self._lexemes.rows)
         for label in {*self._matches, *self._before}:
-            pairs = wanted(label)
+            pairs = wanted.get(label)
             if pairs is None:
                 continue
-            pairs = list(pairs)
             for state in self._matches.get(label, ()):
                 if all(not terminals & ~self._behind_match(context, state) for context, terminals in pairs):
                     found[state] |= 1 << label

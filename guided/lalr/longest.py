@@ -8,8 +8,6 @@ Complexity: O(pairs of scanner states x characters that terminals distinguish).
 
 from collections.abc import Collection, Iterator
 
-import numpy as np
-
 from guided.automata.steps import Steps
 from guided.lalr.indents import Indenter
 from guided.lalr.lexing import Lexing
@@ -27,7 +25,7 @@ def returns(tables: LalrTables, scanner: Scanner, lazy: Collection[str], steps: 
     LimitError
     """
     lexing = Lexing(tables, scanner, Indenter(tables))
-    rows = np.stack([scanner.after(example) for example in scanner.examples], axis=1).tolist()
+    rows = scanner.by_example().tolist()
     names = [terminal.name for terminal in tables.lexer.terminals]
     for state, event in enumerate(lexing.events):
         if event is None or not lexing.may_continue[state]:

@@ -34,6 +34,8 @@ __all__ = ["Event", "Keyword", "Ordered", "determinize_in_order"]
 _STEP_COST = 250
 # A state's further cost here, and in the tables that a parser's lexer makes of it.
 _STATE_COST = 4_000
+# Steps that are counted at once.
+_PORTION = 1 << 20
 _TOO_MANY = "the terminals have too many states or overlap too much: lower the counts of repeats"
 _NOTHING: frozenset[Any] = frozenset()
 
@@ -166,7 +168,7 @@ class _Construction:
         self.program, self.code = program, program.instructions
         self.contexts, self.keywords, self.ignored = contexts, keywords, ignored
         self.names = (*names, "%ignore")
-        self.limits, self.steps = limits, steps
+        self.limits, self.steps, self.uncounted = limits, steps, 0
         self.n_classes = parts.n_classes
         indptr, members = parts.set_indptr, parts.set_classes
         # By character set: its classes, as bits.
@@ -205,7 +207,14 @@ class _Construction:
             events.append(event)
             ends.append(self._end(threads))
             rows.append(self._row(threads, spelled, left))
+        self.steps.spend(self.uncounted, _TOO_MANY)
         return Ordered(rows, events, ends, self.starts, first_left, len(self.trackers))
+
+    def _spend(self, count: int) -> None:
+        self.uncounted += count
+        if self.uncounted > _PORTION:
+            self.steps.spend(self.uncounted, _TOO_MANY)
+            self.uncounted = 0
 
     def _left(self, trackers: Trackers) -> int:
         number = self.lefts.setdefault(trackers, len(self.trackers))
@@ -267,7 +276,7 @@ class _Construction:
             if count < len(word):
                 for group in _within(groups, self.members[word[count]]):
                     group.words.append((keyword, count + 1))
-        self.steps.spend(_STATE_COST + _STEP_COST * cost // 4, _TOO_MANY)
+        self._spend(_STATE_COST + _STEP_COST * cost // 4)
         row = [DEAD] * self.n_classes
         for group in sorted(groups, key=lambda group: group.classes & -group.classes):
             if group.threads:
@@ -393,7 +402,7 @@ class _Construction:
                         break
                     continue
                 closed[found, obligations] = None
-        self.steps.spend(_STEP_COST * len(seen), _TOO_MANY)
+        self._spend(_STEP_COST * len(seen))
         return tuple(closed if self.cuts else sorted(closed)), event
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:

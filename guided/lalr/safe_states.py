@@ -100,12 +100,15 @@ class _Proof:
         self.reduced: dict[tuple[int, int], int] = {}
         self.behind: dict[tuple[int, int, int], frozenset[int]] = {}
         self.needed: dict[tuple[frozenset[int], int], list[int]] = {}
-        # Goals by number; for each, whether it is proved and which goals wait for it; and the refuted goals.
+        # Goals by number; those without a proof, those of them that are refuted, those to try, and the goals that wait for a goal.
         self.numbers: dict[_Goal, int] = {}
         self.goals: list[_Goal] = []
-        self.proved: list[bool] = []
+        self.unproved: set[int] = set()
         self.refuted: set[int] = set()
-        self.waiting: list[list[int]] = []
+        self.work: list[int] = []
+        self.waiting: dict[int, list[int]] = {}
+        # By proved goal: the goals that its proof rests on, and the set that none of them may join.
+        self.rests_on: dict[int, tuple[list[int], set[int]]] = {}
 
     def prove(self, goals: Sequence[_Goal]) -> set[_Goal]:
         """Return the proved goals among these and the goals that they depend on.
@@ -115,29 +118,30 @@ class _Proof:
         """
         for goal in goals:
             self._number(goal)
-        while True:
-            self.proved[:] = [False] * len(self.proved)
-            self.waiting[:] = [[] for _ in self.waiting]
-            solve(self.proved, self._is_proved, self.waiting)
-            open_goals = [
-                number for number, proved in enumerate(self.proved) if not proved and number not in self.refuted
-            ]
-            if not open_goals:
-                self.steps.spend(self.uncounted, _TOO_MANY)
-                return {goal for goal, proved in zip(self.goals, self.proved, strict=True) if proved}
-            self.refuted.update(open_goals)
+        while self.work:
+            while self.work:
+                number = self.work.pop()
+                self._spend(_STEP_COST)
+                if number in self.unproved and number not in self.refuted and self._holds(number, *self.goals[number]):
+                    self.unproved.remove(number)
+                    self.work += self.waiting.pop(number, ())
+            self.refuted |= self.unproved
+            while lost := [one for one, (needed, gone) in self.rests_on.items() if not gone.isdisjoint(needed)]:
+                self._spend(_PAIR_COST * len(self.rests_on))
+                self.unproved.update(lost)
+                self.work += lost
+                for one in lost:
+                    del self.rests_on[one]
+        self.steps.spend(self.uncounted, _TOO_MANY)
+        return {goal for number, goal in enumerate(self.goals) if number not in self.unproved}
 
     def _number(self, goal: _Goal) -> int:
         found = self.numbers.setdefault(goal, len(self.goals))
         if found == len(self.goals):
             self.goals.append(goal)
-            self.proved.append(False)
-            self.waiting.append([])
+            self.unproved.add(found)
+            self.work.append(found)
         return found
-
-    def _is_proved(self, number: int) -> bool:
-        self._spend(_STEP_COST)
-        return number not in self.refuted and self._holds(number, *self.goals[number])
 
     def _spend(self, count: int) -> None:
         self.uncounted += count * self.width
@@ -186,13 +190,13 @@ class _Proof:
         needed = self.needed.get((behind, avoided))
         if needed is None:
             needed = self.needed[behind, avoided] = [self._number((one, avoided)) for one in behind]
-        if dot > 1:
-            return self.refuted.isdisjoint(needed)
-        for one in needed:
-            if not self.proved[one]:
-                self.waiting[one].append(number)
-                return False
-        return True
+        gone = self.refuted if dot > 1 else self.unproved
+        if gone.isdisjoint(needed):
+            self.rests_on[number] = needed, gone
+            return True
+        if dot <= 1:
+            self.waiting.setdefault(next(one for one in needed if one in gone), []).append(number)
+        return False
 
     def _uncovered(self, state: int, depth: int) -> frozenset[int]:
         """Return the states that can be on top after popping `depth` cells."""

@@ -109,6 +109,12 @@ class Scanner:
             moved = np.where(moved >= 0, self.table[moved, self.classes[byte]], DEAD).astype(np.int32)
         return moved
 
+    def by_example(self) -> Int32Array:
+        """Return the state that each state reaches with each of the examples: int32, shape (n_states, n_examples)."""
+        columns = [self.after(example) for example in self.examples]
+        # There are no examples if tokens encode no single byte.
+        return np.ascontiguousarray(np.array(columns, np.int32).reshape(len(columns), len(self.table)).T)
+
     def match(self, data: bytes, position: int, context: int, left: int) -> tuple[int, int, int] | None:
         """Return the lexeme at a position of a whole text: label, end, and the left class there; None if there is none.
 

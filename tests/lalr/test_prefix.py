@@ -19,7 +19,7 @@ from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_loading import PYTHON
 from tests.profiles import examples
 
-LIMITS = Limits(steps=20_000_000, states=20_000)
+LIMITS = Limits(steps=40_000_000, states=20_000)
 REGEXES = (
     "a+", "ab", "[ab]+c", "a|ab", "b+?c?", "a(?!b)", "b(?=c)", "(a|b)c*?", "c+", "ca*b", "a.*?c", "b", "abc?", "[ac]{1,3}", "c(?!c)c?",
     "a*b(?!a)", "[ab]+", "[abc]+", "a[bc]*", "abc", "b+c?", "(?<!a)b", "(?<=c)a+", "^a", r"b\b", "c$", "a(?= )", "(?:|b)+c", "a?c??b",
