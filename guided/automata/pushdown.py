@@ -32,6 +32,7 @@ index. Arrays are replaced when they grow: fetch them from the tables for each u
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -163,10 +164,6 @@ class Pushdown(Protocol):
     start: int
     end: int
 
-    @property
-    def n_bytes(self) -> int:
-        """Approximate bytes of memory of the automaton in its current size."""
-
     def fill(self, control: int, byte: int) -> None:
         """Compute the entry of a control for a byte, and possibly others."""
 
@@ -248,7 +245,7 @@ class PushdownTables:
     limit, most : int
         Most controls, and most of them in the memory that a call may use.
     steps : Steps
-        Steps of the current call.
+        Steps of the current call, and the memory of the automaton and its index.
     place : str
         Place of the embedded value that the current call has reached, for errors; may be empty.
     """
@@ -279,16 +276,6 @@ class PushdownTables:
         self.reactions: dict[int, Reaction | None] = {}
         self._result_ids: dict[Reaction, int] = {}
         self._allow_ids: dict[tuple[int, ...], int] = {}
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate bytes of memory of the tables."""
-        return (
-            PER_CONTROL * self.n_controls
-            + _PER_REACTION * self.n_reactions
-            + _PER_CELL * self.n_cells
-            + 8 * (self.n_guards + self.n_allows)
-        )
 
     def control(self, row: npt.NDArray[np.int32], *, counts: int = 0, end_action: int = 0) -> int:
         """Add a control with a copy of this row, and return its number."""
@@ -332,6 +319,7 @@ class PushdownTables:
         first = self.make_room(n)
         self.info[first : first + n] = _PLAIN
         self.n_controls += n
+        self.steps.n_bytes += PER_CONTROL * n
         return first
 
     def register(self, n: int) -> None:
@@ -344,6 +332,7 @@ class PushdownTables:
         """
         self.steps.spend(n, "the automaton has too many states")
         self.n_controls += n
+        self.steps.n_bytes += PER_CONTROL * n
 
     def make_room(self, n: int) -> int:
         """Make room for ``n`` more controls without adding them, and return the number of the next.
@@ -393,6 +382,7 @@ class PushdownTables:
         self.info[first : first + n, GUARD] = self.n_guards + width * np.arange(n)
         self.info[first : first + n, WIDTH] = width
         self.n_guards += n * width
+        self.steps.n_bytes += 8 * n * width
 
     def copy(self) -> "PushdownTables":
         """Return independent tables with the same content, and some room."""
@@ -402,7 +392,7 @@ class PushdownTables:
         # PERF: `copy.copy` looks up how to copy each (`python -m benchmarks.first_mask`).
         for name in _COPIED:
             content[name] = content[name].copy()
-        twin.steps = Steps(self.steps.limit, "call_steps", self.steps.spent)
+        twin.steps = replace(self.steps)
         for name in _BY_CONTROL:
             array = content[name]
             # PERF: unused rows are not touched, so they take no memory yet.
@@ -463,6 +453,7 @@ class PushdownTables:
             self.cell_allow = grown(self.cell_allow, 2 * number, -1)
         self.cell_allow[number] = allow
         self.n_cells = number + 1
+        self.steps.n_bytes += _PER_CELL
         return number
 
     def record(self, cell: int, *, differs: bool) -> None:
@@ -482,6 +473,7 @@ class PushdownTables:
             found = self._allow_ids[labels] = self.n_allows
             self.allows = appended(self.allows, self.n_allows, labels)
             self.n_allows += len(labels)
+            self.steps.n_bytes += 8 * len(labels)
         return found
 
     def set_reaction(
@@ -498,6 +490,7 @@ class PushdownTables:
         enter(action << 32 | cell, self._value(reaction, depends_on_bytes), self.keys, self.values)
         self.reactions[action << 32 | cell] = reaction
         self.n_reactions += 1
+        self.steps.n_bytes += _PER_REACTION
 
     def shared(self, reactions: Mapping[int, Reaction | None]) -> SharedReactions:
         """Return reactions by action, for `set_reactions`."""
@@ -515,6 +508,7 @@ class PushdownTables:
         rehash(keys, shared.values, self.keys, self.values)
         self.reactions.update(zip(keys.tolist(), shared.reactions, strict=True))
         self.n_reactions += n
+        self.steps.n_bytes += _PER_REACTION * n
 
     def _value(self, reaction: Reaction | None, depends_on_bytes: bool = False) -> int:
         """Return the value of a reaction in ``values``."""

@@ -130,11 +130,6 @@ class Stacks:
         # For each stack, the number of its recording cells.
         self._depths: list[int] = [0]
 
-    @property
-    def n_bytes(self) -> int:
-        """Approximate bytes of memory of the stacks."""
-        return _PER_NODE * len(self.cells) + _PER_MEETING * len(self._meets)
-
     def is_end(self, configuration: Configuration) -> bool:
         """Return whether a text may end in this configuration."""
         control, node, needed, _ = configuration
@@ -261,6 +256,7 @@ class Stacks:
         found = self._meets.get(key)
         if found is None:
             found = self._meets[key] = bool((guards[guard : guard + width] & allows[allow : allow + width]).any())
+            tables.steps.n_bytes += _PER_MEETING
         return found
 
     def after_action(
@@ -364,8 +360,10 @@ class Stacks:
             if found == len(self.nodes):
                 self.nodes = np.concatenate([self.nodes, np.zeros_like(self.nodes)])
             self.nodes[found] = cell, below, self.nodes[below, 2] + 1
+            tables = self.automaton.tables
+            tables.steps.n_bytes += _PER_NODE
             self.cells.append(cell)
             self._below.append(below)
-            self._depths.append(self._depths[below] + (cell in self.automaton.tables.records))
+            self._depths.append(self._depths[below] + (cell in tables.records))
             self._node_ids[key] = found
         return found

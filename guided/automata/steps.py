@@ -1,4 +1,4 @@
-"""Counter of elementary steps: of one compile over all automata that it builds, or of one call of an index."""
+"""Counter of elementary steps: of one compile over all automata that it builds, or of one call of an index; and of its memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +22,14 @@ class Steps:
         Name of the field.
     spent : int
         Steps so far.
+    n_bytes : int
+        Approximate bytes of memory of all that an automaton has been asked for: whoever keeps something adds what it takes.
     """
 
     limit: int
     what: str = "steps"
     spent: int = 0
+    n_bytes: int = 0
 
     @property
     def left(self) -> int:

@@ -2,9 +2,10 @@
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from guided.automata.automaton import Automaton
+from guided.caching import Kept
 from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
@@ -16,6 +17,21 @@ from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary, markers_in, with_markers
 
 __all__ = ["compile", "remake"]
+
+
+class _Known(NamedTuple):
+    """What equal vocabularies share.
+
+    Attributes
+    ----------
+    alphabet : bytes
+        256 bytes: 1 for each byte that has a token of its own.
+    by_family : dict of hashable to VocabularyData
+        What the indices of one family of automata share.
+    """
+
+    alphabet: bytes
+    by_family: Kept[Hashable, VocabularyData]
 
 
 def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
@@ -38,7 +54,9 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
         raise LimitError("token_length", vocabulary.trie.max_depth, limits.token_length, "a token is too long")
     # Special tokens that begin and end calls in a call format are text to that format.
     markers: Sequence[str] = getattr(spec, "markers", ())
-    spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
+    spelling = vocabulary
+    if markers:
+        spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
     written: Any = spec
     if is_composed:
         index, written = _composed(spec, vocabulary, limits, spelling), getattr(spec, "tree", spec)
@@ -59,9 +77,9 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
 def _with_stack(
     spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary, summary: str = ""
 ) -> Index:
-    alphabet = _alphabet(spelling)
-    tables, lowered = _pushdown_tables(spec, spelling, limits, alphabet)
-    notes = (*lowered.notes, *_notes_on(alphabet))
+    known = _known(spelling)
+    tables, lowered = _pushdown_tables(spec, spelling, limits, known)
+    notes = (*lowered.notes, *_notes_on(known.alphabet))
     if isinstance(tables, RegularIndex):
         # An index without its spec cannot search them later.
         notes += impossible_parts(spec, limits)
@@ -70,18 +88,22 @@ def _with_stack(
 
 
 def _pushdown_tables(
-    spec: StackSpec, spelling: Vocabulary, limits: Limits, alphabet: bytes
+    spec: StackSpec, spelling: Vocabulary, limits: Limits, known: _Known
 ) -> tuple[PushdownIndex | RegularIndex, Lowered]:
     _check_eos(spelling)
+    alphabet = known.alphabet
     lowered = spec.pushdown(limits, alphabet)
     flat = None if lowered.flat is None else lowered.flat()
     if flat is not None:
         return build_regular(flat, spelling, limits), lowered
+    shared = known.by_family.get(lowered.family)
+    if shared is None:
+        shared = known.by_family[lowered.family] = VocabularyData(spelling)
     tables = PushdownIndex(
         lowered.automaton,
         spelling,
         limits,
-        _shared(spelling, lowered.family),
+        shared,
         lowered.n_common,
         lowered.masks,
         lambda: spec.pushdown(limits, alphabet).automaton,
@@ -93,14 +115,14 @@ def _pushdown_tables(
 def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
     check_levels(spec.levels, limits)
     _check_eos(vocabulary)
-    alphabet = _alphabet(spelling)
+    known = _known(spelling)
     composed = compose(
-        spec, spelling, limits, alphabet, lambda part: _pushdown_tables(part, spelling, limits, alphabet)
+        spec, spelling, limits, known.alphabet, lambda part: _pushdown_tables(part, spelling, limits, known)
     )
     if isinstance(composed.tables, RegularIndex):
         fingerprint = composed.spec.fingerprint
         return Index(composed.tables, vocabulary, fingerprint, _notes=composed.notes, summary=brief(spec, 110))
-    notes = (*composed.notes, *_notes_on(alphabet))
+    notes = (*composed.notes, *_notes_on(known.alphabet))
     origin = Origin(remake, composed.spec, limits)
     return Index(composed.tables, vocabulary, "", composed.unenforced, notes, origin, summary=brief(spec, 110))
 
@@ -127,16 +149,9 @@ def remake(origin: Origin, vocabulary: Vocabulary) -> Index:
 
 
 @lru_cache(maxsize=16)
-def _alphabet(vocabulary: Vocabulary) -> bytes:
-    """Return 256 bytes: 1 for each byte that has a token of its own."""
+def _known(vocabulary: Vocabulary) -> _Known:
     missing = vocabulary.missing_bytes
-    return bytes(byte not in missing for byte in range(256))
-
-
-@lru_cache(maxsize=16)
-def _shared(vocabulary: Vocabulary, _family: Hashable) -> VocabularyData:
-    """Return the data shared by the indices of one family of automata over a vocabulary."""
-    return VocabularyData(vocabulary)
+    return _Known(bytes(byte not in missing for byte in range(256)), Kept(16))
 
 
 def _advice_on(given: object) -> str:

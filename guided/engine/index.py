@@ -307,7 +307,7 @@ class Index:
         """Return the shared, read-only mask of a state: int32, shape (ceil(size / 32),)."""
         # PERF: called at every step, so the check is inlined (python -m benchmarks.regex; a guide's mask takes 0.22 us instead of 0.39).
         tables = self.tables
-        if not 0 <= state <= self.final and not 0 <= state <= tables.last:
+        if not 0 <= state <= tables.last and state != self.final:
             self._checked(state)
         return tables.mask(state)
 

@@ -32,7 +32,6 @@ from guided.kernels.lexemes import KEYS, N_GROUPS, N_STATES, plan_key
 from guided.kernels.tables import SCRATCH
 from guided.lalr.machine import LalrMachine
 from guided.limits import Limits
-from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["LexemeMasks"]
 
@@ -222,10 +221,8 @@ class LexemePlans:
 class LexemeMasks(MaskMaker):
     """Builds the masks of one index of lexemes."""
 
-    def __init__(
-        self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
-    ) -> None:
-        super().__init__(stacks, vocabulary, limits, shared, n_shared)
+    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, n_shared: int) -> None:
+        super().__init__(stacks, limits, shared, n_shared)
         assert isinstance(stacks.automaton, LalrMachine), "the one automaton that reads lexemes"
         self._automaton = stacks.automaton
         self._budget, self._most_pushes = limits.mask_bytes, limits.pushes
@@ -236,14 +233,14 @@ class LexemeMasks(MaskMaker):
     @property
     def n_bytes(self) -> int:
         """See `MaskMaker`."""
-        return super().n_bytes + self._plans.n_bytes
+        return self._automaton.kernel_parser.n_bytes + self._plans.n_bytes
 
     def _no_plans(self) -> LexemePlans:
         return LexemePlans(self._automaton, self.shared, self.size)
 
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:  # noqa: ARG002 - the mask does not depend on the texts
         """Return the mask without EOS."""
-        words: Int32Array = np.zeros(mask_words(self.size), np.int32)
+        words: Int32Array = np.zeros(self.n_words, np.int32)
         control, node, _, _ = configuration
         automaton = self._automaton
         if control == automaton.end:

@@ -97,7 +97,6 @@ class Cache:
         self.configurations: dict[int, Configuration] = {_INITIAL: start, _FINAL: (-1, -1, 0, 0)}
         self.numbers: dict[TextConfiguration, int] = {(start, ()): _INITIAL}
         self.texts: dict[int, Texts] = {}
-        self._n_text_bytes = 0
         self.reached: dict[int, tuple[int, bytes]] = {}
         self.next: dict[int, int] = {}
         self.ends: dict[int, bool] = {_FINAL: True}
@@ -109,15 +108,9 @@ class Cache:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory. O(1)."""
-        return (
-            _PER_STATE * len(self.configurations)
-            + _PER_STEP * len(self.next)
-            + self._n_text_bytes
-            + self.stacks.n_bytes
-            + self.masker.n_bytes
-            + self.automaton.n_bytes
-            + (self.budgets.n_bytes if self.budgets is not None else 0)
-        )
+        of_states = _PER_STATE * len(self.configurations) + _PER_STEP * len(self.next)
+        of_budgets = 0 if self.budgets is None else self.budgets.n_bytes
+        return of_states + of_budgets + self.masker.n_bytes + self.automaton.tables.steps.n_bytes
 
     def configuration(self, state: int) -> Configuration:
         """Return control, stack node and registers of a state.
@@ -136,10 +129,11 @@ class Cache:
         """Enter a state. ``how``: predecessor and bytes."""
         # Readers without the lock look for a mask first and for the configuration last.
         self.reached[state] = how
+        steps = self.automaton.tables.steps
         if texts := configuration[1]:
             self.texts[state] = texts
-            self._n_text_bytes += sum(len(text or b"") for text in texts)
-        self._n_text_bytes += len(how[1])
+            steps.n_bytes += sum(len(text or b"") for text in texts)
+        steps.n_bytes += len(how[1])
         self.numbers.setdefault(configuration, state)
         self.configurations[state] = configuration[0]
 
@@ -183,13 +177,11 @@ class PushdownIndex:
     ) -> None:
         self.vocabulary = vocabulary
         self.last_bytes = last_bytes
-        self.size = vocabulary.size
-        self._tokens = vocabulary.tokens
-        self._eos = frozenset(vocabulary.eos)
+        data = shared or VocabularyData(vocabulary)
+        self.size, self._tokens, self._eos = data.size, data.tokens, data.eos
         self._limits = limits
         self._lock = new_lock(Rank.INDEX)
-        data = shared or VocabularyData(vocabulary)
-        self._masker_of = lambda stacks: masks(stacks, vocabulary, limits, data, n_shared)
+        self._masker_of = lambda stacks: masks(stacks, limits, data, n_shared)
         self._anew = anew
         # Whether all calls that filled tables ran to their end.
         self._is_whole = True

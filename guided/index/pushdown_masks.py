@@ -71,6 +71,10 @@ class VocabularyData:
 
     Attributes
     ----------
+    tokens, size, eos
+        Those of the vocabulary.
+    n_words : int
+        Of a mask.
     trie : TokenTrie
     spelling : (ndarray[uint8], ndarray[int64])
         The bytes of all tokens, and where those of each begin.
@@ -81,7 +85,8 @@ class VocabularyData:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
+        self.vocabulary, self.tokens, self.eos = vocabulary, vocabulary.tokens, frozenset(vocabulary.eos)
+        self.size, self.n_words = vocabulary.size, mask_words(vocabulary.size)
         self.trie, self.spelling, self._suffixes, self._beginnings = _spelled(vocabulary)
         # Indices share these, each under its own lock.
         self.plans = Kept[Hashable, Plan](_PLANS_KEPT)
@@ -89,7 +94,7 @@ class VocabularyData:
         self._paths: dict[Hashable, EscapePaths] = {}
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
-        self.counts: Int32Array = np.zeros(vocabulary.size, np.int32)
+        self.counts: Int32Array = np.zeros(self.size, np.int32)
         self.escapes: Int32Array = np.zeros((len(self.trie.byte), 4), np.int32)
 
     def suffixes(self, byte: int, is_again: bool) -> TokenSuffixes:
@@ -107,8 +112,7 @@ class VocabularyData:
             node = int(trie.child[prefix[0] + 1, prefix[1]])
             if node >= 0:
                 ids = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[trie.skip[node]]]
-                tokens = self.vocabulary.tokens
-                spelled = frozenset([tokens[token] or b"" for token in ids.tolist()])
+                spelled = frozenset([self.tokens[token] or b"" for token in ids.tolist()])
             lengths = tuple(sorted(set(map(len, spelled)), reverse=True))
             found = self._beginnings[prefix] = spelled, lengths
         return found
@@ -140,7 +144,7 @@ class MaskMaker(ABC):
     room : int
         Number of further masks that are interned.
     n_bytes : int
-        Approximate bytes of memory, without data shared by indices.
+        Approximate bytes of memory that the steps of the automaton do not count.
     foresee : callable or None
         Prepares the entries that nodes of a trie will need after an entry; as of `PushdownWalk`.
     """
@@ -148,25 +152,18 @@ class MaskMaker(ABC):
     # Why static: a bound method in the walk would be a reference cycle, and keep the automaton until it is collected.
     foresee: Foresee | None = None
 
-    def __init__(
-        self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
-    ) -> None:
+    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, n_shared: int) -> None:
         self.stacks = stacks
-        self.size, self.n_words = vocabulary.size, mask_words(vocabulary.size)
-        self.shared = shared
-        self._tokens = vocabulary.tokens
-        self.n_shared = n_shared
-        self.walk = PushdownWalk(
-            stacks, shared.trie, shared.spelling, lambda: shared.trie.below[0], self.foresee, limits
-        )
+        self.shared, self.n_shared = shared, n_shared
+        self.size, self.n_words, self._tokens = shared.size, shared.n_words, shared.tokens
+        self.walk = PushdownWalk(stacks, shared.trie, shared.spelling, self.foresee, limits)
         self._interned: dict[int, list[Int32Array]] = {}
-        self._n_bytes = 0
         self.room = limits.mask_bytes // max(4 * self.n_words, 1)
 
     @property
     def n_bytes(self) -> int:
         """See the class."""
-        return self._n_bytes
+        return 0
 
     @abstractmethod
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
@@ -200,7 +197,7 @@ class MaskMaker(ABC):
         words = freeze(words)
         if self.room > 0:
             self.room -= 1
-            self._n_bytes += words.nbytes
+            self.stacks.automaton.tables.steps.n_bytes += words.nbytes
             bucket.append(words)
         return words
 
@@ -208,10 +205,8 @@ class MaskMaker(ABC):
 class Masks(MaskMaker):
     """Builds the masks of one index, token by token."""
 
-    def __init__(
-        self, stacks: Stacks, vocabulary: Vocabulary, limits: Limits, shared: VocabularyData, n_shared: int
-    ) -> None:
-        super().__init__(stacks, vocabulary, limits, shared, n_shared)
+    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, n_shared: int) -> None:
+        super().__init__(stacks, limits, shared, n_shared)
         self._plans: dict[Hashable, Plan] = {}
         # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
         self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
@@ -263,7 +258,7 @@ class Masks(MaskMaker):
             self.walk(suffixes.trie, after, fits)
             found, self.walk.deferred = (fits, self.walk.deferred), later
             self._after[key] = found
-            self._n_bytes += fits.nbytes + _PER_AFTER
+            self.stacks.automaton.tables.steps.n_bytes += fits.nbytes + _PER_AFTER
         fits, deferred = found
         masks.set_pairs(group.pairs, group.counts, least, most, fits, suffixes.tokens, words)
         if deferred:
@@ -285,7 +280,7 @@ class Masks(MaskMaker):
         found = plans.get(key)
         if found is None:
             found = plans[key] = self._make_plan(control, allow, is_counted=False)
-            self._n_bytes += _PER_PLAN * (plans is self._plans)
+            tables.steps.n_bytes += _PER_PLAN * (plans is self._plans)
         if not found.is_known_within(allowed):
             found = plans[key] = self._make_plan(control, allow, is_counted=True)
         return found

@@ -70,8 +70,6 @@ class PushdownWalk:
         The vocabulary's trie: no other trie that is walked has more nodes.
     spelling : (ndarray[uint8], ndarray[int64])
         The bytes of all tokens, and where those of each begin.
-    below : callable
-        Returns the bytes below each of its nodes (`guided.kernels.below`).
     foresee : callable or None
         Called with the automaton, an entry, a trie and a range of its nodes before the walk reads these nodes from that entry.
     limits : Limits
@@ -82,13 +80,11 @@ class PushdownWalk:
         stacks: Stacks,
         trie: TokenTrie,
         spelling: tuple[UInt8Array, Int64Array],
-        below: Callable[[], UInt64Array],
         foresee: Foresee | None,
         limits: Limits,
     ) -> None:
         self._stacks, self._limits = stacks, limits
-        self._trie, self._below = trie, below
-        self._foresee = foresee
+        self._trie, self._foresee = trie, foresee
         self._loops: UInt64Array = np.zeros((_LOOPS, 3), np.uint64)
         self.deferred: list[int] = []
         # A trie node is deferred at most once. PERF: 4 MB for Llama-3, allocated only if something is deferred (`benchmarks.first_mask`).
@@ -116,7 +112,7 @@ class PushdownWalk:
         tables = automaton.tables
         frames, out = self._frames, np.zeros(9, np.int64)
         pushed, classes = self._pushed, self._classes
-        below = self._below() if trie is self._trie else _NONE_BELOW
+        below = trie.below[0] if trie is self._trie else _NONE_BELOW
         kernel.enter_all(pushed.rows, pushed.slots, 0)
         if len(ends):
             kernel.enter_all(classes.rows, classes.slots, 0)

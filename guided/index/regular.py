@@ -203,7 +203,7 @@ class RegularIndex:
 
         return following
 
-    @property
+    @cached_property
     def last(self) -> int:
         """Largest state number."""
         return self.automaton.n_states

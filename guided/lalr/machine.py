@@ -105,11 +105,6 @@ class LalrMachine(Pushdown):
         self.is_empty = not self.reader.is_live(begun)
         self.start = self.controls.control(frozenset({begun._replace(above=())}))
 
-    @property
-    def n_bytes(self) -> int:
-        """Approximate current memory use of the automaton in bytes."""
-        return self.tables.n_bytes + self.kernel_parser.n_bytes
-
     def fill(self, control: int, byte: int) -> None:
         """Compute a control's row of transitions, including the entry of this byte."""
         hypotheses = self.controls.sets[control]

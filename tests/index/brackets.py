@@ -197,10 +197,6 @@ class Parser:
 
     # Completions
 
-    @property
-    def n_bytes(self) -> int:
-        return self.tables.n_bytes
-
     def no_completion_error(self) -> GrammarError:
         return GrammarError("nothing completes the text", "start")
 

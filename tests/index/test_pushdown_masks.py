@@ -235,7 +235,7 @@ def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | N
         if tables.cell_allow[cell] == PENDING:
             index.automaton.compute_allowed(cell)
         allow = int(tables.cell_allow[cell])
-    masker = Masks(index.stacks, index.vocabulary, Limits(), VocabularyData(index.vocabulary), 0)
+    masker = Masks(index.stacks, Limits(), VocabularyData(index.vocabulary), 0)
     quick = masker._plan_like(control, like, allow)
     tables.info[control, COMMON] = -1
     slow = masker._make_plan(control, allow, is_counted=False)

@@ -54,14 +54,14 @@ class Formulas:
     marks : Marks
         The keys and valuations that can change each formula.
     steps : Steps
-        Step budget of the current call, or of the index once it exists.
+        Step budget of the current call, or of the index once it exists; and their memory.
     ended : dict of int to int
         The truth of formulas where no further member or item comes.
     paid : set
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "_n_members", "ended", "kinds", "marks", "members", "nodes", "paid", "steps")
+    __slots__ = ("_atoms", "_ids", "ended", "kinds", "marks", "members", "nodes", "paid", "steps")
 
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
@@ -69,17 +69,10 @@ class Formulas:
         self.kinds: set[str] = set()
         self.marks = Marks(self.nodes)
         self.steps = Steps(_CALL_STEPS, "call_steps")
-        # Members of conjunctions and disjunctions.
-        self._n_members = 0
         self.ended: dict[int, int] = {}
         self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, dict[int, Atom]] = {}
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate memory of the table in bytes."""
-        return _PER_NODE * len(self.nodes) + _PER_MEMBER * self._n_members
 
     def atom(self, node: Atom) -> int:
         """Return the id of an atom, or of any other node that is already simplified.
@@ -96,6 +89,7 @@ class Formulas:
             self.nodes.append(node)
             self.members.append(node[1] if node[0] == "&" else (found,))
             self.kinds.add(node[0])
+            self.steps.n_bytes += _PER_NODE
             self.steps.spent += 1
             if self.steps.spent > self.steps.limit:
                 self.spend(0)
@@ -109,7 +103,10 @@ class Formulas:
         LimitError
             The step budget of the call is exceeded.
         """
-        self.steps.spend(count, "the schema leads to too many formulas")
+        # PERF: without a call for each charge (`python -m benchmarks.first_mask`).
+        self.steps.spent += count
+        if self.steps.spent > self.steps.limit:
+            self.steps.spend(0, "the schema leads to too many formulas")
 
     def among(self, earlier: int, value: int) -> int:
         """Return the disjunction of two formulas as a separate ``among`` node: O(1), whatever the number of values in ``earlier``."""
@@ -192,7 +189,7 @@ class Formulas:
         new = len(nodes)
         found = self.atom((connective, tuple(sorted(kept))))
         if found == new:
-            self._n_members += len(kept)
+            self.steps.n_bytes += _PER_MEMBER * len(kept)
         return found
 
     def rewrite(

@@ -138,13 +138,6 @@ class Embedding:
         self._make_known(0)
         self.start = int(self._control_of[0])
 
-    @property
-    def n_bytes(self) -> int:
-        """Approximate memory of the automaton in bytes."""
-        # Why a copy: another thread may add machines meanwhile.
-        machines = tuple(self._machines.values())
-        return self.tables.n_bytes + self._control_of.nbytes + sum(one.n_own_bytes for one in machines)
-
     # Around the values
 
     def _make_known(self, state: int) -> None:
@@ -178,7 +171,9 @@ class Embedding:
 
     def _make_room(self, state: int) -> None:
         if state >= len(self._control_of):
+            before = self._control_of.nbytes
             self._control_of = grown(self._control_of, max(state + 1, 2 * len(self._control_of)), -1)
+            self.tables.steps.n_bytes += self._control_of.nbytes - before
 
     def _control(self, state: int) -> int:
         self._make_room(state)

@@ -130,6 +130,7 @@ class SchemaMachine:
         self.tables: PushdownTables = self.structure.tables.copy() if within is None else within.tables
         self.tables.limit, self.tables.steps.limit = limits.states, limits.call_steps
         self.formulas = formulas
+        self.tables.steps.n_bytes += formulas.steps.n_bytes
         formulas.steps = self.tables.steps
         letters = self.structure.alphabet
         elements = arguments if arguments is not None and arguments.item else None
@@ -229,16 +230,6 @@ class SchemaMachine:
         ended = tables.action(reaction=Reaction(0, self._outermost, action_entry(self.structure.close_object)))
         return tables.control(row, end_action=action_entry(ended))
 
-    @property
-    def n_bytes(self) -> int:
-        """Approximate memory of the automaton in bytes, including its tables."""
-        return self.tables.n_bytes + self.n_own_bytes
-
-    @property
-    def n_own_bytes(self) -> int:
-        """Approximate memory in bytes without the tables."""
-        return self.formulas.n_bytes + self.context.leaves.n_bytes + _PER_CELL * len(self._cells)
-
     def fill(self, control: int, byte: int) -> None:
         """Compute the entries of a value start for the type that a byte begins."""
         self.value_starts.fill(control, byte)
@@ -293,6 +284,7 @@ class SchemaMachine:
             is_object = not isinstance(state, ArrayState)
             found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)
             self._cells[found] = content
+            self.tables.steps.n_bytes += _PER_CELL
             if isinstance(state, ConjunctiveState):
                 self.compute_allowed(found)
             if content.is_named and state.remembers():

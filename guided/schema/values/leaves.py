@@ -111,16 +111,10 @@ class Leaves:
         self.has_all_bytes = 0 not in flags and not self.lost
         self.has_ascii = 0 not in flags[0x20:0x7F] and not self.lost
         self._spellable = alphabet.nonzero()[0].astype(np.uint8).tobytes()
-        self._n_bytes = 0
         self._strings: dict[tuple[int, ...], Strings] = {}
         self._numbers: dict[tuple[int, ...], Numbers] = {}
         # Why weak: leaves are in no reference cycle, so their memory is freed at once.
         self._proxy = cast("Leaves", weakref.proxy(self))
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate bytes of memory of the automata. Those of shared caches count too: the leaves keep them alive."""
-        return self._n_bytes + (self.single.n_bytes if "single" in vars(self) else 0)
 
     @cached_property
     def single(self) -> "Leaves":
@@ -154,9 +148,11 @@ class Leaves:
         self.formulas.steps.spend(count, "the lengths of strings take too many steps")
 
     def kept(self, automaton: Automaton) -> Automaton:
-        """Return an automaton restricted to the alphabet; its memory is counted."""
+        """Return an automaton restricted to the alphabet; its memory is counted, also that of shared caches: the leaves keep it alive."""
         automaton = automaton.within(self.alphabet)
-        self._n_bytes += automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
+        self.formulas.steps.n_bytes += (
+            automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
+        )
         return automaton
 
 
