@@ -2,6 +2,7 @@
 
 import math
 import mmap
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from guided.arrays import Int32Array, Int64Array, UInt64Array
 from guided.kernels.hashing import rehash
 
-__all__ = ["appended", "grown", "rehashed", "room"]
+__all__ = ["appended", "grown", "rehashed", "room", "roomier"]
 
 # From this size on numpy asks for pages of 2 MiB.
 _LARGE = 1 << 22
@@ -40,6 +41,16 @@ def appended(array: UInt64Array, count: int, words: tuple[int, ...] | UInt64Arra
         array = grown(array, 2 * len(array), 0)
     array[count : count + len(words)] = words
     return array
+
+
+def roomier(arrays: Iterable[Any], n: int, capacity: int) -> list[Any]:
+    """Return copies of arrays with room for ``capacity`` rows, of which the first ``n`` are written; the others take no memory yet."""
+    found = []
+    for array in arrays:
+        longer = room((capacity, *array.shape[1:]), array.dtype)
+        longer[:n] = array[:n]
+        found.append(longer)
+    return found
 
 
 def room(shape: tuple[int, ...], dtype: Any) -> Any:

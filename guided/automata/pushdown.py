@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
-from guided.automata.growth import appended, grown, rehashed, room
+from guided.automata.growth import appended, grown, rehashed, roomier
 from guided.automata.steps import Steps
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
@@ -94,7 +94,6 @@ __all__ = [
     "action_entry",
 ]
 
-_BY_CONTROL = ("rows", "info", "live")
 _COPIED = (
     "actions", "results", "keys", "values", "guards", "allows", "cell_allow", "direct", "same_plans", "records", "differing",
     "byte_dependent", "reactions", "_result_ids", "_allow_ids",
@@ -322,17 +321,19 @@ class PushdownTables:
         self.steps.n_bytes += PER_CONTROL * n
         return first
 
-    def register(self, n: int) -> None:
-        """Register ``n`` controls that the caller has written into the room.
+    def register(self, labels: npt.NDArray[np.uint64]) -> None:
+        """Register controls that the caller has written into the room, with the labels that each can still lead to, as `guard`.
 
         Raises
         ------
         LimitError
             The call exceeded its steps.
         """
+        first, n = self.n_controls, len(labels)
         self.steps.spend(n, "the automaton has too many states")
         self.n_controls += n
         self.steps.n_bytes += PER_CONTROL * n
+        self.guard(first, labels)
 
     def make_room(self, n: int) -> int:
         """Make room for ``n`` more controls without adding them, and return the number of the next.
@@ -350,12 +351,8 @@ class PushdownTables:
             raise LimitError("growth_bytes", needed, allowed, "a single call needs too much of this budget")
         if first + n > len(self.rows):
             capacity = max(_GROWTH * len(self.rows), first + n)
-            for name in _BY_CONTROL:
-                array = getattr(self, name)
-                # PERF: unused memory is not touched; filling it took a tenth of all first masks.
-                longer = room((capacity, *array.shape[1:]), array.dtype)
-                longer[:first] = array[:first]
-                setattr(self, name, longer)
+            # PERF: unused memory is not touched; filling it took a tenth of all first masks.
+            self.rows, self.info, self.live = roomier((self.rows, self.info, self.live), first, capacity)
         return first
 
     def note_live(self, first: int, n: int = 1) -> None:
@@ -393,11 +390,8 @@ class PushdownTables:
         for name in _COPIED:
             content[name] = content[name].copy()
         twin.steps = replace(self.steps)
-        for name in _BY_CONTROL:
-            array = content[name]
-            # PERF: unused rows are not touched, so they take no memory yet.
-            content[name] = longer = room((self.n_controls + _ROOM, *array.shape[1:]), array.dtype)
-            longer[: self.n_controls] = array[: self.n_controls]
+        by_control, n = (self.rows, self.info, self.live), self.n_controls
+        twin.rows, twin.info, twin.live = roomier(by_control, n, n + _ROOM)
         return twin
 
     def action(

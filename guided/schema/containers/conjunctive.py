@@ -66,12 +66,11 @@ class ConjunctiveState(NamedTuple):
         """Return the labels that may come next and leave the object live, as bits."""
         rules = self.rules
         keys, alive, needed = rules.keys, rules.alive(), rules.required & ~self.seen
-        labels = alive & ~keys.labels_of(self.seen)
-        if needed:
-            first = needed & -needed
-            if first.bit_length() <= keys.n_ordered:
-                past = (1 << keys.n_ordered) - 1 & ~(2 * first - 1)
-                labels &= ~keys.labels_of(past)
+        # The names that can no longer come: past ones, and the ordered ones after the first that is needed.
+        closed = self.seen
+        if (first := needed & -needed) and first.bit_length() <= keys.n_ordered:
+            closed |= (1 << keys.n_ordered) - 1 & ~(2 * first - 1)
+        labels = alive & ~keys.labels_of(closed) if closed else alive
         if rules.most >= 0:
             room = rules.most - self.members - needed.bit_count()
             if room <= 0:
@@ -301,10 +300,10 @@ def conjunctive_object(
         kind = atom[0]
         if kind == "required":
             required |= 1 << keys.index_of[atom[1]]
-        elif formulas.is_no(atom, "required"):
-            banned |= 1 << keys.index_of[formulas.nodes[atom[1]][1]]
         elif kind in ("properties", "propertyNames"):
             parts.append(member)
+        elif formulas.is_no(atom, "required"):
+            banned |= 1 << keys.index_of[formulas.nodes[atom[1]][1]]
         elif kind == "minProperties" or formulas.is_no(atom, "maxProperties"):
             least = max(least, atom[1] if kind != "!" else formulas.nodes[atom[1]][1] + 1)
         elif kind == "maxProperties" or (formulas.is_no(atom, "minProperties") and formulas.nodes[atom[1]][1] > 0):

@@ -130,14 +130,14 @@ class Satisfiability:
                 node[0] == "type" or (node[0] == "|" and any(nodes[member][0] == "type" for member in node[1]))
             )
             if not found:
-                types = self.context.types(formula)
-                if not _LEAVES.issuperset(types or _CHEAP_FIRST):
-                    return self.goals.ask(formula, lambda: self._has_value(formula, types))
-                found = self._has_value(formula, types)
+                only = self.context.only_type(formula)
+                if only is None or only[0] not in _LEAVES:
+                    return self.goals.ask(formula, lambda: self._has_value(formula, only))
+                found = self._has_value(formula, only)
             self.goals.known[formula] = found
         return found
 
-    def _has_value(self, formula: int, types: Sequence[str]) -> bool:
+    def _has_value(self, formula: int, only: tuple[str, int] | None) -> bool:
         unlike = self.context.unlike(formula) if "among" in self.formulas.kinds else None
         if unlike is not None:
             # PERF: avoids a visit to each excluded value (`python -m benchmarks.maskbench`).
@@ -146,8 +146,8 @@ class Satisfiability:
             if any(self.context.leaves.of(kind, (typed(rest, kind),)).has_more(count) for kind in kinds):
                 return True
         # PERF: most formulas name one of the seven types (`python -m benchmarks.first_mask`).
-        if len(types) == 1:
-            return self.can_be(types[0], self.context.typed(formula, types[0]))
+        if only is not None:
+            return self.can_be(*only)
         return any(self.can_be(kind, self.context.typed(formula, kind)) for kind in _CHEAP_FIRST)
 
     def can_be(self, kind: str, formula: int) -> bool:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, TypeAlias
 
 from guided.automata.steps import Steps
+from guided.caching import cached_property
 from guided.limits import Limits
 from guided.schema.formula.marks import Marks
 
@@ -51,8 +52,6 @@ class Formulas:
         Members of each conjunction; of any other formula, a tuple of the formula alone.
     kinds : set of str
         The first members of all nodes but false and true.
-    marks : Marks
-        The keys and valuations that can change each formula.
     steps : Steps
         Step budget of the current call, or of the index once it exists; and their memory.
     ended : dict of int to int
@@ -61,18 +60,20 @@ class Formulas:
         What has been charged and is shared with other tables, so that it is charged once.
     """
 
-    __slots__ = ("_atoms", "_ids", "ended", "kinds", "marks", "members", "nodes", "paid", "steps")
-
     def __init__(self) -> None:
         self.nodes: list[Atom] = [("F",), ("T",)]
         self.members: list[tuple[int, ...]] = [(FALSE,), (TRUE,)]
         self.kinds: set[str] = set()
-        self.marks = Marks(self.nodes)
         self.steps = Steps(_CALL_STEPS, "call_steps")
         self.ended: dict[int, int] = {}
         self.paid: set[Hashable] = set()
         self._ids: dict[Atom, int] = {("F",): FALSE, ("T",): TRUE}
         self._atoms: dict[int, dict[int, Atom]] = {}
+
+    @cached_property
+    def marks(self) -> Marks:
+        """The keys and valuations that can change each formula."""
+        return Marks(self.nodes)
 
     def atom(self, node: Atom) -> int:
         """Return the id of an atom, or of any other node that is already simplified.
@@ -103,10 +104,7 @@ class Formulas:
         LimitError
             The step budget of the call is exceeded.
         """
-        # PERF: without a call for each charge (`python -m benchmarks.first_mask`).
-        self.steps.spent += count
-        if self.steps.spent > self.steps.limit:
-            self.steps.spend(0, "the schema leads to too many formulas")
+        self.steps.spend(count, "the schema leads to too many formulas")
 
     def among(self, earlier: int, value: int) -> int:
         """Return the disjunction of two formulas as a separate ``among`` node: O(1), whatever the number of values in ``earlier``."""

@@ -100,6 +100,8 @@ class Lowering:
         Current nesting of schemas being lowered.
     pattern_steps : Steps
         Steps of all patterns whose automata were built to check them.
+    unenforced : dict of (str, str)
+        The pairs of pointer and keyword recorded so far instead of being enforced.
     unknown_formats : dict
         Unknown formats in order of discovery, where formats are asserted.
     misspelled : dict of (str, str) to str
@@ -136,7 +138,7 @@ class Lowering:
         )
         self._caps = options.caps if options.caps != NO_CAPS else None
         self._capped: dict[str, dict[Location, None]] = {}
-        self._unenforced: dict[tuple[str, str], None] = {}
+        self.unenforced: dict[tuple[str, str], None] = {}
         self._n_recorded = 0
         self.unknown_formats: dict[str, None] = {}
         self.misspelled: dict[tuple[str, str], str] = {}
@@ -178,11 +180,6 @@ class Lowering:
         if node[0] == "schema":
             self.expand(node[1])
         return found
-
-    @property
-    def unenforced(self) -> list[tuple[str, str]]:
-        """The (pointer, keyword) pairs recorded so far instead of being enforced."""
-        return list(self._unenforced)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -256,7 +253,13 @@ class Lowering:
             key += 1
         # Why now: later formulas are of the machine.
         self._excludes_exponents = self.options.numbers == "any" and any(map(_excludes_exponents, self.formulas.nodes))
-        Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root)
+        compared = [
+            atom
+            for atom, node in enumerate(self.formulas.nodes)
+            if node[0] == "propertyNames" or (node[0] == "properties" and node[2])
+        ]
+        if compared:
+            Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root, compared)
 
     @property
     def meetings(self) -> Meetings:
@@ -285,7 +288,7 @@ class Lowering:
         pointer = pointer_of(location)
         if self.options.unsupported != "record":
             raise SchemaError(reason, pointer, keyword)
-        self._unenforced[pointer, keyword] = None
+        self.unenforced[pointer, keyword] = None
         self._n_recorded += 1
 
     def _take_notes(self, schema: dict[str, Any], context: Context, location: Location) -> None:

@@ -62,8 +62,10 @@ class Names:
     options: JsonOptions
     limits: Limits
 
-    def check(self, root: int) -> None:
+    def check(self, root: int, tables: Iterable[int]) -> None:
         """Raise for names of an object whose automaton is so large that no text could contain one.
+
+        ``tables``: the atoms that compare names with formulas of strings.
 
         Raises
         ------
@@ -71,13 +73,8 @@ class Names:
             Its states need more than ``growth_bytes``, or a call that enters it more than ``call_steps``; or see `string_automaton`.
         """
         nodes = self.formulas.nodes
-        tables = [
-            atom
-            for atom, node in enumerate(nodes)
-            if node[0] == "propertyNames" or (node[0] == "properties" and node[2])
-        ]
         # Why all letters: names of a table without patterns may meet the patterns of another one.
-        if not tables or self._is_small(tables, _letters(nodes, range(len(nodes)))):
+        if self._is_small(tables, _letters(nodes, range(len(nodes)))):
             return
         checked: set[tuple[int, ...]] = set()
         for _, parts, _ in self.meetings.of(root):

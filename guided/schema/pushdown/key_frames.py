@@ -156,14 +156,17 @@ class KeyFrames:
 
     def done(self, label: int) -> int:
         """Return the entry of the closing quote that produces a label."""
-        known = len(self._actions)
-        if label >= known:
-            first, labels = self._tables.n_actions, range(known, label + 1)
+        self._add_actions(label + 1)
+        return action_entry(self._actions[label])
+
+    def _add_actions(self, n_labels: int) -> None:
+        labels = range(len(self._actions), n_labels)
+        if labels:
+            first = self._tables.n_actions
             self._tables.add_actions(labels)
             added = range(first, self._tables.n_actions)
             self._labels.update(zip(added, labels, strict=True))
             self._actions += added
-        return action_entry(self._actions[label])
 
     def _of_names(self, spellings: tuple[tuple[bytes, ...], ...], at: int) -> int:
         """Add a trie of names that falls back to the shared control for all other keys."""
@@ -172,7 +175,7 @@ class KeyFrames:
         if not texts:
             return other_key
         labels = [label for label, ways in enumerate(spellings, 1) for _ in ways]
-        self.done(len(spellings))
+        self._add_actions(1 + len(spellings))
         ends = ACTION - np.array(self._actions[: len(spellings) + 1], np.int32)
         data, most = b"".join(texts), 1 + sum(map(len, texts))
         first = tables.make_room(most)
@@ -181,8 +184,7 @@ class KeyFrames:
             np.frombuffer(data, np.uint8), np.array([0, *accumulate(map(len, texts))], np.int32), np.array(labels, np.int32), ends,
             self._end(at), other_key, first, tables.rows, tables.info, tables.live, np.empty(most, np.int32), words,
         )  # fmt: skip
-        tables.register(count)
-        tables.guard(first, words[:count])
+        tables.register(words[:count])
         return first
 
     def _of_automaton(self, automaton: Automaton, n_labels: int, end: int) -> int:

@@ -107,6 +107,8 @@ class SchemaMachine:
     ----------
     start : int
         Control at the start of a whole value of the root.
+    fill : callable
+        That of the value starts.
     is_empty : bool
         Whether no value satisfies the root's schema.
     """
@@ -172,6 +174,7 @@ class SchemaMachine:
             lambda: machine._passing_cell(),
             text,
         )
+        self.fill = self.value_starts.fill
         if within is None:
             self._lowest(Reaction(0, -1, self.end))
         self.arguments: ArgumentFrames | None = None
@@ -229,10 +232,6 @@ class SchemaMachine:
             return tables.control(row)
         ended = tables.action(reaction=Reaction(0, self._outermost, action_entry(self.structure.close_object)))
         return tables.control(row, end_action=action_entry(ended))
-
-    def fill(self, control: int, byte: int) -> None:
-        """Compute the entries of a value start for the type that a byte begins."""
-        self.value_starts.fill(control, byte)
 
     # Completions
 

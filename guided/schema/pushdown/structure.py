@@ -109,6 +109,8 @@ class Structure:
         The bytes that begin each type; those of strings between single quotes are of the type "single".
     kind_of : mapping of int to str
         The type that a byte begins.
+    of_objects : tuple of int
+        The actions every object receives: ends of values, a comma, a key, the closing brace.
     """
 
     tables: PushdownTables
@@ -140,6 +142,7 @@ class Structure:
     key_starts: tuple[int, ...]
     letters: Mapping[str, UInt8Array]
     kind_of: Mapping[int, str]
+    of_objects: tuple[int, ...]
     _unknown: dict[tuple[str, ...], Int32Array] = field(default_factory=dict)
 
     @property
@@ -156,11 +159,6 @@ class Structure:
     def other_key(self) -> int:
         """The first control of an undeclared name; those of strings come before it."""
         return self.quoted[0].other_key
-
-    @property
-    def of_objects(self) -> tuple[int, ...]:
-        """The actions every object receives: ends of values, a comma, a key, the closing brace."""
-        return self.value_done, self.value_done_again, self.comma, *self.key_starts, self.close_object
 
     def unknown(self, types: tuple[str, ...]) -> Int32Array:
         """Return a new row of a value of some types of which no entry has been computed yet."""
@@ -243,6 +241,7 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         opening, words, after_name, tuple(key_starts),
         {kind: np.frombuffer(first, np.uint8) for kind, first in begins.items()},
         {byte: kind for kind, first in begins.items() for byte in first},
+        (value_done, value_done_again, actions["comma"], *key_starts, actions["close_object"]),
     )  # fmt: skip
 
 

@@ -12,14 +12,14 @@ from guided.errors import LimitError, placed
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation
 from guided.schema.formula.disjoint import make_disjoint
-from guided.schema.formula.formulas import FALSE, TRUE, Formulas
+from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.numbers.condition import ADVICE
 from guided.schema.numbers.explore import likely_steps
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.notation import texts_of
-from guided.schema.values.key_table import ALWAYS, NEVER, KeyTable, KeyTables, names_of, pattern_formula
+from guided.schema.values.key_table import ALWAYS, NEVER, KeyTable, KeyTables, pattern_formula
 from guided.schema.values.leaves import Leaf, Leaves
 from guided.schema.values.restrict import restrict
 
@@ -103,13 +103,14 @@ class SchemaContext:
             self._typed[kind][formula] = found
         return found
 
-    def types(self, formula: int) -> list[str]:
-        """Return the types that a formula of a value names, if it is a conjunction that names any."""
-        return self._parts(formula)[0]
+    def only_type(self, formula: int) -> tuple[str, int] | None:
+        """Return the type that a formula of a value names and its restriction to it; None unless it is a conjunction that names one."""
+        types, _ = self._parts(formula)
+        return (types[0], self.typed(formula, types[0])) if len(types) == 1 else None
 
     def possible_types(self, formula: int) -> tuple[str, ...]:
         """Return the types to which a formula of a value can be restricted; values of them may still be impossible."""
-        return tuple([kind for kind in self.types(formula) or TYPES if self.typed(formula, kind) != FALSE])
+        return tuple([kind for kind in self._parts(formula)[0] or TYPES if self.typed(formula, kind) != FALSE])
 
     def _parts(self, formula: int) -> tuple[list[str], dict[str, list[int]] | None]:
         """Return the types that a conjunction names, and what it requires by type; None if it says more than that."""
@@ -289,18 +290,23 @@ class SchemaContext:
     def table_of(self, wanted: tuple[int, ...]) -> KeyTable:
         """Return the key table of an object, for formulas over the atoms of objects."""
         formulas = self.formulas
-        names, n_ordered = names_of(formulas, wanted, self.lowering.sequence)
+        tables: dict[int, Atom] = {}
+        required: dict[int, str] = {}
         patterns: dict[int, None] = {}
         names_formulas: dict[int, int] = {}
         for formula in wanted:
-            for atom in formulas.atoms(formula):
-                if atom[0] == "properties":
+            for number, atom in formulas.atoms_by_id(formula).items():
+                if atom[0] == "required":
+                    required[number] = atom[1]
+                elif atom[0] == "properties":
+                    tables[number] = atom
                     for source, _ in atom[2]:
                         patterns[pattern_formula(formulas, source)] = None
                 elif atom[0] == "propertyNames":
                     names_formulas[atom[1]] = self.typed(atom[1], "string")
                     patterns[names_formulas[atom[1]]] = None
-        distinct = tuple(pattern for pattern in patterns if pattern > TRUE)
+        names, n_ordered = self._names_of(tables, required)
+        distinct = tuple([pattern for pattern in patterns if pattern > TRUE])
         if distinct:
             names = (*names, *self.key_tables.few_names(wanted, names, distinct))
         found = self.key_tables.table(names, n_ordered if self.options.property_order == "schema" else 0, distinct)
@@ -308,3 +314,21 @@ class SchemaContext:
         for value, formula in names_formulas.items():
             index_of[value] = ALWAYS if formula == TRUE else NEVER if formula == FALSE else index_of[formula]
         return found
+
+    def _names_of(self, tables: dict[int, Atom], required: dict[int, str]) -> tuple[tuple[str, ...], int]:
+        """Return the declared and required names in order, and the number of leading names whose order the schema defines.
+
+        Tables without a position in the schema come from values in the text and define no order.
+        """
+        sequence, names, n_ordered = self.lowering.sequence, dict[str, object](), 0
+
+        def place(number: int) -> tuple[int, int]:
+            return sequence.get(number, len(sequence)), number
+
+        for number in sorted(tables, key=place):
+            names.update(tables[number][1])
+            if number in sequence:
+                n_ordered = len(names)
+        if not names.keys() >= {*required.values()}:
+            names.update(dict.fromkeys([required[number] for number in sorted(required, key=place)]))
+        return tuple(names), n_ordered

@@ -26,7 +26,7 @@ from guided.schema.strings.spelling import CANONICAL
 from guided.schema.values.keys import OTHER, KeyLeaf, key_automaton, unquoted
 from guided.schema.values.leaves import Leaves
 
-__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "KeyTables", "names_of", "pattern_formula", "value_of"]
+__all__ = ["ALWAYS", "NEVER", "OTHER", "KeyTable", "KeyTables", "pattern_formula", "value_of"]
 
 ALWAYS, NEVER = -2, -1
 # Names compared per step, and patterns.
@@ -388,31 +388,6 @@ class KeyTables:
 
     def _too_many_names(self, count: int) -> LimitError:
         return LimitError("names", count, self.limits.names, "an object has too many declared names")
-
-
-def names_of(formulas: Formulas, wanted: Sequence[int], sequence: dict[int, int]) -> tuple[tuple[str, ...], int]:
-    """Return the declared names of an object's formulas in order, and the number of leading names whose order the schema defines.
-
-    ``sequence``: position of each atom in the schema. Tables without a position come from values in the text and define no order.
-    """
-    tables: dict[int, Atom] = {}
-    loose: dict[int, str] = {}
-    for formula in wanted:
-        for number, atom in formulas.atoms_by_id(formula).items():
-            if atom[0] == "properties":
-                tables[number] = atom
-            elif atom[0] == "required":
-                loose[number] = atom[1]
-    last = len(sequence)
-    names: dict[str, object] = {}
-    n_ordered = 0
-    for number in sorted(tables, key=lambda number: (sequence.get(number, last), number)):
-        names.update(tables[number][1])
-        if number in sequence:
-            n_ordered = len(names)
-    if not names.keys() >= {*loose.values()}:
-        names.update(dict.fromkeys([loose[i] for i in sorted(loose, key=lambda i: (sequence.get(i, last), i))]))
-    return tuple(names), n_ordered
 
 
 def value_of(formulas: Formulas, atom: Atom, table: KeyTable, label: int) -> int:

@@ -84,9 +84,9 @@ def _types(site: Site, keyword: str, value: Any) -> tuple[int, frozenset[str]]:
     if len(allowed) == len(TYPES):
         return TRUE, _ALL
     alternatives += [atom(("type", name)) for name in TYPES if name in allowed]
-    open_ended = any(isinstance(name, dict) for name in names)
+    open_ended = dict in map(type, names)
     kept = _ALL if open_ended else frozenset(allowed | ({"number"} if "integer" in names else set()))
-    return site.formulas.disjunction(alternatives), kept
+    return alternatives[0] if len(alternatives) == 1 else site.formulas.disjunction(alternatives), kept
 
 
 def schemas_of(site: Site, keyword: str, value: Any) -> list[Any]:
