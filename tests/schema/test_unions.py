@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from guided.engine.compile import compile as compile_spec
+from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, SchemaError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
@@ -22,7 +24,7 @@ from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.machine import SchemaMachine
 from tests.masks import bits
 from tests.profiles import examples
-from tests.schema.engine import compiled
+from tests.schema.engine import BYTES, compiled
 from tests.schema.keywords.test_names import read_or_refused
 from tests.schema.oracle_published import is_valid
 from tests.schema.strategies import schemas
@@ -307,6 +309,29 @@ def test_many_conditions_are_served(name: str, order: str) -> None:
     make, text = CROWDED[name]
     pieces = re.findall(rb'"\w*|[^"\w]+|\w+', text)
     assert not read_or_refused(make(60), pieces, FRONT_END_LIMITS, property_order=order)
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+@pytest.mark.parametrize("n", [10, 16])
+def test_values_some_of_which_imply_others_are_refuted(n: int, order: str) -> None:
+    """As in Angular's schema: tables whose constant may lack, with tables of options; what one value allows another allows, too."""
+
+    def options(i: int) -> dict[str, Any]:
+        names = [f"p{j}" for j in range(3 * i % n + 1)] + [f"q{i % 4}{j}" for j in range(6)]
+        return {
+            "type": "object",
+            "properties": {name: {"type": "boolean"} for name in names},
+            "additionalProperties": False,
+        }
+
+    tables = [
+        {"properties": {**kind(i)["properties"], "of": options(i)}, "additionalProperties": False} for i in range(n)
+    ]
+    spec = JsonSchema({"type": "object", "oneOf": tables}, whitespace="compact", property_order=order)  # type: ignore[arg-type]
+    guide = compile_spec(spec, BYTES, FRONT_END_LIMITS).guide()
+    for byte in b'{"of":{"p1":true':
+        assert byte in bits(guide.mask())
+        guide.advance(byte)
 
 
 def arrays(word: str, part: Callable[[int], Any], **more: Any) -> Callable[[int], dict[str, Any]]:

@@ -99,6 +99,10 @@ def solutions(
     if not existentials:
         yield members
         return
+    # PERF: each member more leaves fewer ways to meet the others, so an existential that none meets would be found again and again (two
+    # alternatives of which one implies the other, `python -m benchmarks.hostile`).
+    if not all(any(True for _ in _assignments(positions, members, one)) for one in existentials):
+        return
     path = [_assignments(positions, members, existentials[0])]
     while path:
         found = next(path[-1], None)
