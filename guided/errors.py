@@ -152,7 +152,7 @@ class SchemaError(GuidedError):
     keyword : str
         The refused keyword or annotation.
     attempts : tuple of (str, SchemaError or IncompleteError)
-        For a generation with ``retries`` that failed: all texts whose values were refused, each with its error. Otherwise empty.
+        For a generation that failed: all texts whose values were refused, each with its error. Otherwise empty.
     """
 
     attempts: tuple[tuple[str, "SchemaError | IncompleteError"], ...] = ()

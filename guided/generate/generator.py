@@ -131,7 +131,7 @@ class Generator(Generic[T_co]):
             With ``on_budget="raise"``, the text does not fit ``max_tokens``, or the budget ended it; ``text`` has the text so far. Streams
             and batches have the error in ``error`` of the result.
         SchemaError
-            Validators of the type refuse the value; ``attempts`` has all texts if there were ``retries``.
+            Validators of the type refuse the value, or fail; ``attempts`` has all refused texts.
         LimitError
             ``max_tokens`` is below the length of the shortest accepted text, or the prompt leaves too little of the model's context; or
             the ``attempts`` of a `Rejection` were not enough.
@@ -330,8 +330,6 @@ class Generator(Generic[T_co]):
             raise TypeError("context is for tools: this generator has none")
         tokens = self.prompt_tokens(prompt)
         first = self._attempt(tokens, settings, sampler)
-        if not settings.retries:
-            return first[1]
 
         def again(result: Result[Any], error: GuidedError) -> tuple[Decoding, TextCoroutine]:
             nonlocal prompt, tokens

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from guided.errors import GuidedError, IncompleteError, SchemaError
+from guided.errors import GuidedError, IncompleteError, SchemaError, shown
 from guided.events import Done, Event, Refused, Result
 from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.messages import text_of
@@ -46,8 +46,11 @@ def with_retries(first: Attempt, again: Callable[[Result[Any], GuidedError], Att
             if isinstance(error, SchemaError):
                 final = SchemaError(error.reason, error.pointer, error.keyword)
                 final.attempts = tuple((one.text, one.error) for one in (*refused, refusal))
-                final.__cause__ = error
-                final.add_note(f"{len(final.attempts)} texts were refused")
+                final.__cause__ = error.__cause__
+                many = f"{len(final.attempts)} texts were refused, the last: " if refused else "the refused text: "
+                final.add_note(
+                    many + shown(result.text) + ("; max_tokens chose a part of it" if refusal.steered else "")
+                )
                 result = replace(result, error=final)
             break
         refused.append(refusal)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -158,20 +158,60 @@ def test_the_last_error_has_all_texts() -> None:
     error = caught.value
     assert [text for text, _ in error.attempts] == ["3", "5", "7"]
     assert ["3 is odd" in str(one) for _, one in error.attempts] == [True, False, False]
-    assert error.__notes__ == ["3 texts were refused"]
+    assert error.__notes__ == ["3 texts were refused, the last: '7'"]
     again = pickle.loads(pickle.dumps(error))
     assert [text for text, _ in again.attempts] == ["3", "5", "7"]
     assert str(again) == str(error)
 
 
-def test_without_retries_nothing_changes() -> None:
+def test_without_retries_the_error_has_the_text() -> None:
     model = completing("3", "4")
     with pytest.raises(guided.SchemaError, match="3 is odd") as caught:
         guided.json(model, Even)("Even:", max_tokens=5)
-    assert caught.value.attempts == ()
+    assert [text for text, _ in caught.value.attempts] == ["3"]
+    assert caught.value.__notes__ == ["the refused text: '3'"]
+    with pytest.raises(guided.SchemaError) as caught:
+        guided.json(completing("[1,1,1,1]"), list[Even], whitespace="compact")("Odd:", max_tokens=6)
+    assert caught.value.__notes__ == ["the refused text: '[1,10]'; max_tokens chose a part of it"]
     result = guided.json(completing("4"), Even)("Even:", max_tokens=5, retries=3)
     assert result.refused == ()
     assert result.value == 4
+
+
+class Small(BaseModel):
+    x: int
+
+    @field_validator("x")
+    @classmethod
+    def few(cls, x: int) -> int:
+        return even({8: 3, 2: 2}[x])
+
+
+class Word(BaseModel):
+    x: str
+
+
+def test_a_validator_that_fails_is_an_error_of_its_text() -> None:
+    """A bug in a user's code ends neither a batch nor a run of the command line."""
+    generate = guided.json(guided.testing.scripted('{"x": 9}'), Small)
+    results = generate.batch(["a", "b"], max_tokens=20)
+    assert ["a validator failed: KeyError: 9" in str(result.error) for result in results] == [True, True]
+    with pytest.raises(guided.SchemaError) as caught:
+        generate("a", max_tokens=20)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_of_a_union_the_error_is_that_of_the_branch_that_the_text_fits() -> None:
+    for union in (Word | Small, Small | Word):
+        with pytest.raises(guided.SchemaError, match="3 is odd") as caught:
+            guided.json(guided.testing.scripted('{"x": 8}'), union)("a", max_tokens=20)
+        assert caught.value.pointer == "/Small/x"
+
+
+def test_items_of_an_iterable_are_validated_with_the_text() -> None:
+    assert guided.json(guided.testing.scripted("[2, 4]"), Iterable[Even])("a", max_tokens=20).value == [2, 4]
+    with pytest.raises(guided.SchemaError, match="3 is odd"):
+        guided.json(guided.testing.scripted("[2, 3]"), Iterable[Even])("a", max_tokens=20)
 
 
 def test_each_attempt_has_its_own_budget() -> None:

@@ -21,6 +21,7 @@ from typing import Any
 import pydantic
 
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
+from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.readable import readable
 from guided.schema.frontend.reading_work import check_work
 from guided.schema.frontend.signatures import arguments_of
@@ -38,6 +39,8 @@ _LISTS = frozenset({
 _DICTS = frozenset({dict, collections.OrderedDict, collections.defaultdict, abc.Mapping, abc.MutableMapping})
 _MARKERS = (typing.Required, typing.NotRequired)
 _WRAPPERS_FOLLOWED = 100
+# Types of pydantic's errors that validators raise.
+_OF_VALIDATORS = ("value_error", "assertion_error")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -186,11 +189,19 @@ def _is_function(given: Any) -> bool:
 def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Sequence[str | int]) -> Any:
     check_work(adapter, text)
     try:
-        return adapter.validate_json(text)
+        value = adapter.validate_json(text)
+        # An `Iterable` validates its items as they are read.
+        return list(value) if type(value).__name__ == "ValidatorIterator" else value
     except pydantic.ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        place = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in (*path, *first["loc"]))
-        raise SchemaError(f"the value is invalid: {first['msg']}", place, first["type"]) from error
+        errors = error.errors(include_url=False, include_context=False)
+        # Of a union's errors, those that validators wrote are of the branch that the text fits.
+        first = min(errors, key=lambda each: each["type"] not in _OF_VALIDATORS)
+        raise SchemaError(
+            f"the value is invalid: {first['msg']}", pointer_of(("", *path, *first["loc"])), first["type"]
+        ) from error
+    except Exception as error:  # Why: the type's own code may raise anything
+        reason = f"a validator failed: {type(error).__name__}: {error}"
+        raise SchemaError(reason, pointer_of(("", *path)), "validator") from error
 
 
 def _adapter_or_none(annotation: Any) -> "pydantic.TypeAdapter[Any] | None":
