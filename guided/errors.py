@@ -255,6 +255,21 @@ def placed(pointer: str) -> Iterator[None]:
         raise PatternError(error.reason, error.pattern, error.position, pointer) from error.__cause__
 
 
+@contextlib.contextmanager
+def within(place: str, without: str = "") -> Iterator[None]:
+    """Put a place before that of a LimitError or SchemaError of the block, or before all of several, joined by "and".
+
+    ``without``: what they begin with, and do not afterwards.
+    """
+    try:
+        yield
+    except LimitError as error:
+        pointer = " and ".join(place + one.removeprefix(without) for one in error.pointer.split(" and "))
+        raise LimitError(error.what, error.given, error.limit, error.advice, pointer) from error
+    except SchemaError as error:
+        raise type(error)(error.reason, place + error.pointer.removeprefix(without), error.keyword) from error
+
+
 class TokenRejected(GuidedError):
     """A token that is not allowed in the guide's state; the state is unchanged.
 

@@ -26,7 +26,7 @@ from guided.calls.lowering import argument_list_of, check_name, least_length, op
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
 from guided.calls.parameters import Parameter
-from guided.calls.schema import SchemaType, type_of_schema
+from guided.calls.schema import SchemaType, options_in, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
@@ -41,7 +41,7 @@ from guided.limits import Limits
 from guided.patterns.tree import Call
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of, value_of
-from guided.schema.pushdown.embedding import Embedding
+from guided.schema.pushdown.embedding import Embedding, check_documents
 from guided.schema.pushdown.frames import Frame, SubTrie, Value
 from guided.vocabulary.trie import TokenTrie
 
@@ -132,6 +132,20 @@ class ArgumentLists(Mapping[str, ArgumentList]):
             A tool cannot be lowered.
         """
         in_one_budget(lambda: [self._make(name) for name in self.tools if name not in self._made])
+
+    def documents(self) -> Iterator[tuple[Any, str, str]]:
+        """Yield the schemas of arguments, each with a pointer and its place; of many tools, without those of documents."""
+        few = self.are_few
+        for name, tool in self.tools.items():
+            if not few and isinstance(tool.schema, Entry) and not isinstance(tool.schema.source, Given):
+                continue
+            # PERF: of many tools, those of all arguments together would take as long as to make the tools (`benchmarks.inventory`).
+            options = self._caps, self._strict
+            for parameter in _parameters(tool, self._form, *options) if few else tool.parameters(*options):
+                kind = parameter.type
+                if isinstance(kind, SchemaType):
+                    place = f"/{name}" if parameter.kind == "whole" else f"/{name}/{parameter.label}"
+                    yield kind.document, kind.pointer, place
 
     @property
     def lowered(self) -> tuple[str, ...]:
@@ -304,9 +318,9 @@ class Inventory:
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """See `StackSpec`."""
-        automaton = Embedding(
-            partial(CallStates, self._parts(limits)), options_of(self.texts.form, self.caps), limits, alphabet
-        )
+        parts = self._parts(limits)
+        check_documents(self.argument_lists.documents(), options_in(None, self.caps), limits)
+        automaton = Embedding(partial(CallStates, parts), options_of(self.texts.form, self.caps), limits, alphabet)
         return Lowered(
             automaton,
             automaton.structure,

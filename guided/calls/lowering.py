@@ -19,7 +19,7 @@ from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, sour
 from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
 from guided.calls.values import ValueType, automaton_of
-from guided.errors import SchemaError, placed, shown
+from guided.errors import SchemaError, placed, shown, within
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
@@ -117,7 +117,9 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
         if not form.can_name(label) or not re.search(arguments_of(form).names, label):
             raise _refused(_QUOTES, form, f"{pointer}/{label}", "name")
     # PERF: most tools have required parameters of few types, and a scanner of all takes milliseconds (`python -m benchmarks.call_formats`).
-    if not _has_arguments(kind, form) and found.scanner().is_empty:
+    with within(pointer):
+        is_empty = not _has_arguments(kind, form) and found.scanner().is_empty
+    if is_empty:
         names = arguments_of(form).names
         by_name = replace(found, arguments=replace(arguments_of(form), names=""))
         if by_name.scanner().is_empty:
@@ -400,7 +402,9 @@ def _raw(kind: SchemaType, notation: Notation, form: Format, pointer: str) -> Sc
     name = _unwritten(kind.document) if form.quote else None
     if name is not None:
         raise _refused(f"cannot write the name {shown(name)} of a member", form, pointer)
-    if found.scanner().is_empty:
+    with within(pointer):
+        is_empty = found.scanner().is_empty
+    if is_empty:
         raise _no_value(form, pointer)
     return found
 

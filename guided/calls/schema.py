@@ -24,7 +24,7 @@ from guided.automata.stacks import Configuration, Stacks
 from guided.caching import cached_property
 from guided.calls.schema_names import name_of
 from guided.calls.values import ValueType
-from guided.errors import SchemaError
+from guided.errors import SchemaError, within
 from guided.export.characters import operand_of as spelled
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
@@ -42,7 +42,7 @@ from guided.schema.frontend.reader import TypeReader
 from guided.schema.frontend.type_patterns import TextPattern
 from guided.schema.frontend.typed import schema_of
 from guided.schema.pushdown.arguments import begins_arguments
-from guided.schema.pushdown.embedding import has_value, value_machine
+from guided.schema.pushdown.embedding import containers_of, has_value, value_machine
 from guided.schema.pushdown.frames import Value
 from guided.schema.pushdown.machine import SchemaMachine
 from guided.schema.pushdown.structure import structure_of
@@ -423,15 +423,10 @@ class Document:
         if not _refers(_text_of(schema, place)):
             return type_of_schema(schema, place, self._caps)
         pointer = pointer_of(((), "properties", name))
-        try:
+        with within(self._place, "/properties"):
             types, checks = self._shared
             if pointer not in types:
                 types[pointer] = checks.type_at(pointer)
-        except SchemaError as error:
-            inside = error.pointer.removeprefix(pointer)
-            if inside.startswith("/properties/"):
-                place, inside = self._place, inside.removeprefix("/properties")
-            raise type(error)(error.reason, f"{place}{inside}", error.keyword) from error
         return types[pointer]
 
     @cached_property
@@ -477,10 +472,8 @@ def type_of_schema(schema: Any, place: str, caps: Caps = NO_CAPS) -> SchemaType:
     key = short_key or (text, caps)
     found = _types.get(key)
     if found is None:
-        try:
+        with within(place):
             found = _types.put(key, _Checks(value_of(text), caps).type_at(""))
-        except SchemaError as error:
-            raise type(error)(error.reason, f"{place}{error.pointer}", error.keyword) from error
     return found
 
 
@@ -541,10 +534,8 @@ def type_of_annotation(annotation: Any, place: str, caps: Caps = NO_CAPS) -> Sch
         text = ""
     else:
         make = _of_annotation
-    try:
+    with within(place):
         return make(annotation, text, caps)
-    except SchemaError as error:
-        raise type(error)(error.reason, f"{place}{error.pointer}", error.keyword) from error
 
 
 @lru_cache(maxsize=4096)
@@ -689,9 +680,4 @@ class _Checks:
 
     @cached_property
     def _containers(self) -> Containers:
-        formulas, options = Formulas(), self._options
-        lowering = Lowering(self._document, options, formulas, _LIMITS)
-        lowering.check()
-        context = SchemaContext(formulas, lowering, options, _LIMITS, structure_of(options, _ALL).alphabet)
-        context.check_sizes()
-        return Containers(context)
+        return containers_of(Value(self._document), self._options, _LIMITS, _ALL)

@@ -15,7 +15,7 @@ from guided.files import pack, unpack
 from guided.limits import Limits
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 from guided.schema.frontend.json_values import text_of, value_of
-from guided.schema.pushdown.embedding import Embedding, around_of
+from guided.schema.pushdown.embedding import Embedding, around_of, check_documents
 from guided.schema.pushdown.frames import Frame, Value
 from guided.schema.report.contradictions import impossible
 
@@ -92,6 +92,8 @@ class Template:
 
     def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
         """See `StackSpec`."""
+        documents = ((value.schema, value.pointer, value.place) for value in self.frame.values)
+        check_documents(documents, self.options, limits)
         automaton = Embedding(around_of(self.frame), self.options, limits, alphabet)
         return Lowered(automaton, automaton.structure, automaton.structure.tables.n_controls, notes=self.notes)
 

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, SchemaError
 from guided.integrations.serving import FRONT_END_LIMITS
@@ -404,3 +407,41 @@ def test_what_compiles_is_walked(name: str, n: int, limits: Limits) -> None:
     # Texts are read in an engine, whose calls have the default steps.
     limits = replace(limits, call_steps=Limits().call_steps)
     assert not read_or_refused(schema, re.findall(rb'"\w*|[^"\w]+|\w+', text), limits, property_order="any")
+
+
+@pytest.mark.parametrize("form", ["json", "hermes", "qwen-coder", "tooldec", "mistral", "pythonic", "gemma"])
+@pytest.mark.parametrize("name", MANY)
+def test_a_tool_is_refused_as_the_schema_of_its_argument_is(name: str, form: str) -> None:
+    """Whether or not a text comes to the argument."""
+    schema = MANY[name](60)
+    tools = [("act", schema), ("b", {"type": "integer"})]
+    if not (reason := read_or_refused(schema, (), FRONT_END_LIMITS)):
+        compile_tools(tools, form)
+        return
+    with pytest.raises(LimitError) as caught:
+        compile_tools(tools, form)
+    assert reason.startswith(caught.value.what)
+    assert caught.value.pointer.startswith("/act/x")
+
+
+def test_one_of_many_tools_is_refused_as_one_of_few() -> None:
+    for n in (1, 101):
+        with pytest.raises(LimitError) as caught:
+            compile_tools(
+                [*((f"t{i}", {"maximum": i}) for i in range(n)), ("act", MANY["counted patterns"](60))], "json"
+            )
+        assert caught.value.pointer.startswith("/act/x"), n
+
+
+def test_the_schemas_of_tools_are_counted_together() -> None:
+    limits = replace(FRONT_END_LIMITS, steps=10_000)
+    for n, is_refused in ((2, False), (80, True)):
+        tools = [(f"t{i}", {"type": "array", "minItems": i, "items": {"maximum": i}}) for i in range(n)]
+        with pytest.raises(LimitError, match="schemas of arguments") if is_refused else nullcontext():
+            compile_tools(tools, "json", limits)
+
+
+def compile_tools(tools: list[tuple[str, Any]], form: str, limits: Limits = FRONT_END_LIMITS) -> Index:
+    """An index of calls of tools, each with a required argument ``x`` of a schema."""
+    given = [{"name": name, "parameters": {"properties": {"x": one}, "required": ["x"]}} for name, one in tools]
+    return compile_spec(Tools(given, form), BYTES, limits)

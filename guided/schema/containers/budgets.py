@@ -14,7 +14,7 @@ from guided.schema.containers.derivatives import at_close, required_names, truth
 from guided.schema.containers.satisfiability import Satisfiability
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 
-__all__ = ["check_calls"]
+__all__ = ["check_work"]
 
 # Conditions, members or places, and items that must come, of which fewer take few steps together: in all, and by kind of node.
 _FEW, _FEW_ITEMS = 10, 3
@@ -44,8 +44,8 @@ _ENDED = frozenset({"items", "properties"})
 _TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
 
 
-def check_calls(satisfiability: Satisfiability) -> None:
-    """Refuse a schema some object or array of which takes too many steps of a call.
+def check_work(satisfiability: Satisfiability) -> None:
+    """Refuse a schema with too large strings or numbers, or some object or array of which takes too many steps of a call.
 
     Raises
     ------
@@ -53,6 +53,7 @@ def check_calls(satisfiability: Satisfiability) -> None:
         With places in the schema.
     """
     context, formulas = satisfiability.context, satisfiability.formulas
+    context.check_sizes()
     nodes, most = formulas.nodes, context.limits.call_steps
     # Why more for arrays: the front end of a server asks for masks only, and theirs take few steps.
     limits = {"object": most, "array": max(most, _CALL_STEPS)}

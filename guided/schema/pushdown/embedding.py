@@ -12,26 +12,34 @@ Complexity: O(known states) around the values; a machine costs as much as its sc
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable
-from typing import TypeAlias
+from collections.abc import Callable, Hashable, Iterable
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array
 from guided.automata.growth import grown
 from guided.automata.pushdown import PushdownTables, Reaction, action_entry
-from guided.errors import SchemaError, VocabularyError, too_few_values
+from guided.automata.steps import Steps
+from guided.errors import SchemaError, VocabularyError, too_few_values, within
 from guided.limits import Limits
+from guided.schema.containers.budgets import check_work
 from guided.schema.containers.opening import Containers
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
+from guided.schema.formula.memo import Memo
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
 from guided.schema.pushdown.machine import SchemaMachine, Surroundings, of_arguments
 from guided.schema.pushdown.structure import Structure, structure_of
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["Embedding", "Maker", "around_of", "value_machine"]
+__all__ = ["Embedding", "Maker", "around_of", "check_documents", "containers_of", "has_value", "value_machine"]
+
+# Steps of a compile for each step of a call.
+_PER_CALL_STEP = 20
+_EVERY, _LIMITS = bytes([1] * 256), Limits()
 
 Maker: TypeAlias = Callable[[BoolArray, Callable[[Value], bool]], HostAutomaton]
 
@@ -81,18 +89,66 @@ def value_machine(
     )
 
 
-def has_value(value: Value, options: JsonOptions, limits: Limits, alphabet: bytes) -> bool:
-    """Return whether a value that is written as arguments has any text, without its machine."""
+def containers_of(value: Value, options: JsonOptions, limits: Limits, alphabet: bytes) -> Containers:
+    """Return the objects and arrays of the document of a value, whose schema is fully lowered and keeps to the limits, without its machine.
+
+    Raises
+    ------
+    SchemaError, LimitError
+        As `Lowering`, and `check_work`.
+    """
     formulas = Formulas()
     lowering = Lowering(value.schema, options, formulas, limits, pointer=value.pointer)
     lowering.check()
+    elements = value.arguments if value.arguments is not None and value.arguments.item else None
+    letters = structure_of(options, alphabet, b"", limits).alphabet
+    found = Containers(SchemaContext(formulas, lowering, options, limits, letters, elements=elements))
+    check_work(found.satisfiability)
+    return found
+
+
+def has_value(value: Value, options: JsonOptions, limits: Limits, alphabet: bytes) -> bool:
+    """Return whether a value that is written as arguments has any text, without its machine."""
+    containers = containers_of(value, options, limits, alphabet)
     assert value.arguments is not None
-    elements = value.arguments if value.arguments.item else None
-    letters = np.frombuffer(alphabet, np.bool_)
-    containers = Containers(SchemaContext(formulas, lowering, options, limits, letters, elements=elements))
-    found = containers.satisfiability.is_satisfiable(of_arguments(formulas, lowering.root, value.arguments))
+    root = of_arguments(containers.formulas, containers.context.lowering.root, value.arguments)
+    found = containers.satisfiability.is_satisfiable(root)
     containers.release()
     return found
+
+
+def check_documents(documents: Iterable[tuple[Any, str, str]], options: JsonOptions, limits: Limits) -> None:
+    """Refuse documents that exceed a limit before a text reaches one of their values, as if each were compiled by itself.
+
+    ``documents``: those of values, which keep to the default limits, the pointers of these in them, and their places.
+
+    Raises
+    ------
+    SchemaError, LimitError
+        With the place of the first value, and that within its schema.
+    """
+    if limits == _LIMITS:
+        return
+    kept, together = _kept(options, limits), Steps(limits.steps)
+    first: dict[int, tuple[Any, str, str]] = {}
+    for found in documents:
+        first.setdefault(id(found[0]), found)
+    for number, (schema, pointer, place) in first.items():
+        known = kept.get(number)
+        if known is None:
+            # Parts of one document are arguments of one tool.
+            own = pointer and "/properties"
+            with within(place.removesuffix(pointer.removeprefix(own)), own):
+                containers = containers_of(Value(schema), options, limits, _EVERY)
+            known = kept.put(number, (schema, containers.formulas.steps.spent))
+            containers.release()
+        together.spend(_PER_CALL_STEP * known[1], "too many or too large schemas of arguments")
+
+
+@lru_cache(maxsize=8)
+def _kept(_options: JsonOptions, _limits: Limits) -> Memo[tuple[Any, int]]:
+    """Return documents that keep to the limits, by their identity, and the steps that it took to tell."""
+    return Memo(1024, 1 << 19)
 
 
 class Embedding:

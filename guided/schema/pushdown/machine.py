@@ -35,7 +35,7 @@ from guided.caching import cached_property
 from guided.errors import SchemaError, shown, too_few_values
 from guided.limits import Limits
 from guided.patterns.charset import SURROGATE
-from guided.schema.containers.budgets import check_calls
+from guided.schema.containers.budgets import check_work
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.opening import HAS_BEGUN, Containers, OpenContainer
@@ -145,9 +145,8 @@ class SchemaMachine:
         self._has_strings, text = notation is None or notation.part != "others", None
         if notation is not None and self._has_strings:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
-        self.context.check_sizes()
         self.containers = Containers(self.context)
-        check_calls(self.containers.satisfiability)
+        check_work(self.containers.satisfiability)
         self.keys = KeyFrames(self.context.key_tables, self.structure, self.tables, arguments)
         if options.excludes:
             # Why now: too many excluded texts must not exceed a limit in the middle of a text.
