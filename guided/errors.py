@@ -248,11 +248,15 @@ def placed(pointer: str) -> Iterator[None]:
     except LimitError as error:
         if error.pointer or not pointer:
             raise
-        raise LimitError(error.what, error.given, error.limit, error.advice, pointer) from error.__cause__
+        raise _at(pointer, error) from error.__cause__
     except PatternError as error:
         if error.pointer or not pointer:
             raise
         raise PatternError(error.reason, error.pattern, error.position, pointer) from error.__cause__
+
+
+def _at(pointer: str, error: LimitError) -> LimitError:
+    return LimitError(error.what, error.given, error.limit, error.advice, pointer)
 
 
 @contextlib.contextmanager
@@ -265,7 +269,7 @@ def within(place: str, without: str = "") -> Iterator[None]:
         yield
     except LimitError as error:
         pointer = " and ".join(place + one.removeprefix(without) for one in error.pointer.split(" and "))
-        raise LimitError(error.what, error.given, error.limit, error.advice, pointer) from error
+        raise _at(pointer, error) from error.__cause__
     except SchemaError as error:
         raise type(error)(error.reason, place + error.pointer.removeprefix(without), error.keyword) from error
 

@@ -13,7 +13,6 @@ Complexity: O(known states) around the values; a machine costs as much as its sc
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,6 +38,8 @@ __all__ = ["Embedding", "Maker", "around_of", "check_documents", "containers_of"
 
 # Steps of a compile for each step of a call.
 _PER_CALL_STEP = 20
+# Documents that keep to some limits, and the steps that it took to tell.
+_kept: Memo[tuple[Any, int]] = Memo(4096, 1 << 22)
 _EVERY, _LIMITS = bytes([1] * 256), Limits()
 
 Maker: TypeAlias = Callable[[BoolArray, Callable[[Value], bool]], HostAutomaton]
@@ -129,26 +130,21 @@ def check_documents(documents: Iterable[tuple[Any, str, str]], options: JsonOpti
     """
     if limits == _LIMITS:
         return
-    kept, together = _kept(options, limits), Steps(limits.steps)
+    together = Steps(limits.steps)
     first: dict[int, tuple[Any, str, str]] = {}
     for found in documents:
         first.setdefault(id(found[0]), found)
     for number, (schema, pointer, place) in first.items():
-        known = kept.get(number)
+        key = number, options, limits
+        known = _kept.get(key)
         if known is None:
             # Parts of one document are arguments of one tool.
             own = pointer and "/properties"
             with within(place.removesuffix(pointer.removeprefix(own)), own):
                 containers = containers_of(Value(schema), options, limits, _EVERY)
-            known = kept.put(number, (schema, containers.formulas.steps.spent))
+            known = _kept.put(key, (schema, containers.formulas.steps.spent))
             containers.release()
         together.spend(_PER_CALL_STEP * known[1], "too many or too large schemas of arguments")
-
-
-@lru_cache(maxsize=8)
-def _kept(_options: JsonOptions, _limits: Limits) -> Memo[tuple[Any, int]]:
-    """Return documents that keep to the limits, by their identity, and the steps that it took to tell."""
-    return Memo(1024, 1 << 19)
 
 
 class Embedding:
