@@ -260,18 +260,22 @@ def _at(pointer: str, error: LimitError) -> LimitError:
 
 
 @contextlib.contextmanager
-def within(place: str, without: str = "") -> Iterator[None]:
+def within(place: str, parent: str = "") -> Iterator[None]:
     """Put a place before that of a LimitError or SchemaError of the block, or before all of several, joined by "and".
 
-    ``without``: what they begin with, and do not afterwards.
+    ``parent``: the place of the object to whose properties some of them point, if not the same.
     """
+
+    def placed(pointer: str) -> str:
+        is_other = parent and pointer.startswith("/properties/")
+        return parent + pointer.removeprefix("/properties") if is_other else place + pointer
+
     try:
         yield
     except LimitError as error:
-        pointer = " and ".join(place + one.removeprefix(without) for one in error.pointer.split(" and "))
-        raise _at(pointer, error) from error.__cause__
+        raise _at(" and ".join(map(placed, error.pointer.split(" and "))), error) from error.__cause__
     except SchemaError as error:
-        raise type(error)(error.reason, place + error.pointer.removeprefix(without), error.keyword) from error
+        raise type(error)(error.reason, placed(error.pointer), error.keyword) from error
 
 
 class TokenRejected(GuidedError):

@@ -423,7 +423,7 @@ class Document:
         if not _refers(_text_of(schema, place)):
             return type_of_schema(schema, place, self._caps)
         pointer = pointer_of(((), "properties", name))
-        with within(self._place, "/properties"):
+        with within(place, self._place):
             types, checks = self._shared
             if pointer not in types:
                 types[pointer] = checks.type_at(pointer)

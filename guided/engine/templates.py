@@ -83,6 +83,7 @@ class Template:
                 "notation": _notation(content["options"].get("notation")),
                 "caps": Caps(**content["options"]["caps"]),
                 "excludes": tuple(content["options"].get("excludes", ())),
+                "formats": (),
             }
             options = JsonOptions(**chosen)
             markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))

@@ -139,8 +139,7 @@ def check_documents(documents: Iterable[tuple[Any, str, str]], options: JsonOpti
         known = _kept.get(key)
         if known is None:
             # Parts of one document are arguments of one tool.
-            own = pointer and "/properties"
-            with within(place.removesuffix(pointer.removeprefix(own)), own):
+            with within(place, pointer and place.removesuffix(pointer.removeprefix("/properties"))):
                 containers = containers_of(Value(schema), options, limits, _EVERY)
             known = _kept.put(key, (schema, containers.formulas.steps.spent))
             containers.release()
