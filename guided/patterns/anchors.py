@@ -9,15 +9,15 @@ Nodes are shared: the anchors defined here are recognized by identity.
 """
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 
-from guided.patterns.branches import union
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import Charset
+from guided.patterns.groups import union
 from guided.patterns.properties import class_escape
 from guided.patterns.source import ASCII
-from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat, rebuilt
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat, fold, rebuilt
 
 __all__ = [
     "FIRST",
@@ -39,8 +39,6 @@ LAST = Look(_ANY, behind=False, negative=True)
 LAST_OF_LINE = Look(_NO_NEWLINE, behind=False, negative=True)
 # Why: without MULTILINE, $ also holds before a newline that ends the text. So it fails before a newline and another character.
 LAST_OR_NEWLINE = Look(alternate([_NO_NEWLINE, concat([Literal("\n"), _ANY])]), behind=False, negative=True)
-
-_ANCHORS = (FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE)
 
 
 def boundary(flags: int) -> Node:
@@ -73,60 +71,43 @@ def without_outer_anchors(root: Node) -> Node:
     return _trim(_trim(root, (FIRST, FIRST_OF_LINE), 1), (LAST, LAST_OF_LINE, LAST_OR_NEWLINE), -1)
 
 
-@dataclass(slots=True)
-class _Visit:
-    """A node whose parts along the edge are being trimmed: ``parts`` from the edge inwards, trimmed up to ``done``."""
-
-    node: Node
-    parts: list[Node]
-    done: int = 0
-
-
 def _trim(root: Node, anchors: tuple[Node, ...], step: int) -> Node:
-    # Invariant: every visited node begins (step 1) or ends (step -1) where the text does.
-    visits: list[_Visit] = []
-    trimmed = _enter(root, anchors, step, visits)
-    while visits:
-        visit = visits[-1]
-        if trimmed is not None:
-            visit.parts[visit.done] = trimmed
-            inner = isinstance(visit.node, Concat) and not _is_empty(trimmed)
-            visit.done = len(visit.parts) if inner else visit.done + 1
-        if visit.done < len(visit.parts):
-            trimmed = _enter(visit.parts[visit.done], anchors, step, visits)
-        else:
-            visits.pop()
-            trimmed = _rebuilt(visit.node, visit.parts[::step])
-    assert trimmed is not None
-    return trimmed
+    """Drop anchors at the left (``step`` 1) or right (-1) edge."""
+
+    def trimmed(node: Node, parts: Sequence[Node]) -> Node:
+        if node in anchors:
+            return Literal("")
+        match node:
+            case Concat(items):
+                # The edge goes on behind parts without width.
+                end = next((i for i, part in enumerate(parts, 1) if not _is_empty(part)), len(parts))
+                found = (*parts[:end], *items[::step][end:])[::step]
+                if all(old is new for old, new in zip(items, found, strict=True)):
+                    return node
+                kept = [part for part in found if not (isinstance(part, Literal) and not part.text)]
+                return concat(kept) if kept else Literal("")
+            case Alternate(items):
+                return union(parts) if any(old is not new for old, new in zip(items, parts, strict=True)) else node
+            case _:
+                return rebuilt(node, parts) if parts else node
+
+    return fold(root, trimmed, lambda node: _at_edge(node, step))
 
 
-def _enter(node: Node, anchors: tuple[Node, ...], step: int, visits: list[_Visit]) -> Node | None:
-    """Return the trimmed node if it has no parts at this edge; else push a visit to its parts and return None."""
-    if node in _ANCHORS:
-        return Literal("") if node in anchors else node
+def _at_edge(node: Node, step: int) -> tuple[Node, ...]:
+    """Return the parts of a node that may begin (``step`` 1) or end (-1) where the node does, from the edge inwards in a sequence."""
     match node:
-        case Concat(items) | Alternate(items) if items:
-            visits.append(_Visit(node, list(items[::step])))
+        case Concat(items):
+            inwards = items[::step]
+            wide = (i for i, item in enumerate(inwards, 1) if not (isinstance(item, Concat) or _is_empty(item)))
+            return inwards[: next(wide, None)]
+        case Alternate(items):
+            return items
         case Repeat(item, _, 1):
-            visits.append(_Visit(node, [item]))
+            return (item,)
         case Look(item, behind=behind) if behind == (step == -1):
-            visits.append(_Visit(node, [item]))
-        case _:
-            return node
-    return None
-
-
-def _rebuilt(node: Node, parts: list[Node]) -> Node:
-    match node:
-        case Concat(items) if any(old is not new for old, new in zip(items, parts, strict=True)):
-            kept = [part for part in parts if not (isinstance(part, Literal) and not part.text)]
-            return concat(kept) if kept else Literal("")
-        case Alternate(items) if any(old is not new for old, new in zip(items, parts, strict=True)):
-            return union(parts)
-        case Repeat() | Look():
-            return rebuilt(node, parts)
-    return node
+            return (item,)
+    return ()
 
 
 def _is_empty(node: Node) -> bool:

@@ -1,156 +1,180 @@
-"""Constructs after an opening parenthesis: a group, an assertion, flags, a comment, or syntax that no automaton supports.
+"""A group that is being read: its finished alternatives and the items of the current one.
 
-Group names are checked and then dropped, because nothing can refer to a group. Flags of a scoped group apply inside it; those of a
-global one, which must come first in the pattern, apply to the whole pattern.
+Characters collect in a literal run, whose last character a quantifier can still take. Only the last item can be repeated, as in `re`: not
+an anchor, a repeat or nothing. Finished alternatives of one character are merged into one set. The order of alternatives does not affect a
+language, so the set takes the position of the first of them (`union`). Where order matters, only neighbors are merged (`union_in_order`):
+one character never matches at two lengths.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import groupby
+from typing import TypeAlias
 
-from guided.patterns.branches import Branches
-from guided.patterns.source import LETTERS, TYPES, Source, flags_inside
+from guided.patterns.casefold import Folding
+from guided.patterns.charset import Charset
+from guided.patterns.tree import Chars, Literal, Look, Node, Repeat, alternate, concat
 
-__all__ = ["Assertion", "Comment", "GlobalFlags", "Group", "OpenGroup", "Opening", "opening"]
+__all__ = ["Join", "Last", "OpenGroup", "union", "union_in_order"]
 
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """``(...)``, ``(?:...)``, ``(?P<name>...)``, ``(?i-s:...)``."""
-
-    flags: int
-    name: str | None = None
-    captures: bool = False
+# Joins the alternatives of a group; calls its second argument with the number of intervals that are merged.
+Join: TypeAlias = Callable[[Sequence[Node], Callable[[int], None]], Node]
 
 
-@dataclass(frozen=True, slots=True)
-class Assertion:
-    """``(?=...)``, ``(?!...)``, ``(?<=...)``, ``(?<!...)``."""
+class Last(Enum):
+    """Kind of the item read last in an alternative."""
 
-    behind: bool
-    negative: bool
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalFlags:
-    """``(?i)``."""
-
-    added: int
-
-
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """``(?#...)``."""
+    NOTHING = auto()
+    ANCHOR = auto()
+    REPEAT = auto()
+    ITEM = auto()
 
 
 @dataclass(slots=True)
 class OpenGroup:
-    """A group that is still open; the whole pattern is the outermost one."""
+    """A group that is still open; the whole pattern is the outermost one.
+
+    Attributes
+    ----------
+    start : int
+        Offset of its ``(``.
+    flags : int
+        Flags inside it.
+    assertion : callable, optional
+        Returns the assertion about the node of the group.
+    name : str, optional
+        Its name.
+    captures : bool
+        Whether it has a number.
+    last : Last
+        The item that a quantifier would repeat.
+    """
 
     start: int
     flags: int
-    assertion: Assertion | None = None
-    branches: Branches = field(default_factory=Branches)
+    assertion: Callable[[Node], Look] | None = None
+    name: str | None = None
+    captures: bool = False
+    last: Last = Last.NOTHING
+    _finished: list[Node] = field(default_factory=list)
+    _items: list[Node] = field(default_factory=list)
+    _run: list[str] = field(default_factory=list)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing but comments has been read."""
+        return self.last is Last.NOTHING and not self._finished
+
+    def characters(self, run: str, folding: Folding | None) -> int:
+        """Add characters, and return the number of parts; under ``folding`` each is replaced by its class."""
+        self.last = Last.ITEM
+        if folding is None:
+            self._run.append(run)
+            return 1
+        for character in run:
+            equal = folding.character(character)
+            if equal is None:
+                self._run.append(character)
+            else:
+                self._end_run()
+                self._items.append(equal)
+        return len(run)
+
+    def charset(self, charset: Charset) -> None:
+        """Add one character of a set."""
+        self.last = Last.ITEM
+        single = charset.single()
+        if single is None:
+            self.node(Chars(charset))
+        else:
+            self._run.append(single)
+
+    def node(self, node: Node) -> None:
+        """Add a group or an assertion."""
+        self.last = Last.ITEM
+        self._end_run()
+        self._items.append(node)
+
+    def anchor(self, node: Node) -> None:
+        """Add an anchor, which cannot be repeated."""
+        self.node(node)
+        self.last = Last.ANCHOR
+
+    def repeat(self, minimum: int, maximum: int | None, is_lazy: bool = False) -> None:
+        """Repeat the last item.
+
+        Invariant: `last` is ``ITEM``.
+        """
+        if self._run:
+            run = "".join(self._run)
+            self._run = [run[:-1]] if len(run) > 1 else []
+            self._end_run()
+            item: Node = Literal(run[-1])
+        else:
+            item = self._items.pop()
+        self._items.append(item if minimum == maximum == 1 else Repeat(item, minimum, maximum, is_lazy))
+        self.last = Last.REPEAT
+
+    def end_branch(self) -> None:
+        """Finish an alternative and begin the next."""
+        self._end_run()
+        self._finished.append(concat(self._items) if self._items else Literal(""))
+        self._items = []
+        self.last = Last.NOTHING
+
+    def close(self) -> list[Node]:
+        """Finish the last alternative, and return all."""
+        self.end_branch()
+        return self._finished
+
+    def _end_run(self) -> None:
+        if self._run:
+            self._items.append(Literal("".join(self._run)))
+            self._run = []
 
 
-Opening = Group | Assertion | GlobalFlags | Comment
-
-_REMOVABLE = {letter: flag for letter, flag in LETTERS.items() if not flag & TYPES}
-_COMMENT = re.compile(r"(?:[^\\)]+|\\.)*+", re.DOTALL)
-
-
-def opening(source: Source, start: int, flags: int) -> Opening:
-    """Read the syntax after the ``(`` at ``start``, up to the contents of the group.
-
-    Raises
-    ------
-    PatternError
-        The syntax is unknown or incomplete, or requires a backreference, a conditional or an atomic group.
-    """
-    if not source.accept("?"):
-        return Group(flags, captures=True)
-    sign = _sign(source)
-    if sign == "P":
-        return _named(source, start, flags)
-    if sign == ":":
-        return Group(flags)
-    if sign == "#":
-        source.run(_COMMENT)
-        if not source.accept(")"):
-            raise source.error("missing ), unterminated comment", start)
-        return Comment()
-    if sign in "=!":
-        return Assertion(behind=False, negative=sign == "!")
-    if sign == "<":
-        direction = _sign(source)
-        if direction not in "=!":
-            raise source.error(f"unknown extension ?<{direction}", start + 1)
-        return Assertion(behind=True, negative=direction == "!")
-    if sign == "(":
-        raise source.error("conditional group: no automaton can ask whether an earlier group matched", start)
-    if sign == ">":
-        raise source.error("atomic group: its language depends on the order of attempts", start)
-    if sign in LETTERS or sign in "-L":
-        source.position -= 1
-        return _flags(source, flags)
-    raise source.error(f"unknown extension ?{sign}", start + 1)
+def union(branches: Sequence[Node], spend: Callable[[int], None] | None = None) -> Node:
+    """Return the union of the branches, with those of one character merged into one set."""
+    if len(branches) == 1:
+        return branches[0]
+    kept: list[Node] = []
+    # Why by identity: a class used in many branches is one object and is merged once.
+    sets: dict[int, Charset] = {}
+    points: list[tuple[int, int]] = []
+    place = 0
+    for branch in branches:
+        is_first = not (sets or points)
+        match branch:
+            case Literal(text) if len(text) == 1:
+                points.append((ord(text), ord(text)))
+            case Chars(charset):
+                sets[id(charset)] = charset
+            case _:
+                kept.append(branch)
+                continue
+        if is_first:
+            place = len(kept)
+    if sets or points:
+        merged, *more = sets.values() or [Charset.EMPTY]
+        if more or points:
+            ranges = [*points, *(interval for charset in sets.values() for interval in charset.ranges)]
+            if spend is not None:
+                spend(len(ranges))
+            merged = Charset.of(ranges)
+        single = merged.single()
+        kept.insert(place, Chars(merged) if single is None else Literal(single))
+    return alternate(kept)
 
 
-def _sign(source: Source) -> str:
-    sign = source.take()
-    if not sign:
-        raise source.error("unexpected end of pattern", source.position)
-    return sign
+def union_in_order(branches: Sequence[Node], spend: Callable[[int], None] | None = None) -> Node:
+    """Return the ordered union of the branches, earlier ones preferred; neighboring ones of one character are merged."""
+    joined: list[Node] = []
+    for is_character, group in groupby(branches, _is_character):
+        nodes = list(group)
+        joined += [union(nodes, spend)] if is_character else nodes
+    return alternate(joined)
 
 
-def _named(source: Source, start: int, flags: int) -> Group:
-    if source.accept("<"):
-        place = source.position
-        name = source.until(">", "group name")
-        _check_name(name, source, place)
-        return Group(flags, name, captures=True)
-    if source.accept("="):
-        place = source.position
-        _check_name(source.until(")", "group name"), source, place)
-        raise source.error("backreference: no automaton can compare with an earlier match", start)
-    raise source.error(f"unknown extension ?P{_sign(source)}", start + 1)
-
-
-def _check_name(name: str, source: Source, place: int) -> None:
-    if not name.isidentifier():
-        raise source.error(f"bad character in group name {name!r}", place)
-
-
-def _flags(source: Source, flags: int) -> Group | GlobalFlags:
-    """Read ``i)``, ``i:``, ``i-s:`` or ``-s:``."""
-    added = removed = 0
-    end = "-"
-    if not source.accept("-"):
-        added, end = _letters(source, LETTERS, ")-:", "missing -, : or )")
-    if end == ")":
-        return GlobalFlags(added)
-    if end == "-":
-        removed, _ = _letters(source, _REMOVABLE, ":", "missing :")
-        if added & removed:
-            raise source.error("bad inline flags: flag turned on and off", source.position - 1)
-    return Group(flags_inside(flags, added, removed))
-
-
-def _letters(source: Source, allowed: Mapping[str, int], ends: str, missing: str) -> tuple[int, str]:
-    """Read at least one flag and the character after the last one."""
-    found = 0
-    while True:
-        place = source.position
-        letter = source.take()
-        if found and letter and letter in ends:
-            return found, letter
-        if letter == "L":
-            raise source.error("bad inline flags: cannot use 'L' flag with a str pattern", place)
-        if letter not in LETTERS:
-            reason = "unknown flag" if letter.isalpha() else missing if found else "missing flag"
-            raise source.error(reason, place)
-        if letter not in allowed:
-            raise source.error("bad inline flags: cannot turn off flags 'a', 'u' and 'L'", place)
-        found |= allowed[letter]
-        if found & TYPES == TYPES:
-            raise source.error("bad inline flags: flags 'a', 'u' and 'L' are incompatible", place)
+def _is_character(node: Node) -> bool:
+    return isinstance(node, Chars) or (isinstance(node, Literal) and len(node.text) == 1)

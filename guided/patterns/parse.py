@@ -12,28 +12,31 @@ The parser neither compiles nor simplifies: ``a^b`` is a tree that matches nothi
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from functools import partial
 
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST_OF_LINE, LAST_OR_NEWLINE, without_outer_anchors
 from guided.patterns.bounds import max_width
-from guided.patterns.branches import Last, Spend, union, union_in_order
 from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.escapes import bracket_set, escape
-from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, OpenGroup, Opening, opening
+from guided.patterns.groups import Join, Last, OpenGroup, union, union_in_order
 from guided.patterns.source import (
     ASCII,
     DOTALL,
     IGNORECASE,
+    LETTERS,
     MULTILINE,
+    TYPES,
     VERBOSE,
     Intervals,
     Source,
     checked_flags,
     flags_after,
+    flags_inside,
 )
 from guided.patterns.tree import Look, Node
 
@@ -42,9 +45,11 @@ __all__ = ["Reader", "folding_of", "parse", "parse_in_order"]
 _ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
 _ORDINARY_VERBOSE = re.compile(r"[^\\\[(){*+?^$|.# \t\n\r\v\f]+")
 _SPACE_VERBOSE = re.compile(r"[ \t\n\r\v\f]+")
+_COMMENT = re.compile(r"(?:[^\\)]+|\\.)*+", re.DOTALL)
 _COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
 # Cost of reading a token, in emitted states of a literal.
 _TOKEN = 6
+_REMOVABLE = {letter: flag for letter, flag in LETTERS.items() if not flag & TYPES}
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
@@ -89,7 +94,7 @@ def _python(
     pattern: str,
     flags: int,
     limits: Limits,
-    join: Callable[[Sequence[Node], Spend], Node],
+    join: Join,
     intervals: int | Intervals,
 ) -> Node:
     reader = Reader(pattern, limits, intervals, join)
@@ -114,7 +119,7 @@ class Reader:
         pattern: str,
         limits: Limits,
         intervals: int | Intervals,
-        join: Callable[[Sequence[Node], Spend], Node] = union,
+        join: Join = union,
     ) -> None:
         if not isinstance(pattern, str):
             raise TypeError(f"a pattern must be a str, not {type(pattern).__name__}")
@@ -133,12 +138,12 @@ class Reader:
                 raise LimitError("nfa_states", _TOKEN * tokens, most_states, "the pattern has too many parts")
         if len(self.open) > 1:
             raise source.error("missing ), unterminated subpattern", self.open[-1].start)
-        return self.open[0].branches.close(source.spend, self.join)
+        return self.join(self.open[0].close(), source.spend)
 
     def characters(self, run: str) -> int:
         """Read ordinary characters; return the number of parts."""
         group = self.open[-1]
-        return group.branches.characters(run, folding_of(group.flags))
+        return group.characters(run, folding_of(group.flags))
 
     def escape(self, start: int, flags: int) -> str | Charset | Node:
         """Return the escape after a backslash at ``start``."""
@@ -148,21 +153,21 @@ class Reader:
         """Return the set after a ``[`` at ``start``."""
         return bracket_set(self.source, start, flags, folding_of(flags))
 
-    def opening(self, start: int, flags: int) -> Opening:
-        """Return what follows a ``(`` at ``start``."""
-        return opening(self.source, start, flags)
+    def opening(self, start: int, flags: int) -> OpenGroup | int | None:
+        """Return what a ``(`` at ``start`` opens: a group, flags of the whole pattern, or None for a comment."""
+        return _opening(self.source, start, flags)
 
     def assertion(self, look: Look, start: int) -> None:
         """Add an assertion whose group began at ``start``."""
         if look.behind and max_width(look.item) is None:
             reason = "look-behind of unbounded width; bound its repeats, as in {0,100}"
             raise self.source.error(reason, start)
-        self.open[-1].branches.node(look)
+        self.open[-1].node(look)
 
     def _token(self) -> int:
         """Read one token: a run of ordinary characters, an atom, a quantifier, or a piece of a group. Return the number of its parts."""
         source, group = self.source, self.open[-1]
-        flags, branches = group.flags, group.branches
+        flags = group.flags
         if flags & VERBOSE and (source.run(_SPACE_VERBOSE) or self._comment()):
             return 1
         start = source.position
@@ -179,25 +184,25 @@ class Reader:
                     case str(text):
                         self.characters(text)
                     case Charset() as charset:
-                        branches.charset(charset)
+                        group.charset(charset)
                     case node:
-                        branches.anchor(node)
+                        group.anchor(node)
             case "[":
-                branches.charset(self.brackets(start, flags))
+                group.charset(self.brackets(start, flags))
             case ".":
-                branches.charset(Charset.UNIVERSE if flags & DOTALL else self.in_line)
+                group.charset(Charset.UNIVERSE if flags & DOTALL else self.in_line)
             case "^":
-                branches.anchor(self.first_of_line if flags & MULTILINE else FIRST)
+                group.anchor(self.first_of_line if flags & MULTILINE else FIRST)
             case "$":
-                branches.anchor(self.last_of_line if flags & MULTILINE else self.last)
+                group.anchor(self.last_of_line if flags & MULTILINE else self.last)
             case "|":
-                branches.end_branch()
+                group.end_branch()
             case "(":
                 self._open_group(start)
             case ")":
                 self._close_group(start)
             case _:
-                branches.characters(sign, None)
+                group.characters(sign, None)
         return 1
 
     def _repeat(self, start: int) -> bool:
@@ -206,7 +211,7 @@ class Reader:
         A ``{`` that does not begin a count is a character. A possessive ``+`` is refused: its language would depend on the order of
         attempts.
         """
-        source, branches = self.source, self.open[-1].branches
+        source, group = self.source, self.open[-1]
         found = self.quantifier.match(source.text, start)
         if found is None:
             return False
@@ -218,13 +223,13 @@ class Reader:
             maximum = self._count(found["high"] if found["comma"] else found["low"], start)
             if maximum is not None and maximum < minimum:
                 raise source.error("min repeat greater than max repeat", start + 1)
-        if branches.last in (Last.NOTHING, Last.ANCHOR):
+        if group.last in (Last.NOTHING, Last.ANCHOR):
             raise source.error("nothing to repeat", start)
-        if branches.last is Last.REPEAT:
+        if group.last is Last.REPEAT:
             raise source.error("multiple repeat", start)
         if found["mode"] == "+":
             raise source.error("possessive quantifier: its language depends on the order of attempts", start)
-        branches.repeat(minimum, maximum, found["mode"] == "?")
+        group.repeat(minimum, maximum, found["mode"] == "?")
         return True
 
     def _count(self, digits: str, start: int) -> int | None:
@@ -236,22 +241,18 @@ class Reader:
     def _open_group(self, start: int) -> None:
         group = self.open[-1]
         match self.opening(start, group.flags):
-            case Group(flags, name, captures):
-                self.groups += captures
-                if name is not None:
-                    self._define(name, start)
-                self.open.append(OpenGroup(start, flags))
-            case Assertion() as assertion:
-                self.open.append(OpenGroup(start, group.flags, assertion))
-            case GlobalFlags(added):
-                if len(self.open) > 1 or not group.branches.is_untouched:
+            case OpenGroup() as opened:
+                self.groups += opened.captures
+                if opened.name is not None:
+                    self._define(opened.name, start)
+                self.open.append(opened)
+                depth = len(self.open) - 1
+                if depth > self.limits.depth:
+                    raise LimitError("depth", depth, self.limits.depth)
+            case int(added):
+                if len(self.open) > 1 or not group.is_untouched:
                     raise self.source.error("global flags not at the start of the expression", start)
                 group.flags = flags_after(group.flags, added, self.source, start)
-            case Comment():
-                pass
-        depth = len(self.open) - 1
-        if depth > self.limits.depth:
-            raise LimitError("depth", depth, self.limits.depth)
 
     def _define(self, name: str, start: int) -> None:
         if name in self.names:
@@ -263,11 +264,11 @@ class Reader:
         if len(self.open) == 1:
             raise self.source.error("unbalanced parenthesis", start)
         closed = self.open.pop()
-        node = closed.branches.close(self.source.spend, self.join)
+        node = self.join(closed.close(), self.source.spend)
         if closed.assertion is None:
-            self.open[-1].branches.node(node)
+            self.open[-1].node(node)
         else:
-            self.assertion(Look(node, closed.assertion.behind, closed.assertion.negative), closed.start)
+            self.assertion(closed.assertion(node), closed.start)
 
     def _comment(self) -> bool:
         """Skip a comment of verbose mode; an escaped newline does not end it."""
@@ -283,3 +284,100 @@ def folding_of(flags: int) -> Folding | None:
     if not flags & IGNORECASE:
         return None
     return ascii_folding() if flags & ASCII else unicode_folding()
+
+
+def _opening(source: Source, start: int, flags: int) -> OpenGroup | int | None:
+    """Read the syntax after the ``(`` at ``start``, up to the contents of the group.
+
+    Raises
+    ------
+    PatternError
+        The syntax is unknown or incomplete, or requires a backreference, a conditional or an atomic group.
+    """
+    if not source.accept("?"):
+        return OpenGroup(start, flags, captures=True)
+    sign = _sign(source)
+    if sign == "P":
+        return _named(source, start, flags)
+    if sign == ":":
+        return OpenGroup(start, flags)
+    if sign == "#":
+        source.run(_COMMENT)
+        if not source.accept(")"):
+            raise source.error("missing ), unterminated comment", start)
+        return None
+    if sign in "=!":
+        return OpenGroup(start, flags, partial(Look, behind=False, negative=sign == "!"))
+    if sign == "<":
+        direction = _sign(source)
+        if direction not in "=!":
+            raise source.error(f"unknown extension ?<{direction}", start + 1)
+        return OpenGroup(start, flags, partial(Look, behind=True, negative=direction == "!"))
+    if sign == "(":
+        raise source.error("conditional group: no automaton can ask whether an earlier group matched", start)
+    if sign == ">":
+        raise source.error("atomic group: its language depends on the order of attempts", start)
+    if sign in LETTERS or sign in "-L":
+        source.position -= 1
+        return _flags(source, start, flags)
+    raise source.error(f"unknown extension ?{sign}", start + 1)
+
+
+def _sign(source: Source) -> str:
+    sign = source.take()
+    if not sign:
+        raise source.error("unexpected end of pattern", source.position)
+    return sign
+
+
+def _named(source: Source, start: int, flags: int) -> OpenGroup:
+    if source.accept("<"):
+        place = source.position
+        name = source.until(">", "group name")
+        _check_name(name, source, place)
+        return OpenGroup(start, flags, name=name, captures=True)
+    if source.accept("="):
+        place = source.position
+        _check_name(source.until(")", "group name"), source, place)
+        raise source.error("backreference: no automaton can compare with an earlier match", start)
+    raise source.error(f"unknown extension ?P{_sign(source)}", start + 1)
+
+
+def _check_name(name: str, source: Source, place: int) -> None:
+    if not name.isidentifier():
+        raise source.error(f"bad character in group name {name!r}", place)
+
+
+def _flags(source: Source, start: int, flags: int) -> OpenGroup | int:
+    """Read ``i)``, ``i:``, ``i-s:`` or ``-s:``."""
+    added = removed = 0
+    end = "-"
+    if not source.accept("-"):
+        added, end = _letters(source, LETTERS, ")-:", "missing -, : or )")
+    if end == ")":
+        return added
+    if end == "-":
+        removed, _ = _letters(source, _REMOVABLE, ":", "missing :")
+        if added & removed:
+            raise source.error("bad inline flags: flag turned on and off", source.position - 1)
+    return OpenGroup(start, flags_inside(flags, added, removed))
+
+
+def _letters(source: Source, allowed: Mapping[str, int], ends: str, missing: str) -> tuple[int, str]:
+    """Read at least one flag and the character after the last one."""
+    found = 0
+    while True:
+        place = source.position
+        letter = source.take()
+        if found and letter and letter in ends:
+            return found, letter
+        if letter == "L":
+            raise source.error("bad inline flags: cannot use 'L' flag with a str pattern", place)
+        if letter not in LETTERS:
+            reason = "unknown flag" if letter.isalpha() else missing if found else "missing flag"
+            raise source.error(reason, place)
+        if letter not in allowed:
+            raise source.error("bad inline flags: cannot turn off flags 'a', 'u' and 'L'", place)
+        found |= allowed[letter]
+        if found & TYPES == TYPES:
+            raise source.error("bad inline flags: flags 'a', 'u' and 'L' are incompatible", place)

@@ -14,11 +14,12 @@ Ref: ECMA-262, 22.2 and B.1.2.
 """
 
 import re
+from functools import partial
 
 from guided.limits import Limits
 from guided.patterns.anchors import LAST
 from guided.patterns.charset import SURROGATE, Charset
-from guided.patterns.groups import Assertion, Comment, GlobalFlags, Group, Opening
+from guided.patterns.groups import OpenGroup
 from guided.patterns.parse import Reader, folding_of
 from guided.patterns.source import DOTALL, IGNORECASE, MULTILINE, Source
 from guided.patterns.tree import Chars, Look, Node
@@ -81,7 +82,7 @@ class _Reader(Reader):
             return super().characters(run)
         for character in run:
             if SURROGATE.match(character):
-                self.open[-1].branches.charset(Charset.EMPTY)
+                self.open[-1].charset(Charset.EMPTY)
             else:
                 super().characters(character)
         return len(run)
@@ -94,37 +95,35 @@ class _Reader(Reader):
         """See `Reader`."""
         return character_class(self.source, start, folding_of(flags))
 
-    def opening(self, start: int, flags: int) -> Opening:
+    def opening(self, start: int, flags: int) -> OpenGroup | int | None:
         """See `Reader`."""
         return _opening(self.source, start, flags)
 
     def assertion(self, look: Look, start: int) -> None:  # noqa: ARG002 - as in `Reader`
         """See `Reader`; Annex B allows repeated lookahead, but not repeated lookbehind."""
-        branches = self.open[-1].branches
-        (branches.anchor if look.behind else branches.node)(look)
+        group = self.open[-1]
+        (group.anchor if look.behind else group.node)(look)
 
 
-def _opening(source: Source, start: int, flags: int) -> Opening:
+def _opening(source: Source, start: int, flags: int) -> OpenGroup | int | None:
     """Read what follows the ``(`` at ``start``."""
-    if not source.accept("?"):
-        return Group(flags)
-    if source.accept(":"):
-        return Group(flags)
+    if not source.accept("?") or source.accept(":"):
+        return OpenGroup(start, flags)
     for sign, behind, negative in (("=", False, False), ("!", False, True), ("<=", True, False), ("<!", True, True)):
         if source.accept(sign):
-            return Assertion(behind, negative)
+            return OpenGroup(start, flags, partial(Look, behind=behind, negative=negative))
     if source.accept("#"):
         source.run(_COMMENT)
         if not source.accept(")"):
             raise source.error("missing ), unterminated comment", start)
-        return Comment()
+        return None
     if source.accept("<") or source.accept("P<"):
         place = source.position
         name = source.until(">", "group name")
         if not name.replace("$", "_").isidentifier():
             raise source.error(f"bad character in group name {name!r}", place)
         # Why duplicates are allowed: alternatives may share a group name (ES2025), and backreferences are refused anyway.
-        return Group(flags)
+        return OpenGroup(start, flags)
     if source.accept(">"):
         raise source.error("atomic group: its language depends on the order of attempts", start)
     if source.accept("P="):
@@ -134,7 +133,7 @@ def _opening(source: Source, start: int, flags: int) -> Opening:
     return _flags(source, start, flags)
 
 
-def _flags(source: Source, start: int, flags: int) -> Group | GlobalFlags:
+def _flags(source: Source, start: int, flags: int) -> OpenGroup | int:
     found = _FLAGS.match(source.text, source.position)
     if found is None or not (found[1] or found[3]):
         raise source.error("invalid group", start)
@@ -145,10 +144,10 @@ def _flags(source: Source, start: int, flags: int) -> Group | GlobalFlags:
         raise source.error("a flag is turned on and off", place)
     source.position = found.end()
     if found[4] == ":":
-        return Group((flags | added) & ~removed)
+        return OpenGroup(start, (flags | added) & ~removed)
     if found[2]:
         raise source.error("flags can be turned off for a group only", place)
-    return GlobalFlags(added)
+    return added
 
 
 def _sum(letters: str, source: Source, place: int) -> int:
