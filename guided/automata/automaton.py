@@ -103,7 +103,7 @@ class Automaton:
         """
         if dfa.partition.symbols:
             raise TypeError("an automaton over bytes has no calls")
-        table, accepting, labels = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+        table, accepting, labels = minimal(dfa.table, dfa.accepting)
         table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
         labels = np.zeros(len(table), np.int32)
         return cls(*canonical(table, classes, accepting, labels, is_minimal=True))

@@ -264,7 +264,7 @@ def _operand(dfa: CharDFA, steps: Steps) -> Operand:
     if dfa.partition.symbols:
         raise TypeError("an intersection or a complement must not contain calls")
     steps.spend(_CELL * dfa.table.size, _TOO_MANY)
-    table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+    table, accepting, _ = minimal(dfa.table, dfa.accepting)
     steps.spend(_EDGE * len(table), _TOO_MANY)
     sources, classes = np.nonzero(table >= 0)
     targets = table[sources, classes]

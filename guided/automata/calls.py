@@ -129,7 +129,7 @@ def with_call_edges(tree: Node, limits: Limits) -> tuple[Int32Array, UInt8Array,
     """
     dfa = over_characters(tree, limits)
     symbols = dfa.partition.symbols
-    table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+    table, accepting, _ = minimal(dfa.table, dfa.accepting)
     calls, inside = _contracted(table, symbols)
     n = len(table)
     table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)

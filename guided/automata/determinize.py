@@ -63,9 +63,6 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
     slots = np.full(4 * capacity, -1, np.int32)
     stamp = np.zeros(n, np.int64)
     stack, members, lowest = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
-    # Why none: the kernel need not look for copies where there are none.
-    has_copies = slice(2 if (nfa.places >= 0).any() else 0)
-    places, ranks = nfa.places[has_copies], nfa.ranks[has_copies]
     head = np.full(n_classes, -1, np.int32)
     active = np.empty(n_classes, np.int32)
     bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
@@ -74,7 +71,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
         status = kernel.determinize(
             nfa.accept, empty_indptr, empty_target, edge_indptr, edge_set, edge_target, parts.set_indptr,
             parts.set_classes, core, lasting, table, accepting, set_indptr, pool, hashes, slots, stamp, stack, members,
-            places, ranks, lowest, head, active, bucket_next, bucket_target, cursor, steps.left,
+            nfa.places, nfa.ranks, lowest, head, active, bucket_next, bucket_target, cursor, steps.left,
         )  # fmt: skip
         count = int(cursor[1])
         if count > limits.states:

@@ -29,12 +29,13 @@ def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
 
 
 def minimal(
-    table: Int32Array, accepting: BoolArray, labels: Int32Array, start: int = 0
+    table: Int32Array, accepting: BoolArray, labels: Int32Array | None = None, start: int = 0
 ) -> tuple[Int32Array, BoolArray, Int32Array]:
     """Return the minimal trim automaton, start state 0: (table, accepting, labels). O(k n log n).
 
-    The numbering is deterministic but not canonical. Classes are unchanged.
+    The numbering is deterministic but not canonical. Classes are unchanged. Labels are 0 if not given.
     """
+    labels = np.zeros(len(table), np.int32) if labels is None else labels
     columns = np.arange(table.shape[1], dtype=np.int32)
     return _renumbered(*_merged(np.ascontiguousarray(table), accepting, labels, start, columns), columns)
 

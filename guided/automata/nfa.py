@@ -13,6 +13,7 @@ Ref: Thompson 1968; the nesting of counted repeats follows RE2 (each optional co
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -85,10 +86,10 @@ class NFA:
         The assertions that looks name; inner ones have higher numbers.
     symbols : tuple of int
         The symbols of calls that edges name.
-    places, ranks : ndarray[int32], shape (2, n_states)
-        For the innermost and the outermost counted repeat around a state: the number of its place in the repeated body, -1 without a
-        repeat, and its rank among the copies of that place. From a state of lower rank all texts lead to acceptance that do from one of
-        higher rank at the same place.
+    places, ranks : ndarray[int32], shape (2, n_states) or (0, n_states)
+        For the innermost and the outermost counted repeat around a state, if there are any: the number of its place in the repeated body,
+        -1 without a repeat, and its rank among the copies of that place. From a state of lower rank all texts lead to acceptance that do
+        from one of higher rank at the same place.
     """
 
     n_states: int
@@ -123,14 +124,14 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
         assertions.append(Assertion(start, emitter.emit(look.item, start), look.behind, look.negative))
     edges = columns(emitter.edges, 3)
     is_symbol = edges[:, 1] < 0
-    edges[is_symbol, 1] = len(emitter.charsets) - 1 - edges[is_symbol, 1]
+    edges[is_symbol, 1] = len(emitter.numbers) - 1 - edges[is_symbol, 1]
     return NFA(
         emitter.n_states,
         accept,
         columns(emitter.empty, 2),
         edges,
         columns(emitter.looks, 3),
-        tuple(emitter.charsets),
+        tuple(emitter.numbers),
         tuple(assertions),
         tuple(emitter.symbols),
         *_copies(columns(emitter.repeats, 4), emitter.n_states),
@@ -139,7 +140,10 @@ def build_nfa(tree: Node, limits: Limits) -> NFA:
 
 def _copies(repeats: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:
     """Return ``places`` and ``ranks`` of an NFA from its counted repeats, inner ones first: first state, size of the body, 1 or -1, end."""
-    places, ranks = np.full((2, n_states), -1, np.int32), np.zeros((2, n_states), np.int32)
+    n_rows = 2 if len(repeats) else 0
+    places, ranks = np.full((n_rows, n_states), -1, np.int32), np.zeros((n_rows, n_states), np.int32)
+    if not n_rows:
+        return places, ranks
     first, size, sign, end = repeats.T
     count = end - first
     offset = np.arange(count.sum(), dtype=np.int32) - np.repeat(np.cumsum(count) - count, count)
@@ -206,16 +210,14 @@ class _Emitter:
         self.limit, self.max_cells = limits.nfa_states, limits.transitions
         self.n_states = 0
         self.empty, self.edges, self.looks, self.repeats = array("i"), array("i"), array("i"), array("i")
-        self.charsets: list[Charset] = []
+        self.numbers: dict[Charset, int] = {}
         # Numbers of the symbols; -1 - number in edges, as long as the number of sets is unknown.
         self.symbols: dict[int, int] = {}
         self.bodies: list[tuple[Look, int]] = []
         self.depth = 1
-        self._numbers: dict[Charset, int] = {}
         self._numbers_by_id: dict[int, int] = {}
-        self._visits = 0
         self._characters: dict[str, int] = {}
-        self._singles: list[Charset] = []
+        self._visits = 0
         self._assertions: dict[tuple[object, bool, bool, int], int] = {}
 
     def state(self, count: int = 1) -> int:
@@ -230,19 +232,14 @@ class _Emitter:
         # Why by identity first: hashing a set of hundreds of intervals is expensive, and the tree keeps its sets alive.
         found = self._numbers_by_id.get(id(charset))
         if found is None:
-            found = self._numbers.get(charset)
-            if found is None:
-                found = self._numbers[charset] = len(self.charsets)
-                self.charsets.append(charset)
-            self._numbers_by_id[id(charset)] = found
+            found = self._numbers_by_id[id(charset)] = self.numbers.setdefault(charset, len(self.numbers))
         return found
 
     def character(self, character: str) -> int:
         found = self._characters.get(character)
         if found is None:
-            charset = Charset.char(character)
-            self._singles.append(charset)
-            found = self._characters[character] = self.number(charset)
+            found = self.numbers.setdefault(Charset.char(character), len(self.numbers))
+            self._characters[character] = found
         return found
 
     def assertion(self, node: Look) -> int:
@@ -277,13 +274,9 @@ class _Emitter:
                     self.empty.extend((current, task.state))
                 case _Close():
                     current = self._close(task, current)
-                case Literal():
-                    current = self._literal(task.text, current)
-                case Chars():
-                    target = self.state()
-                    if task.charset:
-                        self.edges.extend((current, self.number(task.charset), target))
-                    current = target
+                case Literal() | Chars():
+                    word = self._word(task)
+                    current = self.state() if word is None else self._path(word, current)
                 case Concat():
                     tasks.extend(reversed(task.items))
                 case Alternate():
@@ -319,30 +312,26 @@ class _Emitter:
                     raise TypeError(f"not a node of a lowered pattern tree: {type(task).__name__}")
         return current
 
-    def _literal(self, text: str, current: int) -> int:
-        first = self.state(len(text))
-        for offset, character in enumerate(text):
-            self.edges.extend((current, self.character(character), first + offset))
-            current = first + offset
+    def _path(self, numbers: Sequence[int], current: int) -> int:
+        """Emit a path by these sets."""
+        for target, number in enumerate(numbers, self.state(len(numbers))):
+            self.edges.extend((current, number, target))
+            current = target
         return current
 
     def _call(self, number: int, current: int) -> int:
         if not 0 <= number < LEAD**CALL_DIGITS:
             raise LimitError("call_types", number + 1, LEAD**CALL_DIGITS, "too many arguments of different types")
-        first = self.state(CALL_DIGITS)
-        for place in range(CALL_DIGITS):
-            digit = number // LEAD ** (CALL_DIGITS - 1 - place) % LEAD
-            symbol = self.symbols.setdefault(digit if place else LEAD + digit, len(self.symbols))
-            self.edges.extend((current, -1 - symbol, first + place))
-            current = first + place
-        return current
+        digits = [number // LEAD**place % LEAD for place in reversed(range(CALL_DIGITS))]
+        digits[0] += LEAD
+        return self._path([-1 - self.symbols.setdefault(digit, len(self.symbols)) for digit in digits], current)
 
     def _word(self, node: Node) -> list[int] | None:
         """Return the sets that a node reads in sequence, if it is that simple."""
         match node:
             case Literal(text):
                 return [self.character(character) for character in text]
-            case Chars(charset) if charset:
+            case Chars(charset) if charset.ranges:
                 return [self.number(charset)]
             case Concat(items):
                 word: list[int] = []
@@ -367,12 +356,9 @@ class _Emitter:
                     break
                 shared += 1
             del path[shared + 1 :]
-            target = self.state(len(word) - shared)
-            for number in word[shared:]:
-                self.edges.extend((path[-1], number, target))
-                path.append(target)
-                target += 1
-            self.empty.extend((path[-1], exit_))
+            first = self.n_states
+            self.empty.extend((self._path(word[shared:], path[-1]), exit_))
+            path.extend(range(first, self.n_states))
             before = word
 
     def _operand(self, node: Operand, current: int) -> int:
@@ -388,20 +374,21 @@ class _Emitter:
         node, entry = task.node, task.entry
         size = self.n_states - entry
         copies = max(node.minimum, 1) if node.maximum is None else node.maximum
-        self.state(size * (copies - 1))
-        blocks = (self.empty, 2, task.marks[0]), (self.edges, 3, task.marks[1]), (self.looks, 3, task.marks[2])
-        for pool, width, mark in blocks:
-            # Why twice: an edge takes more memory than a cell of a table.
-            cells = 2 * ((len(pool) - mark) // width) * (copies - 1)
-            if cells > self.max_cells:
-                raise LimitError("transitions", cells, self.max_cells, "shorten the pattern or its counts")
-            _copy_block(pool, width, mark, size, copies)
-        _copy_block(self.repeats, 4, task.marks[3], size, copies)
-        required = 1 if node.maximum is None else max(node.minimum, 1)
-        if required < copies:
-            # Optional copies allow more repetitions the earlier they are; copies before a loop demand fewer the later they are.
-            sign = -1 if node.maximum is None else 1
-            self.repeats.extend((entry + size * (required - 1), size, sign, entry + size * copies))
+        if copies > 1:
+            self.state(size * (copies - 1))
+            blocks = (self.empty, 2, task.marks[0]), (self.edges, 3, task.marks[1]), (self.looks, 3, task.marks[2])
+            for pool, width, mark in blocks:
+                # Why twice: an edge takes more memory than a cell of a table.
+                cells = 2 * ((len(pool) - mark) // width) * (copies - 1)
+                if cells > self.max_cells:
+                    raise LimitError("transitions", cells, self.max_cells, "shorten the pattern or its counts")
+                _copy_block(pool, width, mark, size, copies)
+            _copy_block(self.repeats, 4, task.marks[3], size, copies)
+            required = 1 if node.maximum is None else max(node.minimum, 1)
+            if required < copies:
+                # Optional copies allow more repetitions the earlier they are; copies before a loop demand fewer the later they are.
+                sign = -1 if node.maximum is None else 1
+                self.repeats.extend((entry + size * (required - 1), size, sign, entry + size * copies))
         exit_ = self.state()
         self.empty.extend((task.outside, entry))
         if node.minimum == 0:
@@ -424,7 +411,7 @@ class _Emitter:
 
 def _copy_block(pool: "array[int]", width: int, mark: int, size: int, copies: int) -> None:
     """Append ``copies - 1`` copies of the edges from ``mark`` on, each shifted by ``size`` states (not the set's number)."""
-    if copies < 2 or len(pool) == mark:
+    if len(pool) == mark:
         return
     block = np.array(pool[mark:], np.int32).reshape(-1, width)
     shift = np.zeros(width, np.int32)

@@ -110,7 +110,7 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits, steps: Step
     )
     # Its minimization takes as long as the product.
     spend(table.size)
-    table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
+    table, accepting, _ = minimal(table, accepting)
     return CharDFA(table, accepting, parts)
 
 

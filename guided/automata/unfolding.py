@@ -116,7 +116,7 @@ class _Bodies:
             if not made.behind:
                 # A lookahead is decided once its body has matched.
                 dfa.table[dfa.accepting] = DEAD
-            table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+            table, accepting, _ = minimal(dfa.table, dfa.accepting)
             self.steps.spend(_CELL_COST * table.size, _TOO_MANY)
             # Why assigned here: nested bodies have been numbered meanwhile.
             found = self._numbers[key] = len(self.found)
@@ -202,8 +202,9 @@ class _Unfolding:
         """Return the places and ranks of the pairs and of the accepting state: the copies of a place compare within one context."""
         nfa = self.bodies.nfa
         states, contexts = np.array(work, np.int64).T
-        places, ranks = np.full((2, len(work) + 1), -1, np.int32), np.zeros((2, len(work) + 1), np.int32)
-        for row in range(2):
+        shape = len(nfa.places), len(work) + 1
+        places, ranks = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
+        for row in range(len(nfa.places)):
             place = nfa.places[row, states]
             _, number = np.unique(contexts * nfa.n_states + place, return_inverse=True)
             places[row, :-1], ranks[row, :-1] = np.where(place < 0, -1, number), nfa.ranks[row, states]

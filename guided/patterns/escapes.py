@@ -9,6 +9,7 @@ IGNORECASE folds characters and ranges; named sets are added unchanged; negation
 `re` warns may get a meaning, are plain characters.
 """
 
+import re
 import string
 import sys
 import unicodedata
@@ -24,6 +25,7 @@ from guided.patterns.tree import Node
 __all__ = ["bracket_set", "escape", "set_of"]
 
 _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_HYPHEN = re.compile(r"-(?!\])")
 _CODE_LENGTHS = {"x": 2, "u": 4, "U": 8}
 _END_OF_TEXT = ("Z", "z") if sys.version_info >= (3, 14) else ("Z",)
 
@@ -145,12 +147,13 @@ def bracket_set(source: Source, start: int, flags: int, folding: Folding | None)
         here = source.position
         low = _member(source, start, flags)
         # Why: a hyphen before the closing bracket is a member; the next iteration reads it.
-        if source.text.startswith("-]", source.position) or not source.accept("-"):
+        if _HYPHEN.match(source.text, source.position) is None:
             if isinstance(low, str):
                 ranges.append((ord(low), ord(low)))
             else:
                 named[id(low)] = low
         else:
+            source.position += 1
             high = _member(source, start, flags)
             if not isinstance(low, str) or not isinstance(high, str) or high < low:
                 raise source.error(f"bad character range {source.text[here : source.position]}", here)
@@ -161,9 +164,10 @@ def bracket_set(source: Source, start: int, flags: int, folding: Folding | None)
 
 def _member(source: Source, start: int, flags: int) -> str | Charset:
     here = source.position
-    character = source.take()
+    character = source.text[here : here + 1]
     if not character:
         raise source.error("unterminated character set", start)
+    source.position += 1
     return _escape_in_brackets(source, here, flags) if character == "\\" else character
 
 

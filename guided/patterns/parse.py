@@ -171,9 +171,10 @@ class Reader:
         if flags & VERBOSE and (source.run(_SPACE_VERBOSE) or self._comment()):
             return 1
         start = source.position
-        run = source.run(_ORDINARY_VERBOSE if flags & VERBOSE else _ORDINARY)
+        run = (_ORDINARY_VERBOSE if flags & VERBOSE else _ORDINARY).match(source.text, start)
         if run:
-            return self.characters(run)
+            source.position = run.end()
+            return self.characters(run[0])
         sign = source.text[start]
         if sign in "*+?{" and self._repeat(start):
             return 1

@@ -247,7 +247,7 @@ class _Product:
             parts, classes = joint(dfa.partition, other.partition)
             table, left, right = self._pairs(dfa.table, other.table, classes, "and", atoms)
             accepting = dfa.accepting[left] & other.accepting[right] & (left >= 0) & (right >= 0)
-            table, accepting, _ = minimal(table, accepting, np.zeros(len(table), np.int32))
+            table, accepting, _ = minimal(table, accepting)
             dfa = CharDFA(table, accepting, parts)
         return dfa
 

@@ -139,7 +139,7 @@ def complement(dfa: CharDFA) -> CharDFA:
     # Why: an edge without characters would keep unreachable states alive.
     has_members = np.bincount(dfa.partition.classes[dfa.partition.classes >= 0], minlength=k) > 0
     table[:, ~has_members] = DEAD
-    table, accepting, _ = minimal(table, np.append(~dfa.accepting, True), np.zeros(n + 1, np.int32))
+    table, accepting, _ = minimal(table, np.append(~dfa.accepting, True))
     return CharDFA(table, accepting, dfa.partition)
 
 
@@ -226,7 +226,7 @@ def of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     for item in items:
         is_other = isinstance(item, Complement)
         dfa = over_characters(item.item if isinstance(item, Complement) else item, limits, steps)
-        table, accepting, _ = minimal(dfa.table, dfa.accepting, np.zeros(len(dfa.table), np.int32))
+        table, accepting, _ = minimal(dfa.table, dfa.accepting)
         dfa = CharDFA(table, accepting, dfa.partition)
         dfa = complement(dfa) if is_other else dfa
         found = dfa if found is None else char_intersection(found, dfa, limits, steps)
