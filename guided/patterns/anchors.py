@@ -79,7 +79,7 @@ def _trim(root: Node, anchors: tuple[Node, ...], step: int) -> Node:
             return Literal("")
         match node:
             case Concat(items):
-                # The edge goes on behind parts without width.
+                # The part behind those without width is also at the edge.
                 end = next((i for i, part in enumerate(parts, 1) if not _is_empty(part)), len(parts))
                 found = (*parts[:end], *items[::step][end:])[::step]
                 if all(old is new for old, new in zip(items, found, strict=True)):
