@@ -406,8 +406,10 @@ class Index:
         if not isinstance(vocabulary, Vocabulary):
             raise TypeError(f"expected a Vocabulary, not {kind_of(vocabulary)}")
         if vocabulary is not self.vocabulary and vocabulary.fingerprint != self.vocabulary.fingerprint:
+            own = self.vocabulary
+            differ = f", whose end tokens are {list(vocabulary.eos)}, not {list(own.eos)}"
             raise VocabularyError(
-                "the index was compiled for another vocabulary "
-                f"({self.vocabulary.fingerprint[:12]}, {len(self.vocabulary)} tokens) than the model's "
-                f"({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
+                f"the index was compiled for another vocabulary ({own.fingerprint[:12]}, {len(own)} tokens) than the model's "
+                f"({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens){differ if vocabulary.eos != own.eos else ''}: "
+                "compile it for this one"
             )

@@ -219,7 +219,7 @@ class LogitsProcessor:
         if not self._size <= width <= 2 * self._size:
             raise ModelError(
                 f"the model's logits have {width:,} columns, the index's vocabulary {self._size:,}: "
-                "compile it for this model (Vocabulary.from_tokenizer(tokenizer, size=...))"
+                "compile it for this model (guided.Model(model, tokenizer).vocabulary)"
             )
         if rows % len(self._texts):
             raise ModelError(f"{len(self._texts)} indices cannot be spread over {rows} rows: give one for each prompt")

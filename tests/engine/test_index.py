@@ -81,6 +81,8 @@ def test_an_index_belongs_to_its_vocabulary() -> None:
     other = Vocabulary([b"a", b"b", b"ab", b"bb"], eos=[4, 6], size=40)
     with pytest.raises(VocabularyError, match=r"compiled for another vocabulary \(\w{12}, 4 tokens\) than the model's"):
         index.check_vocabulary(other)
+    with pytest.raises(VocabularyError, match=r"whose end tokens are \[4\], not \[4, 6\]: compile it for this one"):
+        index.check_vocabulary(Vocabulary([b"a", b"b", b"ab", b"ba"], eos=[4], size=40))
 
 
 def test_guides_of_one_index_are_independent() -> None:
