@@ -87,7 +87,7 @@ class CallScanner(Scanner):
     def _object(self, kind: SchemaType, tool: str) -> Step[dict[str, Any]]:
         """All arguments as one JSON object."""
         begin = self.position
-        reason = f"the arguments of {tool} must be {kind.name}; this text is not"
+        reason = f"the schema of the arguments of {tool} does not allow this text"
         spelling = yield from self.scan_value(kind, reason, has_plus=False)
         try:
             found: dict[str, Any] = kind.read(spelling)
