@@ -71,6 +71,11 @@ class Node:
     next: "Node | None" = None
 
 
+class Stripped(BaseModel):
+    model_config = pydantic.ConfigDict(str_strip_whitespace=True, str_min_length=1)
+    a: str
+
+
 class Cat(BaseModel):
     kind: Literal["cat"] = "cat"
     lives: int
@@ -193,6 +198,7 @@ TYPES: list[tuple[Any, str, Any, list[str]]] = [
     (Annotated[int, Field(gt=0, lt=3)], "2", 2, ["0", "3"]),
     (Annotated[str, at.Len(2, 3)], '"ab"', "ab", ['"a"', '"abcd"']),
     (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], '"a"', "a", ['" "', '" a"']),
+    (Stripped, '{"a": "b c"}', Stripped(a="b c"), ['{"a": " "}', '{"a": "b "}']),
     (Annotated[bytes, at.MaxLen(2)], '"ab"', b"ab", ['"é"', '"abc"']),
     (list[int], "[1, 2]", [1, 2], ["[1, true]", "{}"]),
     (Annotated[list[int], at.MinLen(1)], "[1]", [1], ["[]"]),

@@ -201,7 +201,8 @@ class _Schemas(GenerateJsonSchema):
         given = schema.get("pattern")
         if isinstance(given, re.Pattern) and given.flags & ~re.UNICODE:
             return _marked(result, "pattern")
-        narrower = [_STRIPPED] if schema.get("strip_whitespace") else []
+        is_stripped = schema.get("strip_whitespace", getattr(self._config, "str_strip_whitespace", False))
+        narrower = [_STRIPPED] if is_stripped else []
         if given is not None:
             engine = schema.get("regex_engine") or getattr(self._config, "regex_engine", None)
             is_rust = isinstance(given, str) and engine != "python-re"
