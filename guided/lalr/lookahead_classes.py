@@ -61,7 +61,8 @@ class LookaheadClasses:
 
 
 # Followers of a control in a context: terminals with controls, and whether the text may end.
-_Followers = tuple[frozenset[tuple[int, Control]], bool]
+_Pairs = frozenset[tuple[int, Control]]
+_Followers = tuple[_Pairs, bool]
 
 
 def lookahead_classes(
@@ -82,13 +83,17 @@ def lookahead_classes(
     followers = _explored(tables, items, lexemes, first, steps)
     class_of = _classes(followers, steps)
     lookaheads: dict[tuple[int, int], int] = {}
-    for terminal, control in sorted({pair for pairs, _ in followers.values() for pair in pairs}, key=_order):
+    distinct = {pairs for pairs, _ in followers.values()}
+    for terminal, control in sorted(_Pairs().union(*distinct), key=_order):
         lookaheads.setdefault((terminal, class_of[control]), len(lookaheads))
     end = len(lookaheads)
     after: dict[tuple[int, int], int] = {}
-    for (context, control), (found, can_end) in followers.items():
-        bits = sum(1 << lookahead for lookahead in {lookaheads[terminal, class_of[one]] for terminal, one in found})
-        after[context, class_of[control]] = bits | can_end << end
+    bits = {
+        pairs: sum(1 << one for one in {lookaheads[terminal, class_of[control]] for terminal, control in pairs})
+        for pairs in distinct
+    }
+    for (context, control), (pairs, can_end) in followers.items():
+        after[context, class_of[control]] = bits[pairs] | can_end << end
     lookaheads[tables.end, -1] = end
     return LookaheadClasses(
         tuple(terminal for terminal, _ in lookaheads),
@@ -109,29 +114,35 @@ def _explored(
     for state in items.states:
         if items.reached_by[state] >= 0:
             contexts[items.reached_by[state]].add(int(tables.context[state]))
-    passed: dict[tuple[int, Control], list[Control]] = {}
+    # By context and control: the terminals with controls and the controls of ignored text that come next. Few sets are distinct.
+    passed: dict[tuple[int, Control], tuple[_Pairs, list[Control]]] = {}
+    sets: dict[_Pairs, _Pairs] = {}
+    met: set[tuple[int, Control]] = set()
     work = [first]
     while work:
         key = work.pop()
         if key in passed:
             continue
         pairs = frozenset(lexemes.begun(*key).lexemes)
-        passed[key] = [control for label, control in pairs if label == ignored]
+        skipped = [pair for pair in pairs if pair[0] == ignored]
+        fed = pairs.difference(skipped)
+        passed[key] = sets.setdefault(fed, fed), [control for _, control in skipped]
         steps.spend(_STEP_COST * (1 + len(pairs)), _TOO_MANY)
-        work += [(key[0], control) for control in passed[key]]
-        work += [(context, control) for label, control in pairs if label != ignored for context in contexts[label]]
+        work += [(key[0], control) for _, control in skipped]
+        work += [(context, control) for label, control in fed - met for context in contexts[label]]
+        met |= fed
     followers: dict[tuple[int, Control], _Followers] = {}
     for context, control in passed:
         seen, stack = {control}, [control]
         while stack:
-            for one in passed[context, stack.pop()]:
+            for one in passed[context, stack.pop()][1]:
                 if one not in seen:
                     seen.add(one)
                     stack.append(one)
-        outcomes = [lexemes.begun(context, one) for one in seen]
-        found = frozenset(pair for one in outcomes for pair in one.lexemes if pair[0] != ignored)
+        found = _Pairs().union(*(passed[context, one][0] for one in seen))
         steps.spend(_STEP_COST * (len(seen) + len(found)), _TOO_MANY)
-        followers[context, control] = found, any(one.can_end for one in outcomes)
+        can_end = any(lexemes.begun(context, one).can_end for one in seen)
+        followers[context, control] = sets.setdefault(found, found), can_end
     return followers
 
 
@@ -140,20 +151,19 @@ def _classes(followers: dict[tuple[int, Control], _Followers], steps: Steps) -> 
     of: dict[Control, list[tuple[int, _Followers]]] = {}
     for (context, control), found in followers.items():
         of.setdefault(control, []).append((context, found))
-    for pairs, _ in followers.values():
+    distinct = {pairs for pairs, _ in followers.values()}
+    for pairs in distinct:
         for _, one in pairs:
             of.setdefault(one, [])
     class_of = dict.fromkeys(of, 0)
     n_classes = 1
     while True:
+        steps.spend(_STEP_COST * (len(of) + len(followers) + sum(map(len, distinct))), _TOO_MANY)
+        led = {pairs: frozenset((terminal, class_of[one]) for terminal, one in pairs) for pairs in distinct}
         numbers: dict[object, int] = {}
         refined = {}
         for control, own in of.items():
-            steps.spend(_STEP_COST * (1 + sum(len(found) for _, (found, _) in own)), _TOO_MANY)
-            signature = frozenset(
-                (context, frozenset((terminal, class_of[one]) for terminal, one in found), can_end)
-                for context, (found, can_end) in own
-            )
+            signature = frozenset((context, led[pairs], can_end) for context, (pairs, can_end) in own)
             refined[control] = numbers.setdefault((class_of[control], signature), len(numbers))
         class_of = refined
         if len(numbers) == n_classes:
