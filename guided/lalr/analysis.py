@@ -29,20 +29,23 @@ from guided.lalr.items import derived
 
 __all__ = ["Analysis"]
 
+# The number of ``$END``.
+_END = -1
 # Step cost of an item of a state, a table entry, an edge between transitions, 64 terminals of a set, and a symbol of a rule in a conflict.
 _ITEM, _ENTRY, _EDGE, _WORD, _NAMED = 500, 500, 100, 2, 100
 _TOO_MANY = "the grammar has too many states"
 
 
 class _Item(RulePtr):
-    """An interned item, compared by identity, with a link to the next item of its rule once that is known."""
+    """An interned item, compared by identity, with the number of its rule, and a link to the rule's next item once that is known."""
 
-    __slots__ = ("after",)
+    __slots__ = ("after", "number")
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
-    def __init__(self, rule: Rule, index: int) -> None:
+    def __init__(self, rule: Rule, index: int, number: int) -> None:
         super().__init__(rule, index)
+        self.number = number
         self.after: _Item | None = None
 
 
@@ -72,32 +75,40 @@ class Analysis(LALR_Analyzer):
         if len(rules) != len(set(rules)):
             twice = [rule for rule, count in Counter(rules).items() if count > 1]
             raise GrammarError(f"Rules defined twice: {', '.join(map(str, twice))}")
-        roots = [Rule(NonTerminal(f"$root_{start}"), [NonTerminal(start)]) for start in parser_conf.start]
-        self.lr0_rules_by_origin = {}
-        for rule in (*rules, *roots):
-            self.lr0_rules_by_origin.setdefault(rule.origin, []).append(rule)
-        for rule in (*rules, *roots):
-            for symbol in rule.expansion:
-                if not symbol.is_term and symbol not in self.lr0_rules_by_origin:
-                    raise GrammarError(f"Using an undefined rule: {symbol}")
-        self.NULLABLE = derived([(rule.origin, rule.expansion) for rule in rules], ())
-        self._begin = {rule: _Item(rule, 0) for rule in (*rules, *roots)}
-        self._expanded: dict[Any, frozenset[_Item]] = {}
-        self._last: dict[Rule, int] = {}
+        rules += [Rule(NonTerminal(f"$root_{start}"), [NonTerminal(start)]) for start in parser_conf.start]
+        # PERF: symbols and rules are numbered, because Lark's are hashed and compared in Python.
+        numbers: dict[Any, int] = {}
+        self._rules = rules
+        self._origins = [numbers.setdefault(rule.origin, len(numbers)) for rule in rules]
+        self._sides = [[numbers.setdefault(symbol, len(numbers)) for symbol in rule.expansion] for rule in rules]
+        self._symbols = list(numbers)
+        self._is_term = [symbol.is_term for symbol in self._symbols]
+        self._rules_of: dict[int, list[int]] = {}
+        for rule, origin in enumerate(self._origins):
+            self._rules_of.setdefault(origin, []).append(rule)
+        for side in self._sides:
+            for symbol in side:
+                if not self._is_term[symbol] and symbol not in self._rules_of:
+                    raise GrammarError(f"Using an undefined rule: {self._symbols[symbol]}")
+        self._nullable = derived(list(zip(self._origins, self._sides, strict=True)), ())
+        self._begin = [_Item(rule, 0, number) for number, rule in enumerate(rules)]
+        self._expanded: dict[int, frozenset[_Item]] = {}
+        # By state: the next states by symbol.
+        self._moves: dict[LR0ItemSet, dict[int, LR0ItemSet]] = {}
         # Bit of each terminal.
-        self._bits: dict[Any, int] = {}
+        self._bits: dict[int, int] = {}
         # Nonterminal transitions are numbered. For each: the directly-read terminals, the transitions that it reads and those that it
         # includes. And its lookback: transitions, each followed by a reduction (a state where one of its rules ends, with that rule).
         # PERF: numbers in few lists; a tuple or list for each is searched for garbage (`python -m benchmarks.grammars`).
-        self._number: dict[LR0ItemSet, dict[Any, int]] = {}
+        self._number: dict[LR0ItemSet, dict[int, int]] = {}
         self._directly_read: list[int] = []
         self._reads: dict[int, list[int]] = {}
         self._includes: dict[int, list[int]] = {}
         self._lookback: list[int] = []
-        self._reductions: dict[tuple[LR0ItemSet, Rule], int] = {}
+        self._reductions: dict[tuple[LR0ItemSet, int], int] = {}
         self.lr0_start_states = {
-            start: self._state(frozenset([self._begin[root]]))
-            for start, root in zip(parser_conf.start, roots, strict=True)
+            start: self._state(frozenset([root]))
+            for start, root in zip(parser_conf.start, self._begin[-len(parser_conf.start) :], strict=True)
         }
 
     def compute_lr0_states(self) -> None:
@@ -105,45 +116,47 @@ class Analysis(LALR_Analyzer):
         states = list(self.lr0_start_states.values())
         known: dict[frozenset[_Item], LR0ItemSet] = {}
         for state in states:
-            moved: dict[Any, list[_Item]] = {}
+            moved: dict[int, list[_Item]] = {}
             for item in state.closure:
                 assert isinstance(item, _Item), "all items are made here"
-                side, index = item.rule.expansion, item.index
+                side, index = self._sides[item.number], item.index
                 if index < len(side):
                     if item.after is None:
-                        item.after = _Item(item.rule, index + 1)
+                        item.after = _Item(item.rule, index + 1, item.number)
                     moved.setdefault(side[index], []).append(item.after)
+            moves = self._moves[state] = {}
             for symbol, items in moved.items():
                 kernel = frozenset(items)
                 target = known.get(kernel)
                 if target is None:
                     target = known[kernel] = self._state(kernel)
                     states.append(target)
-                state.transitions[symbol] = target
+                moves[symbol] = state.transitions[self._symbols[symbol]] = target
         self.lr0_itemsets = set(states)
 
     def _state(self, kernel: frozenset[_Item]) -> LR0ItemSet:
         closure, count = set(kernel), 1 + len(kernel)
-        for symbol in {item.next for item in kernel if not item.is_satisfied}:
-            if not symbol.is_term:
+        for symbol in {self._sides[item.number][item.index] for item in kernel if not item.is_satisfied}:
+            if not self._is_term[symbol]:
                 begun = self._expansion(symbol)
                 count += 1 + len(begun)
                 closure.update(begun)
         self._spend(_ITEM * count)
         return LR0ItemSet(kernel, closure)  # type: ignore[no-untyped-call]
 
-    def _expansion(self, symbol: Any) -> frozenset[_Item]:
+    def _expansion(self, symbol: int) -> frozenset[_Item]:
         """Return the initial items of all rules that a symbol can start with."""
         found = self._expanded.get(symbol)
         if found is None:
             work = [symbol]
-            symbols, rules = {symbol}, list[Rule]()
+            symbols, rules = {symbol}, list[int]()
             for one in work:
-                for rule in self.lr0_rules_by_origin[one]:
+                for rule in self._rules_of[one]:
                     rules.append(rule)
-                    if rule.expansion and not rule.expansion[0].is_term and rule.expansion[0] not in symbols:
-                        symbols.add(rule.expansion[0])
-                        work.append(rule.expansion[0])
+                    first = self._sides[rule][:1]
+                    if first and not self._is_term[first[0]] and first[0] not in symbols:
+                        symbols.add(first[0])
+                        work.append(first[0])
             self._spend(_ITEM * len(rules))
             found = self._expanded[symbol] = frozenset(self._begin[rule] for rule in rules)
         return found
@@ -154,20 +167,20 @@ class Analysis(LALR_Analyzer):
     def compute_reads_relations(self) -> None:
         """Compute, for each nonterminal transition, the directly-read terminals and the nullable transitions that follow."""
         count = 0
-        for state in self.lr0_itemsets:
-            for symbol in state.transitions:
-                if not symbol.is_term:
+        for state, moves in self._moves.items():
+            for symbol in moves:
+                if not self._is_term[symbol]:
                     self._number.setdefault(state, {})[symbol] = count
                     count += 1
-        ends = {(root, item.next) for root in self.lr0_start_states.values() for item in root.kernel}
-        end = self._bit(Terminal("$END"))
+        ends = {(state, self._symbols.index(NonTerminal(start))) for start, state in self.lr0_start_states.items()}
+        end = self._bit(_END)
         behind: dict[LR0ItemSet, tuple[int, list[int]]] = {}
         for state, numbers in self._number.items():
             for symbol, number in numbers.items():
-                target = state.transitions[symbol]
+                target = self._moves[state][symbol]
                 if target not in behind:
-                    terminals = sum(self._bit(other) for other in target.transitions if other.is_term)
-                    empty = [after for other, after in self._number.get(target, {}).items() if other in self.NULLABLE]
+                    terminals = sum(self._bit(other) for other in self._moves[target] if self._is_term[other])
+                    empty = [after for other, after in self._number.get(target, {}).items() if other in self._nullable]
                     behind[target] = terminals, empty
                 terminals, empty = behind[target]
                 self._directly_read.append(terminals | (end if (state, symbol) in ends else 0))
@@ -175,7 +188,7 @@ class Analysis(LALR_Analyzer):
                     self._reads[number] = empty
         self._spend((_EDGE + _WORD * len(self._bits) // 64) * count)
 
-    def _bit(self, terminal: Any) -> int:
+    def _bit(self, terminal: int) -> int:
         return 1 << self._bits.setdefault(terminal, len(self._bits))
 
     def compute_includes_lookback(self) -> None:
@@ -183,34 +196,32 @@ class Analysis(LALR_Analyzer):
         for state, numbers in self._number.items():
             count = 0
             for item in state.closure:
-                rule = item.rule
-                number = numbers.get(rule.origin)
+                assert isinstance(item, _Item), "all items are made here"
+                number = numbers.get(self._origins[item.number])
                 if number is None:
                     continue
-                first, target = self._last_needed(rule), state
-                count += 1 + len(rule.expansion) - item.index
-                for place in range(item.index, len(rule.expansion)):
-                    symbol = rule.expansion[place]
-                    if place >= first and not symbol.is_term:
+                side, target = self._sides[item.number], state
+                count += 1 + len(side) - item.index
+                # From here on, only nullable symbols follow.
+                first = len(side) - 1
+                while first > 0 and side[first] in self._nullable:
+                    first -= 1
+                for place in range(item.index, len(side)):
+                    symbol = side[place]
+                    if place >= first and not self._is_term[symbol]:
                         self._includes.setdefault(self._number[target][symbol], []).append(number)
-                    target = target.transitions[symbol]
+                    target = self._moves[target][symbol]
                 if item.index == 0:
-                    self._lookback += number, self._reductions.setdefault((target, rule), len(self._reductions))
+                    self._lookback += number, self._reductions.setdefault((target, item.number), len(self._reductions))
             self._spend(_EDGE * count)
 
-    def _last_needed(self, rule: Rule) -> int:
-        """Return the index of the last symbol that is followed only by nullable symbols."""
-        place = self._last.get(rule)
-        if place is None:
-            place = len(rule.expansion) - 1
-            while place > 0 and rule.expansion[place] in self.NULLABLE:
-                place -= 1
-            self._last[rule] = place
-        return place
+    def _terminals(self) -> list[Any]:
+        """Return the terminals by bit."""
+        return [Terminal("$END") if number == _END else self._symbols[number] for number in self._bits]
 
     def compute_lookaheads(self) -> None:
         """Compute the terminals on which each state reduces."""
-        read, symbols = list(self._directly_read), list(self._bits)
+        read, symbols = list(self._directly_read), self._terminals()
         edges = sum(map(len, (*self._reads.values(), *self._includes.values())))
         self._spend((_EDGE + _WORD * len(symbols) // 64) * edges)
         if not _propagated(read, self._reads):
@@ -221,16 +232,17 @@ class Analysis(LALR_Analyzer):
             return
         _propagated(read, self._includes)
         ahead = [0] * len(self._reductions)
-        single: dict[Rule, frozenset[Rule]] = {}
+        single: dict[int, frozenset[Rule]] = {}
         for number, reduction in zip(self._lookback[::2], self._lookback[1::2], strict=True):
             ahead[reduction] |= read[number]
         self._spend(_ENTRY * sum(follow.bit_count() for follow in ahead))
         for (state, rule), follow in zip(self._reductions, ahead, strict=True):
-            alone: Any = single.setdefault(rule, frozenset([rule]))
+            alone: Any = single.setdefault(rule, frozenset([self._rules[rule]]))
             for symbol in _members(follow, symbols):
                 # PERF: few lookaheads have several rules; a set for each is searched for garbage (`python -m benchmarks.grammars`).
-                others = state.lookaheads.get(symbol)
-                state.lookaheads[symbol] = alone if others is None else alone | others
+                others = state.lookaheads.setdefault(symbol, alone)
+                if others is not alone:
+                    state.lookaheads[symbol] = alone | others
 
     def compute_lalr1_states(self) -> None:
         """Choose the actions of each state, as Lark does; the error of a grammar that has none to choose names all rules that collide.
@@ -240,7 +252,7 @@ class Analysis(LALR_Analyzer):
         named, collides = 0, False
         number = {state: count for count, state in enumerate(self.lr0_itemsets)}
         shift = {state: (Shift, count) for state, count in number.items()}
-        reduce = {rule: (Reduce, rule) for _, rule in self._reductions}
+        reduce = {frozenset([rule]): (Reduce, rule) for rule in self._rules}
         rows: dict[int, dict[str, Any]] = {}
         for state, count in number.items():
             row = rows[count] = {symbol.name: shift[target] for symbol, target in state.transitions.items()}
@@ -250,8 +262,8 @@ class Analysis(LALR_Analyzer):
                     ranked = sorted(rules, key=lambda rule: rule.options.priority or 0)
                     collides |= (ranked[-1].options.priority or 0) == (ranked[-2].options.priority or 0)
                     rules = {ranked[-1]}
-                for rule in rules:
-                    row.setdefault(symbol.name, reduce[rule])
+                # PERF: a frozenset keeps its hash.
+                row.setdefault(symbol.name, reduce[frozenset(rules)])
         self._spend(_NAMED * named)
         if collides:
             super().compute_lalr1_states()
@@ -262,8 +274,9 @@ class Analysis(LALR_Analyzer):
 
     def write_out(self) -> None:
         """Store the relations in Lark's format: sets of transitions, by transition."""
-        transitions = [(state, symbol) for state, numbers in self._number.items() for symbol in numbers]
-        self.nonterminal_transitions, symbols, reductions = transitions, list(self._bits), list(self._reductions)
+        transitions = [(state, self._symbols[symbol]) for state, numbers in self._number.items() for symbol in numbers]
+        self.nonterminal_transitions, symbols = transitions, self._terminals()
+        reductions = [(state, self._rules[rule]) for state, rule in self._reductions]
 
         def sets(numbers: dict[int, list[int]]) -> dict[Any, set[Any]]:
             return {

@@ -32,6 +32,7 @@ __all__ = ["NoLexer", "lexer_of", "parsed_pattern"]
 # Step cost of a terminal of a context, of a string terminal that a regex terminal may match, and of a byte that its scanner reads.
 _TERMINAL, _PAIR, _BYTE = 300, 50, 50
 _TOO_MANY = "the grammar has too many terminals in too many states"
+_NONE: frozenset[int] = frozenset()
 # Full match: (terminal, text) -> whether the terminal matches the whole text.
 _Whole = Callable[[Terminal, str], bool]
 
@@ -85,12 +86,15 @@ def lexer_of(
             _validate(known[number], terminals[number])
         checked.update(active)
         pairs: list[tuple[int, int]] = []
+        here = {priority: active & same for priority, same in strings.items()}
         for owner in sorted(active & asked.keys()):
-            new = active & strings.get(known[owner].priority, set()) - asked[owner]
-            asked[owner] |= new
-            steps.spend(_PAIR * len(new), _TOO_MANY)
-            words[owner] |= {one for one in sorted(new) if whole(terminals[owner], known[one].pattern.value)}
-            pairs += [(owner, word) for word in sorted(words[owner] & active)]
+            new = here.get(known[owner].priority, _NONE) - asked[owner]
+            if new:
+                asked[owner] |= new
+                steps.spend(_PAIR * len(new), _TOO_MANY)
+                words[owner] |= {one for one in sorted(new) if whole(terminals[owner], known[one].pattern.value)}
+            if words[owner]:
+                pairs += [(owner, word) for word in sorted(words[owner] & active)]
         embedded = {word for owner, word in pairs if set(known[word].pattern.flags) <= set(known[owner].pattern.flags)}
         tried = tuple(sorted(active - embedded))
         names = [name for number in tried for name in groups(terminals[number])]
