@@ -17,7 +17,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.errors import LimitError
-from guided.lalr.scanner import NOTHING, Scanner, leading, sources_of
+from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.tables import LalrTables, Terminal
 from guided.limits import Limits
 
@@ -73,9 +73,8 @@ class _Product:
     def __init__(self, scanner: Scanner, limit: int, limits: Limits) -> None:
         self.scanner, self.limits, self.ignored = scanner, limits, scanner.n_terminals
         self.rows: list[list[int]] = scanner.table.tolist()
-        match = zip(scanner.events[:, 0].tolist(), scanner.ends[:, 0].tolist(), strict=True)
         # Whether each state can still lead to ignored text.
-        self.leads_to_ignored = leading(sources_of(self.rows), [self.ignored in labels for labels in match])
+        self.leads_to_ignored = [labels >> self.ignored & 1 for labels in scanner.labels]
         begun = sum(self.leads_to_ignored[state] for state in np.unique(scanner.starts).tolist() if state >= 0)
         # Each start that leads to ignored text has a state for each run length; without such a start the bound has no effect.
         self.limit = limit if begun else 0

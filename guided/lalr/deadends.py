@@ -85,7 +85,7 @@ class DeadEnds:
         self.lookaheads: LookaheadClasses | None = None
         self.cells: Coaccessible | None = None
         items = items_of(tables, start)
-        self._lexical_follow = LexicalFollow(tables, self.lexemes, indenter.newline)
+        self._lexical_follow = LexicalFollow(tables, scanner, self.lexemes, indenter.newline)
         self.columns = Columns(scanner, indenter, self._lexical_follow.columns)
         of_indenter = indenter.newline, indenter.indent, indenter.dedent
         readable = self._lexical_follow.readable(items, self._contexts)

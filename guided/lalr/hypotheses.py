@@ -30,7 +30,7 @@ from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.lexemes import Control, Outcomes
 from guided.lalr.lexing import Lexing, Match, last_characters
-from guided.lalr.scanner import Scanner
+from guided.lalr.scanner import Scanner, leading
 from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables, Start
 
@@ -134,7 +134,9 @@ class HypothesisReader:
         self.newline = self.lexing.newline
         # INDENT and DEDENT follow a newline without lexemes of their own.
         self._with_newline = sum(1 << terminal for terminal in self.indenter.following)
-        self._certain = self._certain_by_state(dead_ends.certain(tables, start))
+        # By scanner state: the labels that make a hypothesis live if its cell allows them.
+        own = dead_ends.certain(tables, start)
+        self._certain = None if own is None else self.lexing.numbered(leading(scanner.sources, own))
         self._closing = sum(1 << terminal for terminal in self.indenter.closing)
 
     def allowed(self, cell: int) -> int:
@@ -291,14 +293,6 @@ class HypothesisReader:
         if self._certain is None or hypothesis.scanned < 0 or hypothesis.watchers:
             return 0
         return self._certain[hypothesis.scanned]
-
-    def _certain_by_state(self, own: list[int] | None) -> list[int] | None:
-        """Return those labels per scanner state, given the labels proved at each state itself."""
-        if own is None:
-            return None
-        terminals = (1 << self._n_terminals) - 1
-        marked = [bits & terminals | bits >> self._n_terminals << self.lexing.ignored for bits in own]
-        return self.lexing.leading(marked)
 
     def top_cell_decides(self, label: int, left: int) -> bool:
         """Return whether the top cell alone decides if a lexeme can start after this label."""

@@ -111,8 +111,7 @@ class Columns:
         for byte, place in enumerate(scanner.classes.tolist()):
             self._bytes[place].setdefault((indenter.column(1, byte), byte == _NEWLINE), byte)
         line_break = int(scanner.classes[_NEWLINE])
-        ending = zip(self._matches, self._ends, strict=True)
-        self._counting = leading(scanner.sources, [any(ends) for ends in ending])
+        self._counting = [labels >> indenter.newline & 1 for labels in scanner.labels]
         self._is_free = leading(scanner.sources, [row[line_break] in free for row in self._rows])
 
     def counts(self, scanned: int) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from guided.arrays import DEAD
 from guided.lalr.items import Items
 from guided.lalr.lexemes import Control, Lexemes
-from guided.lalr.scanner import NOTHING, leading
+from guided.lalr.scanner import NOTHING, Scanner, leading
 from guided.lalr.tables import LalrTables
 
 __all__ = ["LexicalFollow"]
@@ -37,7 +37,7 @@ class LexicalFollow:
         Scanner states of a newline after a line break and spaces, if ``columns_are_free``.
     """
 
-    def __init__(self, tables: LalrTables, lexemes: Lexemes, newline: int) -> None:
+    def __init__(self, tables: LalrTables, scanner: Scanner, lexemes: Lexemes, newline: int) -> None:
         self._lexemes, self._starts = lexemes, lexemes.starts
         self._label, self._end, self._ignored = len(tables.lexer.terminals), 1 << tables.end, 1 << (tables.end + 1)
         self._newline = 1 << newline if newline >= 0 else 0
@@ -57,10 +57,7 @@ class LexicalFollow:
             before = self._before.setdefault(lexemes.events[target][0], {})
             before.setdefault(state, []).append((letter, target))
         self._reached = self._reachable()
-        pairs = zip(lexemes.events, lexemes.ends, strict=True)
-        self._labels = leading(
-            self._lexemes.sources, [sum({1 << one[0] for one in pair if one[0] != NOTHING}) for pair in pairs]
-        )
+        self._labels = scanner.labels
         self._groups: dict[int, dict[int, int]] = {}
         self._kill: dict[int, int] = {}
         self._ignored_from: dict[int, list[int]] = {}

@@ -17,7 +17,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.caching import cached_property
 from guided.kernels.outlive import can_outlive
 from guided.lalr.indents import Indenter
-from guided.lalr.scanner import NOTHING, Scanner, leading
+from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.tables import LalrTables
 
 __all__ = ["Lexing", "Match", "begin_of_last", "last_characters"]
@@ -75,10 +75,7 @@ class Lexing:
         self.rows, self.sources = scanner.rows, scanner.sources
         self.events = [self._match(*match) for match in scanner.events.tolist()]
         self.ends = [self._match(*match) for match in scanner.ends.tolist()]
-        match = zip(self.events, self.ends, strict=True)
-        self.labels = self.leading(
-            [(1 << event[0] if event else 0) | (1 << end[0] if end else 0) for event, end in match]
-        )
+        self.labels = self.numbered(scanner.labels)
         self.may_continue = scanner.may_continue
         self.tails = self._tails(scanner)
         self.starts: list[list[int]] = scanner.starts.tolist()
@@ -90,9 +87,10 @@ class Lexing:
         self._settled: dict[tuple[int, int], Match | None] = {}
         self._parts: dict[tuple[Match, bytes, int], bool] = {}
 
-    def leading(self, own: Sequence[int]) -> list[int]:
-        """Return, per state, the union of the bits of all states that a lexeme can still reach."""
-        return leading(self.sources, own)
+    def numbered(self, labels: Sequence[int]) -> list[int]:
+        """Return sets of the scanner's labels as sets of labels."""
+        terminals = (1 << self._ignored_label) - 1
+        return [bits & terminals | bits >> self._ignored_label << self.ignored for bits in labels]
 
     def _match(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
         if label == NOTHING:

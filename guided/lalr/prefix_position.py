@@ -14,10 +14,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from guided.arrays import DEAD
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexing import last_characters
 from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.stack_symbols import bits
 from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start, Terminal
 
@@ -80,7 +80,6 @@ class PrefixPositions:
             - tables.lexer.ignored
             for context in tables.lexer.contexts
         ]
-        self._reach: dict[int, frozenset[int]] = {}
 
     def of(self, text: bytes) -> PrefixPosition | None:
         """Return the position of a text; None if Lark's lexer or parser fails before its end."""
@@ -100,7 +99,7 @@ class PrefixPositions:
             return PrefixPosition(
                 begin, (), self._shown(node, indents, self._tried[self._contexts[self.stacks.states[node]]])
             )
-        becoming = [label for label in self._reachable(scanned) if self._can_be_fed(node, indents, label)]
+        becoming = [label for label in bits(self.scanner.labels[scanned]) if self._can_be_fed(node, indents, label)]
         following: tuple[str, ...] = ()
         # A complete lexeme so far, or one if the text ends here.
         matches = [row[scanned].tolist() for row in (self.scanner.events, self.scanner.ends)]
@@ -179,19 +178,6 @@ class PrefixPositions:
 
     def _named(self, labels: Iterable[int]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(sorted(self._names[label] for label in labels)))
-
-    def _reachable(self, scanned: int) -> frozenset[int]:
-        """Return the labels that a scanner state can still lead to."""
-        found = self._reach.get(scanned)
-        if found is None:
-            seen, work, labels = {scanned}, [scanned], set[int]()
-            for state in work:
-                labels |= {int(self.scanner.events[state, 0]), int(self.scanner.ends[state, 0])}
-                for target in set(self.scanner.table[state].tolist()) - seen - {DEAD}:
-                    seen.add(target)
-                    work.append(target)
-            found = self._reach[scanned] = frozenset(labels - {NOTHING})
-        return found
 
 
 def shown_terminal(terminal: Terminal) -> str:

@@ -92,6 +92,12 @@ class Scanner:
         """By state: the states with an edge to it."""
         return sources_of(self.rows)
 
+    @cached_property
+    def labels(self) -> list[int]:
+        """By state: the labels that a lexeme may get there or later, as bits."""
+        pairs = zip(self.events[:, 0].tolist(), self.ends[:, 0].tolist(), strict=True)
+        return leading(self.sources, [sum({1 << label for label in pair if label != NOTHING}) for pair in pairs])
+
     def within(self, alphabet: bytes) -> "Scanner":
         """Return the scanner restricted to bytes with a 1 in `alphabet` (length 256), up to bytes that share a column."""
         if all(alphabet):
