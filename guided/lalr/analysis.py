@@ -9,8 +9,8 @@ Items, states, reductions and conflict resolution are Lark's own. The replaced s
 - lookahead propagation;
 - actions: entries share what they refer to.
 
-If nullable rules form a cycle in the reads relation, Lark's own propagation runs instead: its sets then share memory, and the result
-depends on their order.
+If nullable rules form a cycle in the reads relation, Lark's sets share memory, and its lookaheads differ from run to run; here they are
+those of the definition.
 
 Complexity: that of DeRemer and Pennello; O(items) for a transition's includes, of its own rules only. Every step is budgeted.
 Ref: DeRemer and Pennello, "Efficient Computation of LALR(1) Look-Ahead Sets" (1982).
@@ -69,7 +69,6 @@ class Analysis(LALR_Analyzer):
     def __init__(self, steps: Steps, parser_conf: Any) -> None:
         # Why: Lark's own constructor is not called because it computes sets that are not needed.
         self.debug = self.strict = False
-        self.nonterminal_transitions = []
         self._steps = steps
         rules = list(parser_conf.rules)
         if len(rules) != len(set(rules)):
@@ -215,22 +214,14 @@ class Analysis(LALR_Analyzer):
                     self._lookback += number, self._reductions.setdefault((target, item.number), len(self._reductions))
             self._spend(_EDGE * count)
 
-    def _terminals(self) -> list[Any]:
-        """Return the terminals by bit."""
-        return [Terminal("$END") if number == _END else self._symbols[number] for number in self._bits]
-
     def compute_lookaheads(self) -> None:
         """Compute the terminals on which each state reduces."""
-        read, symbols = list(self._directly_read), self._terminals()
+        read = list(self._directly_read)
+        symbols = [Terminal("$END") if number == _END else self._symbols[number] for number in self._bits]
         edges = sum(map(len, (*self._reads.values(), *self._includes.values())))
         self._spend((_EDGE + _WORD * len(symbols) // 64) * edges)
-        if not _propagated(read, self._reads):
-            self._spend(_WORD * len(symbols) * (edges + len(read)))
-            self.write_out()
-            super().compute_lookaheads()  # type: ignore[no-untyped-call]
-            self._spend(_ENTRY * sum(len(rules) for state in self.lr0_itemsets for rules in state.lookaheads.values()))
-            return
-        _propagated(read, self._includes)
+        _propagate(read, self._reads)
+        _propagate(read, self._includes)
         ahead = [0] * len(self._reductions)
         single: dict[int, frozenset[Rule]] = {}
         for number, reduction in zip(self._lookback[::2], self._lookback[1::2], strict=True):
@@ -272,27 +263,6 @@ class Analysis(LALR_Analyzer):
         begins = {start: number[state] for start, state in starts.items()}
         self.parse_table: Any = IntParseTable(rows, begins, ends)  # type: ignore[no-untyped-call]
 
-    def write_out(self) -> None:
-        """Store the relations in Lark's format: sets of transitions, by transition."""
-        transitions = [(state, self._symbols[symbol]) for state, numbers in self._number.items() for symbol in numbers]
-        self.nonterminal_transitions, symbols = transitions, self._terminals()
-        reductions = [(state, self._rules[rule]) for state, rule in self._reductions]
-
-        def sets(numbers: dict[int, list[int]]) -> dict[Any, set[Any]]:
-            return {
-                transition: {transitions[other] for other in numbers.get(number, ())}
-                for number, transition in enumerate(transitions)
-            }
-
-        self.reads, self.includes = sets(self._reads), sets(self._includes)
-        self.lookback = {transition: set() for transition in transitions}
-        for number, reduction in zip(self._lookback[::2], self._lookback[1::2], strict=True):
-            self.lookback[transitions[number]].add(reductions[reduction])
-        self.directly_reads = {
-            one: set(_members(terminals, symbols))
-            for one, terminals in zip(transitions, self._directly_read, strict=True)
-        }
-
 
 def _members(bits: int, symbols: list[Any]) -> list[Any]:
     """Return the symbols of a set; bit i stands for symbol i."""
@@ -300,9 +270,9 @@ def _members(bits: int, symbols: list[Any]) -> list[Any]:
     return [symbol for symbol, digit in zip(symbols, f"{bits:b}"[::-1], strict=False) if digit == "1"]
 
 
-def _propagated(sets: list[int], successors: dict[int, list[int]]) -> bool:
-    """Add to each node's set those of all reachable nodes; return False if there is a cycle. No recursion."""
-    is_plain, count = True, len(sets)
+def _propagate(sets: list[int], successors: dict[int, list[int]]) -> None:
+    """Add to each node's set those of all reachable nodes. No recursion."""
+    count = len(sets)
     low, stack = [0] * count, list[int]()
     for root in range(count):
         if low[root]:
@@ -330,9 +300,7 @@ def _propagated(sets: list[int], successors: dict[int, list[int]]) -> bool:
                         sets[member] = sets[node]
                         if member == node:
                             break
-                        is_plain = False
                 if work:
                     above = work[-1][0]
                     sets[above] |= sets[node]
                     low[above] = min(low[above], low[node])
-    return is_plain

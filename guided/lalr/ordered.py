@@ -25,7 +25,7 @@ from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr.program import AGAIN, ENTER, JUMP, LOOK, MATCH, READ, SPLIT, Program
-from guided.lalr.tables import LexerContext
+from guided.lalr.tables import Lexer, LexerContext
 from guided.limits import Limits
 
 __all__ = ["Event", "Keyword", "Ordered", "determinize_in_order"]
@@ -110,34 +110,23 @@ class Ordered:
 
 
 def determinize_in_order(
-    program: Program,
-    parts: Partition,
-    contexts: Sequence[LexerContext],
-    keywords: Sequence[Keyword],
-    ignored: frozenset[int],
-    names: Sequence[str],
-    limits: Limits,
-    steps: Steps | None = None,
-    *,
-    cuts: bool = True,
+    program: Program, parts: Partition, lexer: Lexer, keywords: Sequence[Keyword], limits: Limits, steps: Steps
 ) -> Ordered:
-    """Return the automaton of all contexts of a grammar.
+    """Return the automaton of all contexts of a lexer.
+
+    Where the lexer does not take the match that `re` finds first, the automaton finds all matches of all terminals.
 
     Parameters
     ----------
+    program : Program
+        The lexer's terminals.
     parts : Partition
         Partition of the program's sets.
     keywords : sequence of Keyword
         In the order in which Lark tries them.
-    ignored : set of int
-        Terminals whose text is ignored.
-    names : sequence of str
-        Names of the terminals, for errors.
     limits : Limits
-    steps : Steps, optional
+    steps : Steps
         Counter to continue.
-    cuts : bool
-        Whether a match ends the threads that are less preferred. Otherwise the automaton finds all matches of all terminals.
 
     Raises
     ------
@@ -146,8 +135,7 @@ def determinize_in_order(
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` is exceeded.
     """
-    counter = steps or Steps(limits.steps)
-    return _Construction(program, parts, contexts, keywords, ignored, names, limits, counter, cuts=cuts).run()
+    return _Construction(program, parts, lexer, keywords, limits, steps).run()
 
 
 class _Construction:
@@ -155,19 +143,18 @@ class _Construction:
         self,
         program: Program,
         parts: Partition,
-        contexts: Sequence[LexerContext],
+        lexer: Lexer,
         keywords: Sequence[Keyword],
-        ignored: frozenset[int],
-        names: Sequence[str],
         limits: Limits,
         steps: Steps,
-        *,
-        cuts: bool,
     ) -> None:
-        self.cuts = cuts
+        # Whether a match ends the threads that are less preferred.
+        self.cuts = not (lexer.is_scannerless or lexer.takes_longest)
         self.program, self.code = program, program.instructions
-        self.contexts, self.keywords, self.ignored = contexts, keywords, ignored
-        self.names = (*names, "%ignore")
+        self.contexts, self.keywords, self.ignored = lexer.contexts, keywords, lexer.ignored
+        # The terminals of GBNF are parts of rules, and numbered (`guided.lalr.gbnf`).
+        named = (one.name.rpartition("_")[0].lower() if lexer.is_scannerless else one.name for one in lexer.terminals)
+        self.names = (*named, "%ignore")
         self.limits, self.steps, self.uncounted = limits, steps, 0
         self.n_classes = parts.n_classes
         indptr, members = parts.set_indptr, parts.set_classes

@@ -171,13 +171,8 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     keywords = [
         Keyword(owner, word, tuple(numbers[charset] for charset in spelling)) for owner, word, spelling in words
     ]
-    # The terminals of GBNF are parts of rules, and numbered (`guided.lalr.gbnf`).
-    names = [each.name.rpartition("_")[0].lower() if lexer.is_scannerless else each.name for each in lexer.terminals]
     parts = partition(program.charsets, limits)
-    cuts = not (lexer.is_scannerless or lexer.takes_longest)
-    ordered = determinize_in_order(
-        program, parts, lexer.contexts, keywords, lexer.ignored, names, limits, steps, cuts=cuts
-    )
+    ordered = determinize_in_order(program, parts, lexer, keywords, limits, steps)
     table, events, ends, starts, first_left = _minimized(ordered, len(lexer.contexts))
     rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits)
     inside = np.full((len(rows) - len(table), 3), (NOTHING, 0, 0), np.int32)
