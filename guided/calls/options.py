@@ -22,7 +22,9 @@ def reasoning_texts(item: Any, form: Format) -> tuple[str, str] | None:
     if item is True:
         if form.reasoning is None:
             raise SchemaError(
-                f"format {form.name!r} does not define reasoning: pass reasoning=(before, after)", "", "reasoning"
+                f"format {form.name!r} has no delimiters of reasoning: pass reasoning=('<think>', '</think>') or those of your model",
+                "",
+                "reasoning",
             )
         return form.reasoning
     if not isinstance(item, Sequence) or isinstance(item, str) or not all(isinstance(text, str) for text in item):
@@ -44,7 +46,9 @@ def choice_of(choice: Any) -> str | tuple[str, ...]:
             return choice
         choice = [choice]
     if not isinstance(choice, Iterable):
-        raise TypeError(f"tool_choice must be a name or a list of names, not {type(choice).__name__}")
+        raise TypeError(
+            f"tool_choice must be 'auto', 'required', 'none', a name or a list of names, not {type(choice).__name__}"
+        )
     names = tuple(dict.fromkeys(choice))
     if not names:
         raise SchemaError("an empty list allows nothing; use 'none' for text without calls", "", "tool_choice")

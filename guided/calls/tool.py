@@ -5,6 +5,7 @@ or flat), Anthropic's ``input_schema``, MCP's ``inputSchema``. The constructor l
 lowered. The parameters of an `Entry`, one of many tools of a document, are lowered when they are first needed.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -215,6 +216,8 @@ class Tool:
                 raise TypeError("run= is only for JSON definitions; this tool is a callable already")
             inner = unwrapped(definition)
             own, schema = getattr(inner, "__name__", type(inner).__name__), None
+            if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+                raise SchemaError("a generator has no result to show: return a list", f"/{own}", "yield")
             summary = documentation_of(definition).summary
             run = definition
         else:

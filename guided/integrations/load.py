@@ -169,7 +169,8 @@ def load(
             return _read(str(path.parent), {"gguf_file": path.name}, dtype, device)
     # Why the parent: a mistyped path in an existing folder must not be looked up on the hub.
     if not _HUB_NAME.fullmatch(str(path_or_name)) or path.parent.is_dir():
-        raise ModelError(f"no such file or folder: {path}")
+        hint = "" if "/" in str(path) else "; on the hub, a model is owner/name"
+        raise ModelError(f"no such file or folder: {path}{hint}")
     return _read(str(path_or_name), {}, dtype, device)
 
 

@@ -5,7 +5,7 @@ import enum
 import functools
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
 
@@ -230,6 +230,10 @@ def test_a_text_that_looks_like_a_pattern_is_a_literal_with_a_warning(text: str)
     spec_of(guided.FreeText(stop=".") + r"\d+")
 
 
+def many(n: int) -> Iterator[int]:
+    yield from range(n)
+
+
 MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: spec_of(3), TypeError, "expected a spec, a str .a literal text.*, not int 3"),
     (lambda: spec_of(None), TypeError, r"not None .free text is guided.generator\(model, None\), and guided.FreeText\(\) in a composition"),
@@ -382,6 +386,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.load(backend="vllm"),  # type: ignore[call-overload]
      guided.ArgumentError, "backend must be one of transformers, llama.cpp, not 'vllm'"),
     (lambda: guided.load("/none"), guided.ModelError, "no such file or folder: /none"),
+    (lambda: guided.Tools([many]), guided.SchemaError, r"a generator has no result to show: return a list \(at /many, yield\)"),
     (lambda: guided.Limits(stats=3), TypeError, "did you mean 'states'"),  # type: ignore[call-arg]
 ]  # fmt: skip
 

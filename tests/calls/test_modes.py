@@ -257,7 +257,11 @@ def test_digests_of_trees_are_of_their_structure() -> None:
         ({"tool_choice": ["add", "later"]}, SchemaError, "unknown tool 'later'"),
         ({"tool_choice": []}, SchemaError, "an empty list allows nothing"),
         ({"tool_choice": {"type": "function"}}, SchemaError, "unknown tool None"),
-        ({"tool_choice": 3}, TypeError, "tool_choice must be a name or a list of names, not int"),
+        (
+            {"tool_choice": 3},
+            TypeError,
+            "tool_choice must be 'auto', 'required', 'none', a name or a list of names, not int",
+        ),
         ({"engine": "earley"}, ValueError, "engine must be 'nested' or 'lalr', not 'earley'"),
         ({"max_length": 0}, ValueError, "max_length must be an integer >= 1, not 0"),
         ({"max_digits": True}, ValueError, "max_digits must be an integer >= 1, not True"),

@@ -113,7 +113,7 @@ def test_reasoning_has_an_end(reasoning: Any) -> None:
 
 
 def test_a_format_without_reasoning_asks_for_its_texts() -> None:
-    with pytest.raises(SchemaError, match="does not define reasoning"):
+    with pytest.raises(SchemaError, match="has no delimiters of reasoning: pass"):
         Tools([now], "react", reasoning=True)
     with pytest.raises(TypeError, match="a bool or a pair of str"):
         Tools([now], reasoning="<think>")  # type: ignore[arg-type]

@@ -128,7 +128,7 @@ def made_file(path: Path, content: bytes) -> Path:
     ("source", "message"),
     [
         (lambda folder: folder / "absent", "no such file or folder: {folder}/absent"),
-        (lambda folder: "no such thing", "no such file or folder: no such thing"),
+        (lambda folder: "no such thing", "no such file or folder: no such thing; on the hub, a model is owner/name"),
         (lambda folder: folder, "{folder} is not a model folder: it has no config.json"),
         (lambda folder: made_file(folder / "a.bin", b"1"), "a.bin is not a model: give a folder"),
         (lambda folder: made_file(folder / "a.gguf", b"GGUFnot"), "{folder} cannot be loaded by transformers"),
