@@ -20,13 +20,14 @@ from guided.calls.parameters import SEPARABLE, Parameter
 from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
 from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, placed, shown, within
+from guided.export.spelling import spell_text
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.strings.notation import is_name
-from guided.schema.strings.spelling import DUMPS, spell_text
+from guided.schema.strings.spelling import DUMPS
 
 __all__ = [
     "after_value",

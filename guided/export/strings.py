@@ -17,6 +17,7 @@ from guided.automata.determinize import CharDFA
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.export.elimination import expression
+from guided.export.spelling import CHARACTER_SETS, lifted_tree, spell_text
 from guided.limits import Limits
 from guided.patterns.bounds import max_width, min_width
 from guided.patterns.charset import Charset
@@ -38,14 +39,12 @@ from guided.patterns.tree import (
 )
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH, named, of_tree, tree_of
-from guided.schema.strings.spelling import Spelling, lifted_tree, spell_text
+from guided.schema.strings.spelling import Spelling
 
 __all__ = ["EXPRESSION_PARTS", "Strings", "written"]
 
 # Most nodes of an expanded regular expression.
 EXPRESSION_PARTS = 50_000
-# Sets of characters in the expression of an automaton.
-_CHARACTER_SETS = 2_000
 # Deepest nesting of nodes: Python's parser of regular expressions recurses.
 _DEEPEST = 100
 # Largest count, as in the automaton of a schema; Python allows up to 2**32 - 2.
@@ -188,10 +187,10 @@ class Strings:
         dfa = of_tree(node, self._limits, Steps(self._limits.steps))
         if not dfa.accepting.any():
             return Chars(Charset.EMPTY)
-        tree = expression(_edges(dfa), np.flatnonzero(dfa.accepting).tolist(), _CHARACTER_SETS)
+        tree = expression(_edges(dfa), np.flatnonzero(dfa.accepting).tolist(), CHARACTER_SETS)
         if tree is None:
             advice = f"{named(atom)} needs a longer regular expression without lookbehind, at {place}"
-            raise LimitError("character_sets", _CHARACTER_SETS + 1, _CHARACTER_SETS, advice)
+            raise LimitError("character_sets", CHARACTER_SETS + 1, CHARACTER_SETS, advice)
         return self._lifted(tree)
 
 

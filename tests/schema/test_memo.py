@@ -138,7 +138,7 @@ def test_limits_that_are_not_fields_are_documented() -> None:
     limits = {
         ("rules", lark.DEFAULT_RULES),
         ("expression", strings.EXPRESSION_PARTS),
-        ("character_sets", strings._CHARACTER_SETS),
+        ("character_sets", strings.CHARACTER_SETS),
         ("group_depth", strings._DEEPEST),
         ("rule_depth", productions._DEEPEST),
         ("vocabulary_bytes", trie._LARGEST),

@@ -19,10 +19,11 @@ from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, PatternError, SchemaError
+from guided.export.spelling import lifted_tree
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
-from guided.patterns.tree import Chars, Node
+from guided.patterns.tree import Chars, Literal, Node, alternate, concat
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.formula.memo import Memo
@@ -32,7 +33,7 @@ from guided.schema.strings.bodies import spelled
 from guided.schema.strings.counting import truths_together
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.languages import known
-from guided.schema.strings.spelling import ANY, SPELLINGS, Spelling, lifted_tree
+from guided.schema.strings.spelling import ANY, SPELLINGS, Spelling
 from guided.schema.values.key_table import OTHER
 from guided.schema.values.keys import KeyLabel, key_automaton
 from guided.vocabulary.vocabulary import Vocabulary
@@ -194,19 +195,97 @@ def test_bytes_that_no_body_has(raw: bytes) -> None:
 # --------------------------------------------------------------------------------------------------- spelling by arrays
 
 
+def characters_spelled(charset: Charset, spelling: Spelling) -> Node:
+    """All spellings of one character of a set, from the numbers of characters."""
+    items: list[Node] = []
+    plain = charset & spelling.raw
+    if plain:
+        items.append(Chars(plain))
+    short = "".join(escape[1] for character, escape in spelling.short if character in charset)
+    if len(short) > 1:
+        items.append(concat([Literal("\\"), Chars(Charset.of((ord(letter), ord(letter)) for letter in short))]))
+    elif short:
+        items.append(Literal(f"\\{short}"))
+    escaped: list[Node] = []
+    for low, high in (charset & spelling.escaped).ranges:
+        if low <= 0xFFFF:
+            escaped.append(_hexadecimal(low, min(high, 0xFFFF)))
+        if high > 0xFFFF:
+            escaped.extend(_pairs(max(low, 0x10000), high))
+    if escaped:
+        items.append(concat([Literal("\\u"), alternate(escaped)]))
+    return alternate(items)
+
+
+def _pairs(low: int, high: int) -> list[Node]:
+    r"""Return the surrogate pairs of the characters ``low`` to ``high``, all above U+FFFF, without the first ``\u``."""
+    found: list[Node] = []
+    first, last = (low - 0x10000) >> 10, (high - 0x10000) >> 10
+    middle = [first, last]
+    if low & 0x3FF or first == last:
+        end = high if first == last else low | 0x3FF
+        found.append(_pair(first, first, low & 0x3FF, end & 0x3FF))
+        middle[0] += 1
+    if first != last and high & 0x3FF != 0x3FF:
+        found.append(_pair(last, last, 0, high & 0x3FF))
+        middle[1] -= 1
+    if middle[0] <= middle[1]:
+        found.append(_pair(middle[0], middle[1], 0, 0x3FF))
+    return found
+
+
+def _pair(first: int, last: int, low: int, high: int) -> Node:
+    leading = _hexadecimal(0xD800 + first, 0xD800 + last)
+    return concat([leading, Literal("\\u"), _hexadecimal(0xDC00 + low, 0xDC00 + high)])
+
+
+def _hexadecimal(low: int, high: int, digits: int = 4) -> Node:
+    """Return the numbers from ``low`` to ``high`` in exactly ``digits`` hexadecimal digits of either case."""
+    if digits == 0:
+        return Literal("")
+    unit = 16 ** (digits - 1)
+    first, last = low // unit, high // unit
+    if first == last:
+        return concat([_hex_digit(first, first), _hexadecimal(low % unit, high % unit, digits - 1)])
+    items: list[Node] = []
+    if low % unit:
+        items.append(concat([_hex_digit(first, first), _hexadecimal(low % unit, unit - 1, digits - 1)]))
+        first += 1
+    if high % unit != unit - 1:
+        items.append(concat([_hex_digit(last, last), _hexadecimal(0, high % unit, digits - 1)]))
+        last -= 1
+    if first <= last:
+        items.append(concat([_hex_digit(first, last), _hexadecimal(0, unit - 1, digits - 1)]))
+    return alternate(items)
+
+
+def _hex_digit(low: int, high: int) -> Node:
+    ranges = [(ord(digit), ord(digit)) for value in range(low, high + 1) for digit in (f"{value:x}", f"{value:X}")]
+    return Chars(Charset.of(ranges))
+
+
 def spelled_slowly(values: Node, spelling: Spelling) -> Operand:
     """The spellings of the texts of a pattern: each edge of its automaton becomes the paths of its characters' spellings."""
     found = as_operand(values)
     edges, n_states = list[tuple[int, Charset, int]](), found.n_states
     for source, charset, target in found.edges:
-        tree = lifted_tree(Chars(charset), spelling)
-        assert tree is not None
-        paths = as_operand(tree)
+        paths = as_operand(characters_spelled(charset, spelling))
         inner = {state: n_states + state for state in range(paths.n_states)}
         inner |= {0: source, **dict.fromkeys(paths.accepting, target)}
         edges += [(inner[begin], letters, inner[end]) for begin, letters, end in paths.edges]
         n_states += paths.n_states
     return Operand(tuple(edges), found.accepting, n_states, found.steps)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 0x10FFFF), st.integers(0, 3000)), min_size=1, max_size=4),
+    st.sampled_from(ESCAPES),
+)
+def test_patterns_of_characters_spell_them(pairs: list[tuple[int, int]], escapes: str) -> None:
+    charset = Charset.of((low, min(low + more, 0x10FFFF)) for low, more in pairs)
+    tree = lifted_tree(Chars(charset), SPELLINGS[escapes])
+    assert tree is not None
+    assert from_tree(tree) == from_tree(characters_spelled(charset, SPELLINGS[escapes]))
 
 
 @given(patterns('an\n\\"0u', max_leaves=6), st.sampled_from(ESCAPES))
