@@ -88,10 +88,10 @@ ADVICE = {
 
 
 def limits_table() -> list[str]:
-    """The limits with their defaults, in the words of their own documentation."""
+    """The limits with their defaults, and those of a server's checks where they differ, in the words of their own documentation."""
     text = getdoc(Limits) or ""
     said = dict(re.findall(r"^(\w+) : int\n((?: {4}.*\n?)+)", text, flags=re.MULTILINE))
-    rows = ["| limit | default | counts | what to do |", "|---|---|---|---|"]
+    rows = ["| limit | default | in servers | counts | what to do |", "|---|---:|---:|---|---|"]
     for field in fields(Limits):
         counts = " ".join(said[field.name].split()).replace("``", "`")
         outcome = {
@@ -107,7 +107,9 @@ def limits_table() -> list[str]:
             "file_bytes": "`IndexFormatError`, or the reader's error",
         }.get(field.name)
         beyond = f" *Beyond:* {outcome}." if outcome else ""
-        rows.append(f"| `{field.name}` | {field.default:,} | {counts}{beyond} | {ADVICE.get(field.name, '')} |")
+        in_servers = getattr(FRONT_END_LIMITS, field.name)
+        lower = f"{in_servers:,}" if in_servers != field.default else ""
+        rows.append(f"| `{field.name}` | {field.default:,} | {lower} | {counts}{beyond} | {ADVICE.get(field.name, '')} |")
     return rows
 
 
