@@ -109,7 +109,9 @@ def limits_table() -> list[str]:
         beyond = f" *Beyond:* {outcome}." if outcome else ""
         in_servers = getattr(FRONT_END_LIMITS, field.name)
         lower = f"{in_servers:,}" if in_servers != field.default else ""
-        rows.append(f"| `{field.name}` | {field.default:,} | {lower} | {counts}{beyond} | {ADVICE.get(field.name, '')} |")
+        rows.append(
+            f"| `{field.name}` | {field.default:,} | {lower} | {counts}{beyond} | {ADVICE.get(field.name, '')} |"
+        )
     return rows
 
 

@@ -295,7 +295,8 @@ class Generator(Generic[T_co]):
         width : int
             Number of texts processed together, as in `batch`.
         **options
-            As in `__call__`, but the default temperature is 1. The text at index i has the seed ``seed + i``.
+            As in `__call__`, but the default temperature is 1. The text at index i has the seed ``seed + i``. A model rounds rows of a
+            batch otherwise than a single row, so another ``width`` may give other texts.
 
         Returns
         -------
