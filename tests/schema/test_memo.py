@@ -158,3 +158,14 @@ def test_schemas_share_the_automaton_of_a_format(name: str) -> None:
         formulas = Formulas()
         made.append(string_automaton(formulas, (formulas.atom(("format", name)),), JsonOptions(), Limits()))
     assert made[0].automaton is made[1].automaton
+
+
+def test_what_schemas_share_costs_the_second_no_more_than_the_first() -> None:
+    """Automata laid on one of many patterns are paid for with it once, not each."""
+    values = {"type": "string", "anyOf": [{"pattern": f"^shared{i}[ab]{{1,3}}$"} for i in range(30)]}
+    spent = []
+    for _ in range(2):
+        index = compiled({"type": "array", "items": values, "uniqueItems": True, "minItems": 30})
+        assert index.remaining(index.initial)
+        spent.append(index.tables.automaton.tables.steps.spent)
+    assert spent[1] <= spent[0]

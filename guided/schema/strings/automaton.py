@@ -40,8 +40,8 @@ __all__ = [
     "without_surrogates",
 ]
 
-# The automaton; the steps that its patterns took; the steps of a call that it took.
-_Made: TypeAlias = tuple[Labeled, int, int]
+# The automaton; the steps that its patterns took; the steps of a call that it took, and that what it is laid on took, by their keys.
+_Made: TypeAlias = tuple[Labeled, int, tuple[tuple[Hashable, int], ...]]
 _memo: Memo[_Made] = Memo(4096, 1 << 25)
 # Pairs of a pattern and a listed text judged per step.
 _PER_STEP = 16
@@ -108,8 +108,9 @@ def _kept(
     found = _memo.get(key)
     if found is not None:
         spend_together(found[1])
-        formulas.spend(0 if key in formulas.paid else found[2])
-        formulas.paid.add(key)
+        for part, cost in found[2]:
+            formulas.spend(0 if part in formulas.paid else cost)
+            formulas.paid.add(part)
         return found
     formulas.paid.add(key)
     if notation is not None:
@@ -119,26 +120,26 @@ def _kept(
         if notation.padding == "line feeds":
             known = vectors or range(int(labels.max(initial=0)) + 1)
             vectors = tuple(vector for vector in known for _ in range(2))
-        return _memo.put(key, (Labeled(made, vectors), language_of_values.steps, 0))
-    return _memo.put(key, _made(formulas, wanted, options, limits))
+        return _memo.put(key, (Labeled(made, vectors), language_of_values.steps, ((key, language_of_values.cost),)))
+    return _memo.put(key, _made(formulas, wanted, options, limits, key))
 
 
-def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
+def _made(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, key: Hashable) -> _Made:
     atoms = list(dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)))
     if not any(atom[0] == "strings" for atom in atoms):
-        return _unlisted(formulas, wanted, options, limits)
+        return _unlisted(formulas, wanted, options, limits, key)
     texts = _texts_of(atoms)
     memo: dict[int, int] = {}
     rest = [formulas.rewrite(formula, lambda atom: _without(formulas, atom), memo) for formula in wanted]
     must, bits = _judged(formulas, wanted, atoms, texts, limits)
     # Why not of the listed texts: they may be known from elsewhere, and are not asked for here.
     steps = sum(steps_of(atom, limits) for atom in atoms if atom[0] != "strings")
-    judged = _cost(atoms, texts)
+    judged = key, _cost(atoms, texts)
     if rest[0] == FALSE:
         kept = [text for text, holds in zip(texts, must.tolist(), strict=True) if holds]
-        return _listed(kept, bits[must], options, limits), steps, judged
-    base, *more = _kept(formulas, rest, options, limits)
-    return _laid(base, texts, must, bits, options, limits), steps + more[0], judged + more[1]
+        return _listed(kept, bits[must], options, limits), steps, (judged,)
+    base, more, below = _kept(formulas, rest, options, limits)
+    return _laid(base, texts, must, bits, options, limits), steps + more, (judged, *below)
 
 
 def judged_texts(
@@ -195,12 +196,12 @@ def _laid(
     return Labeled(Automaton.from_table(laid.table, laid.classes, laid.accepting, laid.labels, laid.start), vectors)
 
 
-def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits) -> _Made:
+def _unlisted(formulas: Formulas, wanted: Sequence[int], options: JsonOptions, limits: Limits, key: Hashable) -> _Made:
     found = language(formulas, wanted, limits)
     vectors, marks = _labels_of(found)
     spelling = spelling_of(options.spelling)
     automaton = spelled(found.table, found.accepting, marks, found.parts, spelling, limits)
-    return Labeled(automaton, vectors), found.steps, found.cost
+    return Labeled(automaton, vectors), found.steps, ((key, found.cost),)
 
 
 def _labels_of(found: Language) -> tuple[tuple[int, ...], Int32Array]:
