@@ -161,7 +161,7 @@ class JsonSchema(Composable, Generic[T_co]):
     Attributes
     ----------
     schema : dict or bool
-        The resulting JSON Schema.
+        The resulting JSON Schema. It must not be changed afterwards.
     options : JsonOptions
     registry : Mapping of str to schema
         Those documents of the registry that the schema may refer to.
@@ -184,7 +184,7 @@ class JsonSchema(Composable, Generic[T_co]):
     registry: Mapping[str, Any] = field(repr=False)
     engine: Literal["nested", "lalr"]
     eager: bool | Literal["auto"]
-    # Schema and registry as text; empty until needed, if nobody else can change the schema meanwhile.
+    # Schema and registry as text; empty until needed.
     _written: str
     _reader: "TypeReader | None"
     _unenforced: tuple[tuple[str, str], ...]
@@ -258,15 +258,15 @@ class JsonSchema(Composable, Generic[T_co]):
             pointer, keyword = given.unenforced[0]
             raise SchemaError(_NO_KEYWORD, pointer, keyword)
         known = reachable(given.schema, registry or {})
-        if is_own := isinstance(schema, str) and not known:
-            check_levels(given.schema)
+        for document in (given.schema, *known.values()):
+            check_levels(document)
         for name, value in (
             ("schema", given.schema),
             ("options", options),
             ("registry", known),
             ("engine", engine),
             ("eager", eager),
-            ("_written", "" if is_own else _text_of(given.schema, known)),
+            ("_written", ""),
             ("_reader", given.reader),
             ("_unenforced", given.unenforced),
         ):
@@ -280,7 +280,7 @@ class JsonSchema(Composable, Generic[T_co]):
     @property
     def _text(self) -> str:
         if not self._written:
-            object.__setattr__(self, "_written", _text_of(self.schema, self.registry))
+            object.__setattr__(self, "_written", text_of([self.schema, self.registry]))
         return self._written
 
     @property
@@ -347,7 +347,8 @@ class JsonSchema(Composable, Generic[T_co]):
             spec = cls(True, **content["options"], **chosen, formats=formats, **content.get("caps", {}))
             object.__setattr__(spec, "schema", content["schema"])
             object.__setattr__(spec, "registry", dict(content["registry"]))
-            object.__setattr__(spec, "_written", _text_of(spec.schema, spec.registry))
+            for document in (spec.schema, *spec.registry.values()):
+                check_levels(document)
             if not content.keys().isdisjoint(("arguments", "excludes")):
                 excludes = tuple(map(str, content.get("excludes", ())))
                 spec = spec.written_as(read_arguments(content.get("arguments")), excludes)
@@ -549,9 +550,3 @@ def _own_formats(given: Mapping[str, Any]) -> tuple[tuple[str, Texts], ...]:
             raise SchemaError("a format must have at least one text", f"/{name}", "formats")
         found.append((name, Texts(text_of(finite_data(spec)), f"of format {name!r}", operand_of(automaton))))
     return tuple(found)
-
-
-def _text_of(schema: Any, registry: Mapping[str, Any]) -> str:
-    for value in (schema, *registry.values()):
-        check_levels(value)
-    return text_of([schema, registry])

@@ -34,6 +34,7 @@ _DECIMAL = "\0decimal"
 _DEEP = "nested arrays and objects in a schema"
 _CONTAINERS = (dict, list, tuple)
 _PLAIN = frozenset((str, bool, int, float, type(None)))
+_STRING = frozenset((str,))
 _LIMITS = Limits()
 _FEW = min(_LIMITS.digits, _INT_DIGITS)
 _SPACES = re.compile(r"[ \t\n\r]*")
@@ -199,28 +200,45 @@ def _after_spaces(text: str, at: int) -> int:
 
 
 def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
-    """Check the nesting depth of a value's arrays and objects, and their number.
+    """Check the nesting depth of a value's arrays and objects, their number, and that all parts are JSON values or Decimals.
 
     Raises
     ------
+    SchemaError
+        A part has another type.
     LimitError
         ``schema_depth`` or ``schema_parts`` is exceeded.
     """
     # Why count every occurrence: one list may occur in many places, even within itself.
     levels = parts = 0
-    here = [schema] if isinstance(schema, _CONTAINERS) else []
+    here = _containers([schema])
     while here:
         levels += 1
         parts += sum(map(len, here))
         _check(levels, limits)
         if parts > limits.schema_parts:
             raise LimitError("schema_parts", parts, limits.schema_parts, "the same part occurs in too many places")
-        here = [
-            part
-            for value in here
-            for part in (value.values() if isinstance(value, dict) else value)
-            if type(part) not in _PLAIN and isinstance(part, _CONTAINERS)
-        ]
+        here = _containers(
+            [
+                part
+                for value in here
+                for part in (value.values() if isinstance(value, dict) else value)
+                if type(part) not in _PLAIN
+            ]
+        )
+
+
+def _containers(parts: list[Any]) -> list[Any]:
+    """Return the arrays and objects among some parts, each of which is checked to be a JSON value."""
+    found = [part for part in parts if isinstance(part, _CONTAINERS)]
+    others = [part for part in parts if not isinstance(part, _CONTAINERS)] if len(found) < len(parts) else []
+    for value in found:
+        if isinstance(value, dict) and not _STRING.issuperset(map(type, value)):
+            others += value
+    for one in others:
+        if not isinstance(one, str | int | float | Decimal | None):
+            raise SchemaError(f"a schema must consist of JSON values, not {type(one).__name__}", "", "schema")
+    return found
 
 
 def _check(levels: int, limits: Limits) -> None:

@@ -61,8 +61,8 @@ class ValueStart:
     query : tuple of int
     row : ndarray[int32], shape (256,)
         Entries of the controls at which no whitespace is pending.
-    views : list of (int, ndarray)
-        Control groups that share these entries: the first control of each group, and its controls with no whitespace pending.
+    views : list of ndarray[int64], shape (n, 1)
+        Groups of controls that share these entries, with no whitespace pending.
     is_known : bool
         As in `guided.schema.containers.opening.OpenContainer`.
     unlike : (int, int) or None
@@ -75,7 +75,7 @@ class ValueStart:
 
     query: ValueQuery
     row: Int32Array
-    views: list[tuple[int, npt.NDArray[np.int64]]]
+    views: list[npt.NDArray[np.int64]]
     is_known: bool
     unlike: tuple[int, int] | None
     firsts: dict[Spaces, int] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class ValueStarts:
 
     def _add_view(self, start: ValueStart, first: int, spaces: Spaces) -> None:
         states = first + spaces.accepting
-        start.views.append((first, states))
+        start.views.append(states[:, None])
         self.start_of.update(dict.fromkeys(states.tolist(), start))
 
     def query_at(self, control: int) -> ValueQuery | None:
@@ -198,7 +198,7 @@ class ValueStarts:
         """Return the control at the start of a text, where whitespace is not allowed."""
         start = self._start(query)
         first = self.tables.control(start.row)
-        start.views.append((first, np.array([first])))
+        start.views.append(np.array([[first]]))
         self.start_of[first] = start
         return first
 
@@ -343,10 +343,10 @@ class ValueStarts:
         entries = self._entries(start, kind)
         if kind == "string" and isinstance(entries, int):
             entries = self._after_opening(entries)
-        start.row[letters] = self._as_actions(entries) if self._has_registers else entries
+        start.row[letters] = entries = self._as_actions(entries) if self._has_registers else entries
         rows = self.tables.rows
-        for _, states in start.views:
-            rows[states[:, None], letters] = start.row[letters]
+        for states in start.views:
+            rows[states, letters] = entries
 
     def _after_opening(self, entry: int) -> int:
         """Return the entry of the first byte of the text before a string, where the last byte has ``entry``."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 from string import ascii_lowercase
 from typing import Any, ClassVar, Literal, cast
@@ -110,7 +111,7 @@ class Leaves:
         self.lost = () if self.notation is not None else unwritable(options.spelling)
         self.has_all_bytes = 0 not in flags and not self.lost
         self.has_ascii = 0 not in flags[0x20:0x7F] and not self.lost
-        self._spellable = alphabet.nonzero()[0].astype(np.uint8).tobytes()
+        self._spellable = _letters(flags)
         self._strings: dict[tuple[int, ...], Strings] = {}
         self._numbers: dict[tuple[int, ...], Numbers] = {}
         # Why weak: leaves are in no reference cycle, so their memory is freed at once.
@@ -154,6 +155,11 @@ class Leaves:
             automaton.table.nbytes + _PER_AUTOMATON_STATE * automaton.n_states + _PER_AUTOMATON
         )
         return automaton
+
+
+@lru_cache(maxsize=16)
+def _letters(flags: bytes) -> bytes:
+    return bytes(byte for byte in range(256) if flags[byte])
 
 
 class Leaf(ABC):
