@@ -479,8 +479,8 @@ def type_of_schema(schema: Any, place: str, caps: Caps = NO_CAPS) -> SchemaType:
 
 def _text_of(schema: Any, place: str) -> str:
     """Return the text of a schema without annotations."""
-    check_levels(schema)
     try:
+        check_levels(schema)
         return text_of(_without_annotations(schema))
     except SchemaError as error:
         raise SchemaError(error.reason, place, error.keyword) from error

@@ -33,7 +33,7 @@ _HUGE_EXPONENT = 10**18
 _DECIMAL = "\0decimal"
 _DEEP = "nested arrays and objects in a schema"
 _CONTAINERS = (dict, list, tuple)
-_PLAIN = frozenset((str, bool, int, float, type(None)))
+_PLAIN = frozenset((str, bool, float, type(None)))
 _STRING = frozenset((str,))
 _LIMITS = Limits()
 _FEW = min(_LIMITS.digits, _INT_DIGITS)
@@ -207,7 +207,7 @@ def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
     SchemaError
         A part has another type.
     LimitError
-        ``schema_depth`` or ``schema_parts`` is exceeded.
+        ``schema_depth``, ``schema_parts`` or ``digits`` is exceeded.
     """
     # Why count every occurrence: one list may occur in many places, even within itself.
     levels = parts = 0
@@ -238,6 +238,8 @@ def _containers(parts: list[Any]) -> list[Any]:
     for one in others:
         if not isinstance(one, str | int | float | Decimal | None):
             raise SchemaError(f"a schema must consist of JSON values, not {type(one).__name__}", "", "schema")
+        if isinstance(one, int) and one.bit_length() > _INTEGER_BITS:
+            _check_digits(int(one.bit_length() * log10(2)), _LIMITS)
     return found
 
 
@@ -277,8 +279,7 @@ def _with_decimals(value: Any) -> Any:
         case list() | tuple():
             return [_with_decimals(item) for item in value]
         case int() if value.bit_length() > _INTEGER_BITS:
-            n_digits = int(value.bit_length() * log10(2))
-            _check_digits(n_digits, _LIMITS)
+            _check_digits(int(value.bit_length() * log10(2)), _LIMITS)
             return Decimal(value)
         case _:
             return value
