@@ -1,13 +1,13 @@
 """Compilation of a pattern tree, or of a list of strings, to an `Automaton`.
 
 Each operand of an Intersect or a Complement is a language of its own, so its assertions see only its own span (see `guided.patterns.tree`).
-It is compiled by itself, from the inside out, and replaced by its automaton (`Operand`).
+It is compiled by itself, from the inside out, and within another node replaced by its automaton (`Operand`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar, copy_context
 from dataclasses import replace
-from functools import partial
+from functools import reduce
 from itertools import accumulate
 from typing import TypeVar
 
@@ -17,10 +17,10 @@ from guided.arrays import DEAD
 from guided.automata.automaton import Automaton
 from guided.automata.determinize import CharDFA, determinize
 from guided.automata.lookaround import determinize_with_assertions
-from guided.automata.minimize import canonical, minimal
+from guided.automata.minimize import canonical
 from guided.automata.nfa import Operand, build_nfa
 from guided.automata.partition import partition
-from guided.automata.product import PER_CELL, char_intersection
+from guided.automata.product import PER_CELL, char_intersection, complement, minimized
 from guided.automata.steps import Steps, check_size
 from guided.automata.unfolding import determinize_unfolded, is_unfoldable
 from guided.errors import LimitError
@@ -35,8 +35,8 @@ __all__ = ["as_operand", "from_strings", "from_tree", "in_one_budget", "over_cha
 _LIMITS = Limits()
 # Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
 _PER_STATE = 60
-# Cost in steps of a determinization (8 ns each) of: an operand of any size, an edge in Python, a cell of a table.
-_OPERAND, _EDGE, _CELL = 50_000, 400, 4
+# Cost in steps of a determinization (8 ns each) of: an operand of any size, a product of any size, an edge in Python, a cell of a table.
+_OPERAND, _PART, _EDGE, _CELL = 50_000, 8_000, 400, 4
 _TOO_MANY = "too many or too large intersections and complements"
 _Result = TypeVar("_Result")
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
@@ -76,8 +76,33 @@ def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | Non
     """
     bounds = limits or Limits()
     steps = steps or Steps(bounds.steps)
-    characters = partial(_over_characters, limits=bounds, steps=steps)
-    return characters(_without_operands(tree, characters, bounds, steps))
+    has_operands, before = _operands_in(tree)
+    steps.spend(before, _TOO_MANY)
+    if not has_operands:
+        return _over_characters(tree, bounds, steps)
+
+    def lowered(node: Node, parts: Sequence[Node | CharDFA]) -> Node | CharDFA:
+        match node:
+            case Intersect():
+                if not parts:
+                    raise ValueError("an intersection has at least one operand")
+                return reduce(lambda left, right: char_intersection(left, right, bounds, steps), map(compiled, parts))
+            case Complement():
+                return complement(compiled(parts[0]))
+            case _:
+                return rebuilt(node, [_operand(part, steps) if isinstance(part, CharDFA) else part for part in parts])
+
+    def compiled(part: Node | CharDFA) -> CharDFA:
+        steps.spend(_PART, _TOO_MANY)
+        if isinstance(part, CharDFA):
+            return part
+        found = _over_characters(part, bounds, steps)
+        if found.partition.symbols:
+            raise TypeError("an intersection or a complement must not contain calls")
+        return minimized(found)
+
+    found = fold(tree, lowered)
+    return found if isinstance(found, CharDFA) else _over_characters(found, bounds, steps)
 
 
 def as_operand(tree: Node) -> Operand:
@@ -89,9 +114,7 @@ def as_operand(tree: Node) -> Operand:
         A default budget was exceeded.
     """
     steps = Steps(_LIMITS.steps)
-    characters = partial(_over_characters, limits=_LIMITS, steps=steps)
-    found = _without_operands(Intersect((tree,)), characters, _LIMITS, steps)
-    assert isinstance(found, Operand)
+    found = _operand(over_characters(Intersect((tree,)), _LIMITS, steps), steps)
     spend_together(steps.spent)
     return replace(found, steps=steps.spent)
 
@@ -193,46 +216,6 @@ def _texts(tree: Node) -> list[bytes] | None:
     return texts
 
 
-def _without_operands(tree: Node, compile_tree: Callable[[Node], CharDFA], limits: Limits, steps: Steps) -> Node:
-    """Return the tree with every Intersect and Complement replaced by an automaton.
-
-    Parameters
-    ----------
-    compile_tree : callable
-        A tree without Intersect and Complement -> its automaton over characters.
-    steps : Steps
-        The cost of the operands is added to it.
-
-    Raises
-    ------
-    LimitError
-        A budget of ``limits`` was exceeded.
-    """
-    has_operands, before = _operands_in(tree)
-    steps.spend(before, _TOO_MANY)
-    if not has_operands:
-        return tree
-
-    def lowered(node: Node, parts: Sequence[Node]) -> Node:
-        match node:
-            case Intersect():
-                if not parts:
-                    raise ValueError("an intersection has at least one operand")
-                steps.spend(_OPERAND, _TOO_MANY)
-                dfa = compile_tree(parts[0])
-                for part in parts[1:]:
-                    steps.spend(_OPERAND, _TOO_MANY)
-                    dfa = char_intersection(dfa, compile_tree(part), limits, steps)
-                return _operand(dfa, steps)
-            case Complement():
-                steps.spend(_OPERAND, _TOO_MANY)
-                return _operand(_complement(compile_tree(parts[0])), steps)
-            case _:
-                return rebuilt(node, parts)
-
-    return fold(tree, lowered)
-
-
 def _operands_in(tree: Node) -> tuple[bool, int]:
     """Return whether any operand must be compiled, and the build cost of those already compiled."""
     stack: list[Node] = [tree]
@@ -252,20 +235,9 @@ def _operands_in(tree: Node) -> tuple[bool, int]:
     return found, before
 
 
-def _complement(dfa: CharDFA) -> CharDFA:
-    """Return the automaton of all texts that ``dfa`` does not accept."""
-    n, k = dfa.table.shape
-    table = np.full((n + 1, k), n, np.int32)
-    table[:n] = np.where(dfa.table >= 0, dfa.table, n)
-    return CharDFA(table, np.append(~dfa.accepting, True), dfa.partition)
-
-
 def _operand(dfa: CharDFA, steps: Steps) -> Operand:
-    if dfa.partition.symbols:
-        raise TypeError("an intersection or a complement must not contain calls")
-    steps.spend(_CELL * dfa.table.size, _TOO_MANY)
-    table, accepting, _ = minimal(dfa.table, dfa.accepting)
-    steps.spend(_EDGE * len(table), _TOO_MANY)
+    table = dfa.table
+    steps.spend(_OPERAND + _EDGE * len(table), _TOO_MANY)
     sources, classes = np.nonzero(table >= 0)
     targets = table[sources, classes]
     order = np.lexsort((classes, targets, sources))
@@ -286,4 +258,4 @@ def _operand(dfa: CharDFA, steps: Steps) -> Operand:
             steps.spend(_CELL * len(dfa.partition.starts), _TOO_MANY)
             charset = charsets[key] = dfa.partition.charset(members)
         edges.append((source, charset, target))
-    return Operand(tuple(edges), tuple(np.flatnonzero(accepting).tolist()), len(table))
+    return Operand(tuple(edges), tuple(np.flatnonzero(dfa.accepting).tolist()), len(table))

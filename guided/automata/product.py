@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import minimal
 from guided.automata.partition import joint
@@ -14,7 +14,7 @@ from guided.automata.steps import Steps, check_size
 from guided.kernels import product as kernel
 from guided.limits import Limits
 
-__all__ = ["PER_CELL", "Operation", "char_intersection", "pairs", "product"]
+__all__ = ["PER_CELL", "Operation", "char_intersection", "complement", "minimized", "pairs", "product"]
 
 Operation: TypeAlias = Literal["and", "or", "minus"]
 Spend: TypeAlias = Callable[[int], None]
@@ -110,8 +110,24 @@ def char_intersection(left: CharDFA, right: CharDFA, limits: Limits, steps: Step
     )
     # Its minimization takes as long as the product.
     spend(table.size)
-    table, accepting, _ = minimal(table, accepting)
-    return CharDFA(table, accepting, parts)
+    return minimized(CharDFA(table, accepting, parts))
+
+
+def complement(dfa: CharDFA) -> CharDFA:
+    """Return the minimal automaton of the texts that an automaton over characters does not accept."""
+    n, k = dfa.table.shape
+    table = np.full((n + 1, k), n, np.int32)
+    table[:n] = np.where(dfa.table >= 0, dfa.table, n)
+    # Why: an edge without characters would keep unreachable states alive.
+    has_members = np.bincount(dfa.partition.classes[dfa.partition.classes >= 0], minlength=k) > 0
+    table[:, ~has_members] = DEAD
+    return minimized(CharDFA(table, np.append(~dfa.accepting, True), dfa.partition))
+
+
+def minimized(dfa: CharDFA) -> CharDFA:
+    """Return the minimal automaton of the same texts, over the same classes."""
+    table, accepting, _ = minimal(dfa.table, dfa.accepting)
+    return CharDFA(table, accepting, dfa.partition)
 
 
 def _buffers(capacity: int, width: int) -> tuple[Int32Array, Int32Array, Int32Array]:

@@ -21,11 +21,11 @@ from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.determinize import CharDFA
 from guided.automata.minimize import distinct, minimal
 from guided.automata.partition import Partition, joint
-from guided.automata.product import Operation, pairs
+from guided.automata.product import Operation, complement, minimized, pairs
 from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
-from guided.schema.strings.languages import ANY_LENGTH, complement, has_lengths, known, named, nothing, steps_of
+from guided.schema.strings.languages import ANY_LENGTH, has_lengths, known, named, nothing, steps_of
 
 __all__ = ["Language", "evaluate", "language"]
 
@@ -247,8 +247,7 @@ class _Product:
             parts, classes = joint(dfa.partition, other.partition)
             table, left, right = self._pairs(dfa.table, other.table, classes, "and", atoms)
             accepting = dfa.accepting[left] & other.accepting[right] & (left >= 0) & (right >= 0)
-            table, accepting, _ = minimal(table, accepting)
-            dfa = CharDFA(table, accepting, parts)
+            dfa = minimized(CharDFA(table, accepting, parts))
         return dfa
 
     def _known(self, atom: Atom) -> CharDFA:

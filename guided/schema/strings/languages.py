@@ -11,15 +11,14 @@ import numpy as np
 from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.build import over_characters, spend_together
 from guided.automata.determinize import CharDFA
-from guided.automata.minimize import minimal
 from guided.automata.partition import INVALID, Partition, partition
-from guided.automata.product import char_intersection
+from guided.automata.product import minimized
 from guided.automata.steps import Steps
 from guided.errors import LimitError, shown
 from guided.limits import Limits
 from guided.patterns.bounds import max_width, min_width
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Complement, Intersect, Literal, Node, alternate, concat, repeat
+from guided.patterns.tree import Chars, Complement, Literal, Node, alternate, concat, repeat
 from guided.schema.formats import FORMATS
 from guided.schema.formats.stored import StoredAutomaton, stored
 from guided.schema.formula.formulas import Atom
@@ -29,7 +28,6 @@ from guided.schema.strings.ecma import ecma_tree
 __all__ = [
     "ANY_LENGTH",
     "AtomLanguage",
-    "complement",
     "final_states",
     "known",
     "named",
@@ -131,18 +129,6 @@ def steps_of(atom: Atom, limits: Limits) -> int:
     return 0 if found is None else found.steps
 
 
-def complement(dfa: CharDFA) -> CharDFA:
-    """Return the complement."""
-    n, k = dfa.table.shape
-    table = np.full((n + 1, k), n, np.int32)
-    table[:n] = np.where(dfa.table >= 0, dfa.table, n)
-    # Why: an edge without characters would keep unreachable states alive.
-    has_members = np.bincount(dfa.partition.classes[dfa.partition.classes >= 0], minlength=k) > 0
-    table[:, ~has_members] = DEAD
-    table, accepting, _ = minimal(table, np.append(~dfa.accepting, True))
-    return CharDFA(table, accepting, dfa.partition)
-
-
 def truth(dfa: CharDFA, texts: Sequence[str]) -> BoolArray:
     """Return which texts an automaton accepts. O(characters)."""
     states = final_states(dfa.table, dfa.partition, texts)
@@ -220,18 +206,8 @@ def tree_of(atom: Atom, limits: Limits) -> Node:
 
 
 def of_tree(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
-    """Return the minimal automaton of a tree; intersections at its top become products directly."""
-    items = tree.items if isinstance(tree, Intersect) else (tree,)
-    found = None
-    for item in items:
-        is_other = isinstance(item, Complement)
-        dfa = over_characters(item.item if isinstance(item, Complement) else item, limits, steps)
-        table, accepting, _ = minimal(dfa.table, dfa.accepting)
-        dfa = CharDFA(table, accepting, dfa.partition)
-        dfa = complement(dfa) if is_other else dfa
-        found = dfa if found is None else char_intersection(found, dfa, limits, steps)
-    assert found is not None
-    return found
+    """Return the minimal automaton of a tree."""
+    return minimized(over_characters(tree, limits, steps))
 
 
 def _length(least: int, most: int, limits: Limits) -> CharDFA:
