@@ -66,7 +66,7 @@ class Limits:
     unevaluated_cases : int
         Cases that ``unevaluatedProperties``, ``unevaluatedItems`` and ``additional_properties=False`` tell apart in one schema.
     digits : int
-        Digits of a number in a schema, and of an integer that is read from a text. At most 10,000.
+        Digits of a number in a schema, and of an integer that is read from a text (4,300 where a type reads it). At most 10,000.
     names : int
         Declared names of one object of a schema.
     enum_containers : int

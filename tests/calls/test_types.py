@@ -331,7 +331,7 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     (enum.Enum("Empty", {}), "no value satisfies", "/tool/x", "enum"),
     (enum.Enum("Odd", {"A": float("nan")}), "nan is not a JSON value", "/tool/x", "enum"),
     (Annotated[int, Ge(5), Le(3)], "no value satisfies", "/tool/x", "maximum, minimum"),
-    (Annotated[float, Gt(1), Lt(1)], "no value satisfies", "/tool/x", "exclusiveMaximum, exclusiveMinimum"),
+    (Annotated[float, Gt(1), Lt(1)], "no value satisfies", "/tool/x", "maximum, minimum"),
     (Annotated[str, MinLen(3), MaxLen(2)], "no value satisfies", "/tool/x", "maxLength, minLength"),
     (Annotated[str, Regex("a+"), Regex("b+")], "no value satisfies", "/tool/x", "allOf/0/pattern, pattern"),
     (Annotated[list[int], MinLen(2), MaxLen(1)], "no value satisfies", "/tool/x", "maxItems, minItems"),

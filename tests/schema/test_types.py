@@ -24,14 +24,17 @@ from hypothesis import strategies as st
 from pydantic import Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
+from guided.calls.schema import type_of_annotation
+from guided.engine.compile import compile as compile_spec
+from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
-from guided.errors import GuidedError, PatternError, SchemaError
+from guided.errors import GuidedError, LimitError, PatternError, SchemaError
 from guided.patterns.parse import parse
 from guided.patterns.tree import Complement
 from guided.patterns.tree import Literal as Text
 from tests.profiles import examples
-from tests.schema.engine import BYTES, compiled
+from tests.schema.engine import BYTES, compiled, is_empty
 from tests.schema.walks import random_text, steered_text
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -94,6 +97,109 @@ def test_a_type_parses_each_text_that_its_schema_allows(name: str) -> None:
     assert allowed
     for text in allowed:
         adapter.validate_json(text)
+
+
+BOUNDS = st.sampled_from(
+    ["0", "1", "-1", "0.1", "-0.3", "1e-7", "100", "123456.789", "9999999999999999", "-12345678.9", "1e22"]
+)
+STEPS = st.sampled_from(["0.1", "0.01", "0.3", "0.5", "3", "2.5", "0.001"])
+OPTION = st.sampled_from(["plain", "dumps", "any"])
+
+
+@st.composite
+def number_types(draw: st.DrawFn) -> Any:
+    kind = draw(st.sampled_from([int, float, decimal.Decimal]))
+    bounds = {
+        draw(st.sampled_from(names)): draw(BOUNDS) for names in (("gt", "ge"), ("lt", "le")) if draw(st.booleans())
+    }
+    if draw(st.integers(0, 3)) == 0:
+        bounds["multiple_of"] = draw(STEPS)
+    if kind is int:
+        bounds = {
+            name: str(int(float(text))) for name, text in bounds.items() if int(float(text)) or name != "multiple_of"
+        }
+    options: dict[str, Any] = {name: kind(text) for name, text in bounds.items()}
+    if kind is float and draw(st.booleans()):
+        options["allow_inf_nan"] = False
+    if kind is decimal.Decimal and draw(st.booleans()):
+        options["decimal_places"] = draw(st.integers(0, 18))
+        if draw(st.booleans()):
+            options["max_digits"] = options["decimal_places"] + draw(st.integers(1, 20))
+    return kind, Annotated[kind, Field(**options)] if options else kind
+
+
+def _long_number(index: Index, chance: random.Random, longest: int) -> str | None:
+    """A text that the index accepts, mostly long, of few different digits; None if it does not end."""
+    guide, data, preferred = index.guide(), bytearray(), b""
+    for step in range(longest + 400):
+        allowed = index.allowed(guide.state).tolist()
+        if allowed[-1] == 256 and (step >= longest or allowed == [256]):
+            return data.decode()
+        usual = [token for token in allowed if token < 256]
+        if chance.random() < 0.15:
+            preferred = chance.choice([b"0", b"9", b"1", b"5", b"."])
+        token = preferred[0] if preferred and preferred[0] in usual else chance.choice(usual)
+        guide.advance(token)
+        data.append(token)
+    return None
+
+
+@settings(max_examples=examples(120, 12), deadline=None)
+@given(
+    number_types(),
+    OPTION,
+    st.randoms(use_true_random=False),
+    st.lists(st.sampled_from([1, 3, 15, 17, 20, 40, 350]), min_size=4, max_size=8),
+)
+def test_number_types_read_long_numbers_exactly(
+    kinds: Any, numbers: str, chance: random.Random, lengths: list[int]
+) -> None:
+    kind, given_type = kinds
+    if kind is int and numbers == "any":
+        numbers = "dumps"  # pydantic reads 1.0e20 as a double
+    spec = JsonSchema(given_type, numbers=numbers)
+    try:
+        index = compile_spec(spec, BYTES)
+    except SchemaError as error:
+        if is_empty(error):
+            return
+        raise
+    argument = type_of_annotation(given_type, "")
+    for length in lengths:
+        text = _long_number(index, chance, length)
+        if text is not None:
+            # Why: Decimal refuses large exponents even of 0.
+            exact = json.loads(text) if text[0] == '"' else re.sub(r"^(-?0[.0]*)[eE].*", r"\1", text)
+            value = kind(exact)
+            assert spec.read(text) == argument.read(text) == value, text
+
+
+def test_a_number_of_more_digits_than_pydantic_reads_exceeds_a_limit() -> None:
+    for kind in (int, float, list[int]):
+        text = f"[{'1' * 4301}]" if kind == list[int] else "1" * 4301
+        assert compiled(kind).accepts(text.encode())
+        with pytest.raises(LimitError) as caught:
+            JsonSchema(kind).read(text)
+        assert (caught.value.what, caught.value.given, caught.value.limit) == ("digits", 4301, 4300)
+
+
+@pytest.mark.parametrize(
+    ("kind", "accepted", "refused"),
+    [
+        (Annotated[float, Field(ge=0, lt=1)], ["0.9999999999999999", "0"], ["0.9999999999999999999999", "1"]),
+        (Annotated[float, Field(gt=0)], ["0." + "0" * 44 + "1", "6.62607015"], ["0", "0." + "0" * 330 + "1"]),
+        (pydantic.FiniteFloat, ["1" * 300], ["9" * 309]),
+        (pydantic.condecimal(max_digits=18, decimal_places=2), ["9999999999999.99"], ["9999999999999999.99"]),
+        (decimal.Decimal, ["1234567890123.45", "3.141592653", '"12345678901234567.89"'], ["12345678901234567.89"]),
+        (Literal["a", 1, None, True], ["1", "true", "null", '"a"'], ["1.0"]),
+        (enum.Enum("Mixed", {"A": 1, "B": "x"}), ["1", '"x"'], ["1.0"]),
+    ],
+)
+def test_numbers_that_a_type_would_change_or_refuse_are_left_out(
+    kind: Any, accepted: list[str], refused: list[str]
+) -> None:
+    index = compiled(kind)
+    assert [text for text in [*accepted, *refused] if index.accepts(text.encode())] == accepted
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *map(str, REFUSED_STANDARD)])

@@ -12,6 +12,7 @@ import collections
 import collections.abc as abc
 import dataclasses
 import inspect
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import Any
 
 import pydantic
 
-from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
+from guided.errors import LimitError, PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.readable import readable
 from guided.schema.frontend.reading_work import check_work
@@ -41,6 +42,8 @@ _MARKERS = (typing.Required, typing.NotRequired)
 _WRAPPERS_FOLLOWED = 100
 # Types of pydantic's errors that validators raise.
 _OF_VALIDATORS = ("value_error", "assertion_error")
+# Most digits of a number that pydantic reads.
+_INT_DIGITS = 4_300
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +122,7 @@ class TypeReader:
         SchemaError
             The type rejects it; the error holds the location and the reason.
         LimitError
-            The type's unions overlap at too many levels of the value.
+            The type's unions overlap at too many levels of the value, or a number has more than 4,300 digits.
         """
         return _validated(self.adapter, text, ())
 
@@ -196,6 +199,9 @@ def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Se
         errors = error.errors(include_url=False, include_context=False)
         # Of a union's errors, those that validators wrote are of the branch that the text fits.
         first = min(errors, key=lambda each: each["type"] not in _OF_VALIDATORS)
+        if first["type"] == "json_invalid" and "number out of range" in first["msg"]:
+            count = max(map(len, re.findall(r"\d+", text if isinstance(text, str) else text.decode())))
+            raise LimitError("digits", count, _INT_DIGITS, "bound the integer with le= and ge=") from error
         raise SchemaError(
             f"the value is invalid: {first['msg']}", pointer_of(("", *path, *first["loc"])), first["type"]
         ) from error

@@ -6,7 +6,8 @@
 - dates and times are those of Python: years 1 to 9999, no second 60, microseconds; seconds are optional, and the offset unless the type
   requires one;
 - durations have at most six digits per unit; the version of a UUID and the scheme of a URL are enforced;
-- a Decimal with bounds or digits is a number; without, a number or a string of one;
+- a Decimal with bounds or digits is a number; without, a number or a string of one; a number has at most 15 digits, since pydantic reads a
+  double; a float satisfies its bounds as a double, too;
 - keys of a dict have the dict's key type; a tagged union requires its tag;
 - fields have no titles.
 
@@ -18,6 +19,9 @@ import enum
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
+from math import copysign, inf, nextafter
+from sys import float_info
 from typing import Any, cast
 
 import pydantic
@@ -38,6 +42,12 @@ _DURATION = (
     rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
 )
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
+# Decimals are read as doubles, which tell those of 15 digits apart: after the point at most so many of them.
+_DIGITS, _PLACES = 15, (2, 9)
+# The least positive number of a float above 0: of 32 bits. Each zero before its digits is a state of the automaton.
+_LEAST = 1e-45
+# A multiple as a double must be closer than 1e-9 to one of the divisor as a double.
+_MULTIPLES = 1e6
 _UUID = re.compile("uuid([1-8])")
 # URLs that the type's parser (https://url.spec.whatwg.org) accepts, among those of RFC 3986: the last label of a domain is not a
 # number, unless the host is an IPv4 address; no label begins with "xn--"; a port is at most 65,535.
@@ -81,6 +91,7 @@ _NUMBER_BOUNDS = {
     "le": "maximum",
     "multiple_of": "multipleOf",
 }
+_KINDS = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (type(None), "null"))
 _OF_STRINGS = ("minLength", "maxLength", "pattern")
 _WRAPPERS = ("function-after", "function-before", "function-wrap", "default", "nullable")
 # Key types whose keys are spelled like string values of the type.
@@ -191,6 +202,8 @@ class _LeftOutError(Exception):
 class _Schemas(GenerateJsonSchema):
     """Pydantic's schema generator with the differences listed above."""
 
+    # Whether the type reads the texts: its doubles limit the numbers.
+    _is_read = True
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own name and type
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
@@ -260,33 +273,53 @@ class _Schemas(GenerateJsonSchema):
             return {"type": ["null", "boolean", "number", "string"]}
         return super().custom_error_schema(schema)
 
+    def float_schema(self, schema: Any) -> JsonSchemaValue:
+        # Why: the type compares the nearest double. Rounding keeps the order, so a bound that is a double and is allowed is exact.
+        result = super().float_schema(schema)
+        for name, keyword, end in (("gt", "minimum", inf), ("lt", "maximum", -inf)):
+            if name in schema:
+                bound = nextafter(float(schema[name]), end) if schema[name] else copysign(_LEAST, end)
+                del result[_NUMBER_BOUNDS[name]]
+                result[keyword] = sorted((bound, result.get(keyword, bound)))[end > 0]
+        most = float_info.max
+        if "multiple_of" in schema:
+            most = max(_MULTIPLES, 2.0**53 / Fraction(schema["multiple_of"]).denominator)
+        elif schema.get("allow_inf_nan", getattr(self._config, "allow_inf_nan", True)):
+            return result
+        result["minimum"] = max(result.get("minimum", -most), -most)
+        result["maximum"] = min(result.get("maximum", most), most)
+        return result
+
     def decimal_schema(self, schema: Any) -> JsonSchemaValue:
         number: JsonSchemaValue = {"type": "number"}
         for name, keyword in _NUMBER_BOUNDS.items():
             if name in schema:
                 number[keyword] = Decimal(schema[name])
         places, digits = schema.get("decimal_places"), schema.get("max_digits")
-        parts = []
-        if places is not None:
-            parts.append({"multipleOf": Decimal(1).scaleb(-places)})
-        if digits is not None and places is not None:
-            most = Decimal(10) ** (digits - places)
-            parts.append({"exclusiveMinimum": -most, "exclusiveMaximum": most})
-        elif digits is not None:
+        if digits is not None and places is None:
             _marked(number, "max_digits")
+        is_number = len(number) > 1 or places is not None
+        parts: list[JsonSchemaValue] = []
+        if places is not None:
+            whole = None if digits is None else digits - places
+            if self._is_read and places <= _PLACES[-1]:
+                whole = min(_DIGITS if whole is None else whole, _DIGITS - places)
+            parts.append(_decimals(places, whole))
+        if self._is_read and (places is None or places > _PLACES[-1]):
+            parts.append({"anyOf": [_decimals(one, _DIGITS - one) for one in _PLACES]})
         if parts:
             number["allOf"] = parts
-        return number if len(number) > 1 else {"anyOf": [number, _matching(_DECIMAL)]}
+        return number if is_number else {"anyOf": [number, _matching(_DECIMAL)]}
 
     def literal_schema(self, schema: Any) -> JsonSchemaValue:
         values = [value.value if isinstance(value, enum.Enum) else value for value in schema["expected"]]
         is_json = all(isinstance(value, str | int | type(None)) for value in values)
-        return super().literal_schema(schema) if is_json else _marked({}, "Literal")
+        return _typed(super().literal_schema(schema), values) if is_json else _marked({}, "Literal")
 
     def enum_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().enum_schema(schema)
         is_json = all(isinstance(member.value, str | int | float | type(None)) for member in schema["members"])
-        return result if is_json else _marked(result, "Enum")
+        return _typed(result, [member.value for member in schema["members"]]) if is_json else _marked(result, "Enum")
 
     def is_subclass_schema(self, schema: Any) -> JsonSchemaValue:
         return self.handle_invalid_for_json_schema(schema, "a class")
@@ -386,6 +419,8 @@ class _Schemas(GenerateJsonSchema):
 
 
 class _Shown(_Schemas):
+    _is_read = False
+    float_schema = GenerateJsonSchema.float_schema
     date_schema = GenerateJsonSchema.date_schema
     time_schema = GenerateJsonSchema.time_schema
     datetime_schema = GenerateJsonSchema.datetime_schema
@@ -416,6 +451,21 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
     if schema.get("type") == "object":
         schema.setdefault("additionalProperties", False)
     return schema
+
+
+def _decimals(places: int, whole: int | None) -> JsonSchemaValue:
+    """Return the numbers with a limited number of digits after the point, and before it."""
+    result: JsonSchemaValue = {"multipleOf": Decimal(1).scaleb(-places)}
+    if whole is not None:
+        most = Decimal(10) ** whole
+        result |= {"exclusiveMinimum": -most, "exclusiveMaximum": most}
+    return result
+
+
+def _typed(result: JsonSchemaValue, values: Sequence[Any]) -> JsonSchemaValue:
+    """Add the types of listed values: 1.0 is 1, which a type may read as True."""
+    found = {next(name for kind, name in _KINDS if isinstance(value, kind)) for value in values}
+    return {"type": sorted(found), **result} if found else result
 
 
 def _matching(pattern: str) -> JsonSchemaValue:
