@@ -9,7 +9,7 @@ import typer
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
 from guided.cli.output import COMPILING, aligned, console, print_json, shown
-from guided.cli.specs import JsonOption
+from guided.cli.specs import JsonOption, OptionOption, options_of_kinds
 from guided.progress import progress
 
 if TYPE_CHECKING:
@@ -26,10 +26,7 @@ def check_grammar(
             metavar="SOURCE", help="A file (calc.lark, calc.gbnf), or a bundled grammar (json, python, ...)."
         ),
     ],
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="RULE", help="The start rule; default: start, and root in GBNF.")
-    ] = None,
-    lexer: Annotated[str, typer.Option("--lexer", help="The lexer: contextual or basic.")] = "contextual",
+    option: OptionOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Check a grammar: report its conflicts, dead ends, conflicting lookaheads, and sizes.
@@ -51,9 +48,7 @@ def check_grammar(
     from guided.limits import Limits
 
     with progress(COMPILING):
-        # Why not the default: GBNF has no lexer.
-        options = {} if lexer == "contextual" else {"lexer": lexer}
-        options |= {} if start is None else {"start": start}
+        options = options_of_kinds(option, ("grammar",))["grammar"]
         spec = build_spec("grammar", source, options, Path())
         assert isinstance(spec, Grammar)
         scanner = scanner_of(spec.tables.lexer, Limits())

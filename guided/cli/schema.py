@@ -10,7 +10,7 @@ import typer
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
 from guided.cli.output import aligned, console, print_json, shown
-from guided.cli.specs import JsonOption
+from guided.cli.specs import JsonOption, OptionOption, options_of_kinds
 from guided.files import replace_file
 
 if TYPE_CHECKING:
@@ -29,14 +29,7 @@ def show_schema(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the grammar to a file (--lark).")
     ] = None,
-    formats: Annotated[str, typer.Option("--formats", help="assert, annotate or strict.")] = "assert",
-    property_order: Annotated[str, typer.Option("--property-order", help="schema or any.")] = "schema",
-    whitespace: Annotated[
-        str | None,
-        typer.Option("--whitespace", help="compact, flexible, a number of characters or a pattern (--lark; flexible)."),
-    ] = None,
-    numbers: Annotated[str | None, typer.Option("--numbers", help="plain or any (--lark; plain).")] = None,
-    escapes: Annotated[str | None, typer.Option("--escapes", help="canonical or any (--lark; canonical).")] = None,
+    option: OptionOption = None,
     max_rules: Annotated[
         int | None, typer.Option("--max-rules", metavar="N", min=1, help="Largest grammar (--lark; 20000).")
     ] = None,
@@ -52,32 +45,18 @@ def show_schema(
 
       guided schema schema.json
       guided schema models.py:Person --json
-      guided schema schema.json --lark -o schema.lark
+      guided schema schema.json --lark -O whitespace=compact -o schema.lark
     """
-    for name, value, allowed in (
-        ("formats", formats, ("assert", "annotate", "strict")),
-        ("property-order", property_order, ("schema", "any")),
-        ("numbers", numbers, ("plain", "any", None)),
-        ("escapes", escapes, ("canonical", "any", None)),
-    ):
-        if value not in allowed:
-            known = [repr(one) for one in allowed if one is not None]
-            raise UsageError(f"--{name} must be {', '.join(known[:-1])} or {known[-1]}, not {value!r}")
-    spelling = {
-        "whitespace": int(whitespace) if whitespace and whitespace.isdecimal() else whitespace,
-        "numbers": numbers,
-        "escapes": escapes,
-    }
-    chosen = {name: value for name, value in spelling.items() if value is not None}
     if not lark:
-        grammars_own = {**chosen, "output": output, "max-rules": max_rules}
-        unused = next((name for name, value in grammars_own.items() if value is not None), None)
+        unused = next(
+            (name for name, value in (("output", output), ("max-rules", max_rules)) if value is not None), None
+        )
         if unused is not None:
             raise UsageError(f"--{unused} needs --lark")
     from guided.engine.json_schema import JsonSchema
 
-    unsupported = "refuse" if lark else "record"
-    options = {"unsupported": unsupported, "format": formats, "property_order": property_order, **chosen}
+    given = options_of_kinds(option, ("json_schema",))["json_schema"]
+    options = {"unsupported": "refuse" if lark else "record", **given}
     spec = build_spec("json_schema", source, options, Path())
     assert isinstance(spec, JsonSchema)
     return _lark(spec, output, max_rules, as_json=as_json) if lark else _report(spec, as_json=as_json)

@@ -106,8 +106,8 @@ def test_a_file_of_any_name_is_json_unless_it_is_python(tmp_path: Path) -> None:
 
 
 def test_options_are_named_as_they_are_given(tmp_path: Path) -> None:
-    message = errors_of("schema", written(tmp_path, True), "--formats", "all")
-    assert "--formats must be 'assert', 'annotate' or 'strict', not 'all'" in message
+    message = errors_of("schema", written(tmp_path, True), "-O", "format=all")
+    assert "format must be 'assert' or 'annotate' or 'strict', not 'all'" in message
 
 
 def test_invalid_schemas(tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ def test_invalid_schemas(tmp_path: Path) -> None:
 
 def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
     source = written(tmp_path, {"properties": {"é": {"type": "integer"}}})
-    text = call("schema", source, "--lark", "--whitespace", "compact").stdout
+    text = call("schema", source, "--lark", "-O", "whitespace=compact").stdout
     assert lark.Lark(text, parser="lalr").parse('{"é":1}')
-    data = reply("schema", source, "--lark", "--whitespace", "compact")
+    data = reply("schema", source, "--lark", "-O", "whitespace=compact")
     assert data["grammar"] == text
     assert data["rules"] > 2
     file = tmp_path / "schema.lark"
-    done = call("schema", source, "--lark", "--whitespace", "compact", "-o", str(file))
+    done = call("schema", source, "--lark", "-O", "whitespace=compact", "-o", str(file))
     assert done.exit_code == 0
     assert file.read_text(encoding="utf-8") == text
     assert reply("schema", source, "--lark", "-o", str(file))["file"] == str(file)
@@ -133,9 +133,9 @@ def test_a_grammar_on_stdout_in_a_file_and_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "x"], "needs --lark"), (["--numbers", "any"], "needs --lark"),
-        (["--lark", "--numbers", "all"], "'plain' or 'any'"), (["--lark", "--whitespace", "x"], "nothing but space, tab"),
-        (["--lark", "--whitespace", "pretty(2)"], "whitespace"), (["--lark", "--max-rules", "1"], "rules: "),
+        (["-o", "x"], "needs --lark"), (["--max-rules", "3"], "needs --lark"),
+        (["--lark", "-O", "numbers=all"], "'plain'"), (["--lark", "-O", "whitespace=x"], "nothing but space, tab"),
+        (["--lark", "-O", "whitespace=pretty(2)"], "whitespace"), (["--lark", "--max-rules", "1"], "rules: "),
         (["--lark", "-o", "/no/such/folder/x"], "/no/such/folder/x: "), (["--lark", "--max-rules", "0"], "max-rules"),
     ],
 )  # fmt: skip
