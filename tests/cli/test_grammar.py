@@ -71,7 +71,10 @@ def test_index_files(tmp_path: Path) -> None:
         (("grammar", "draw", "json"), "the only action is check"),
         (("grammar", "check", "json", "-O", "start=nowhere"), "nowhere"),
         (("grammar", "check", "json", "-O", "lexer=dynamic"), "lexer must be"),
-        (("grammar", "check", 'root ::= "a"', "-O", "lexer=basic"), "lexer is an option of grammars in Lark's notation"),
+        (
+            ("grammar", "check", 'root ::= "a"', "-O", "lexer=basic"),
+            "lexer is an option of grammars in Lark's notation",
+        ),
         (
             ("check", "--grammar", 'root ::= "a"', "-O", "max_ignored=1", "a"),
             "max_ignored is an option of grammars in Lark's",
