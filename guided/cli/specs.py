@@ -61,12 +61,14 @@ _CONSTRAINTS = {
     ),
     "json_schema": (
         "SOURCE",
-        "A JSON Schema (schema.json), or a type of a Python file or module (models.py:Person, package.models:Person).",
+        "A JSON Schema (schema.json; - for standard input), or a type of a Python file or module (models.py:Person, "
+        "package.models:Person).",
         "A JSON Schema or type (schema.json, models.py:Person, package.models:Person); may be repeated.",
     ),
     "grammar": (
         "SOURCE",
-        "A grammar for Lark or llguidance, or in GBNF: a file (calc.lark), a bundled one (json, sql, python, ...), or its text.",
+        "A grammar for Lark or llguidance, or in GBNF: a file (calc.lark; - for standard input), a bundled one (json, sql, python, ...), "
+        "or its text.",
         "A grammar for Lark or llguidance (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
     ),
     "spec": (

@@ -9,7 +9,7 @@ import pytest
 
 import guided
 from guided.cli.kinds import build_spec
-from tests.cli.programs import call, errors_of, reply, write_ranks
+from tests.cli.programs import call, errors_of, process, reply, write_ranks
 
 _FORM: list[Any] = [
     "Age: ",
@@ -122,3 +122,16 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "does not name a spec: pass a spec in Python" in errors_of("check", "--spec", "agent.py", "a")
     monkeypatch.setitem(sys.modules, "yaml", None)
     assert "YAML needs the package PyYAML" in errors_of("check", "--spec", "form.yaml", "a")
+
+
+def test_a_schema_or_grammar_may_come_from_standard_input() -> None:
+    for option, source in (("--json-schema", b'{"type": "integer"}'), ("--grammar", b'start: "5"\n')):
+        done = process("check", option, "-", "5", input=source)
+        assert (done.returncode, done.stdout) == (0, b"accepted\n"), done.stderr
+    done = process("check", "--json-schema", "-", "5", input=b"\0")
+    assert done.stderr == b"Error: it is not text: it contains a zero byte\n"
+
+
+def test_a_path_of_a_grammar_that_does_not_exist() -> None:
+    message = errors_of("check", "--grammar", "./typo", "a")
+    assert message.startswith("Error: no such file: ./typo (a grammar from another program: - reads standard input)")
