@@ -120,9 +120,10 @@ class _Reader(Reader):
 
     def _string(self) -> _Regular:
         letters: list[str] = []
+        begin = self.place
         self.place += 1
         while not self.text.startswith('"', self.place):
-            letters.append(self._character("string"))
+            letters.append(self._character("string", begin))
         self.place += 1
         return _pattern(render(Literal("".join(letters))))
 
@@ -136,10 +137,10 @@ class _Reader(Reader):
         self.place += is_negated
         ranges: list[tuple[int, int]] = []
         while not self.text.startswith("]", self.place):
-            first = last = self._character("class")
+            first = last = self._character("class", begin)
             if self.text.startswith("-", self.place) and not self.text.startswith("-]", self.place):
                 self.place += 1
-                last = self._character("class")
+                last = self._character("class", begin)
             if last < first:
                 raise self.error("a range is from the lower character to the higher", begin)
             ranges.append((ord(first), ord(last)))
@@ -150,11 +151,11 @@ class _Reader(Reader):
             raise self.error("the class has no character", begin)
         return _pattern(render(Chars(charset)))
 
-    def _character(self, within: str) -> str:
+    def _character(self, within: str, opened: int) -> str:
         begin = self.place
         here = self.text[begin : begin + 1]
         if here == "":
-            raise self.error(f"the {within} is not closed")
+            raise self.error(f"the {within} is not closed", opened)
         if here != "\\":
             self.place += 1
             return here

@@ -481,6 +481,10 @@ def _collision(match: "re.Match[str]", found: _Text) -> GrammarError:
     rule = first[1] if first else WHOLE
     terminal = re.search(r"Terminal\('([^']*)'\)", match.string)
     pairs = re.findall(r"- <(\w+) : ([^>]*)>", match.string)
+    for name, side in pairs:
+        if side.strip() == name:
+            reason = f"the rule {name} may stand for itself alone, so a text has endless readings: leave that alternative out"
+            return _at(found, reason, name, found.definition(name))
     listed = "".join(f"\n    {name}: {side.strip()}" for name, side in dict.fromkeys(pairs))
     before = f"before {terminal[1]}" if terminal and terminal[1] != "$END" else "at the end of the text"
     reason = (

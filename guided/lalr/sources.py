@@ -191,7 +191,10 @@ def source_of(
         return Source("", only, "", None, (), None, allow_files=True, lark=grammar)
     if isinstance(grammar, os.PathLike):
         return Source(text_of_file(Path(grammar)), start, lexer, postlex, folders, os.fspath(grammar), allow_files=True)
-    if not isinstance(grammar, str):
+    if isinstance(grammar, str):
+        # As files are read.
+        grammar = grammar.removeprefix("\ufeff")
+    else:
         raise TypeError(f"a grammar must be text, a name, a path or a Lark object, not {type(grammar).__name__}")
     if grammar == "python":
         text = files("lark.grammars").joinpath("python.lark").read_text(encoding="utf-8")

@@ -30,6 +30,7 @@ MISTAKES = {
     "open parenthesis": ('start: ("a"\nb: "c"', "start", 1, 12, "not closed"),
     "closed too often": ('start: "a")', "start", 1, 11, "unmatched"),
     "two operators": ('start: "a"**', "start", 1, 12, "Misplaced operator"),
+    "itself": ('start: a\na: a | "x"', "a", 2, 1, "stand for itself alone"),
     "collision": ('start: a | b\na: "x"\nb: "x"', "a", 2, 1, "reduce/reduce collision"),
     "unknown import": ("%import common.FOO\nstart: FOO", "FOO", 1, 16, "'common' has no FOO"),
     "unknown grammar": ("%import foo.BAR\nstart: BAR", "foo", 1, 1, "imports no files"),
@@ -99,6 +100,10 @@ MISTAKES = {
     "llguidance: a token by its id": ("start: <[123]>", "start", 1, 8, "as a string"),
     "llguidance": ('%llguidance {}\nstart: "a"\n%json {}', "grammar", 3, 1, "the statements are"),
 }
+
+
+def test_a_byte_order_mark_is_left_out_of_a_text_as_of_a_file() -> None:
+    assert guided.Grammar('\ufeffstart: "a"').fingerprint == guided.Grammar('start: "a"').fingerprint
 
 
 @pytest.mark.parametrize("name", MISTAKES)
