@@ -409,6 +409,30 @@ def test_what_compiles_is_walked(name: str, n: int, limits: Limits) -> None:
     assert not read_or_refused(schema, re.findall(rb'"\w*|[^"\w]+|\w+', text), limits, property_order="any")
 
 
+def requiring(members: dict[str, Any]) -> dict[str, Any]:
+    """An object with all of these members."""
+    return {"type": "object", "properties": members, "required": [*members]}
+
+
+REQUIRING: dict[str, Callable[[int], dict[str, Any]]] = {
+    "objects": lambda n: requiring({f"n{i}": requiring({f"a{i}": {"type": "integer"}}) for i in range(n)}),
+    "objects of objects": lambda n: requiring({
+        f"n{i}": requiring({f"a{i}{j}": requiring({f"b{i}{j}": {"type": "string"}}) for j in range(30)}) for i in range(n // 30)
+    }),
+    "a chain": lambda n: {
+        "$defs": {f"{i}": requiring({f"n{i}": {"$ref": f"#/$defs/{i + 1}"} if i < n else {}}) for i in range(n + 1)}, "$ref": "#/$defs/0",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("n", "is_refused"), [(900, False), (2_000, True)])
+@pytest.mark.parametrize("name", REQUIRING)
+def test_objects_that_require_members_at_any_depth_are_completed_or_refused(
+    name: str, n: int, is_refused: bool
+) -> None:
+    assert bool(read_or_refused(REQUIRING[name](n), (b'{"n0":',), Limits())) == is_refused
+
+
 @pytest.mark.parametrize("form", ["json", "hermes", "qwen-coder", "tooldec", "mistral", "pythonic", "gemma"])
 @pytest.mark.parametrize("name", MANY)
 def test_a_tool_is_refused_as_the_schema_of_its_argument_is(name: str, form: str) -> None:

@@ -36,6 +36,8 @@ _PER_PAIR, _PER_CONTAINED, _PER_COUNT = 200, 350, 64
 _PER_UNIQUE, _PER_UNLIKE, _PER_CONTAINER = 500, 15, 450
 # Numbers of items that are tried; steps for each set of kinds of items that an array must contain and that are still missing.
 _COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
+# Steps for each required member besides the letters of its name; for each different value of those; formulas of fewer schemas take few.
+_PER_NEEDED, _PER_VALUE, _MANY_NODES, _VALUES_PER_STEP = 65, 80, 150, 4
 _PLACES_SHOWN = 4
 _CALL_STEPS = Limits().call_steps
 _CHOICES = frozenset("|1")
@@ -57,6 +59,8 @@ def check_work(satisfiability: Satisfiability) -> None:
     nodes, most = formulas.nodes, context.limits.call_steps
     # Why more for arrays: the front end of a server asks for masks only, and theirs take few steps.
     limits = {"object": most, "array": max(most, _CALL_STEPS)}
+    if len(nodes) >= _MANY_NODES:
+        _check_required(satisfiability, limits["array"])
     contained = {node[1] for node in nodes if node[0] == "contains"}
     # PERF: most schemas end here, and most values below (`python -m benchmarks.first_mask`).
     is_compared = not formulas.kinds.isdisjoint(("1", "!", "contains")) and most < _compared(
@@ -64,7 +68,7 @@ def check_work(satisfiability: Satisfiability) -> None:
     )
     if not is_compared and not _are_much(formulas, nodes):
         return
-    for value in dict.fromkeys((context.lowering.root, *contained, *_members_and_items(nodes))):
+    for value in dict.fromkeys((context.lowering.root, *_members_and_items(nodes))):
         for kind in limits:
             below = formulas.below((context.as_written(value, kind),))
             if not (is_compared and kind == "object") and not _are_much(formulas, [nodes[one] for one in below]):
@@ -83,6 +87,35 @@ def check_work(satisfiability: Satisfiability) -> None:
                 raise LimitError("call_steps", given, limits[kind], advice, place)
 
 
+def _check_required(satisfiability: Satisfiability, most: int) -> None:
+    """Refuse a value that requires too many members together with what these require: a short completion has all of them."""
+    context, formulas, nodes = satisfiability.context, satisfiability.formulas, satisfiability.formulas.nodes
+    required = [nodes[one][1] for node in nodes if node[0] == "&" for one in node[1] if nodes[one][0] == "required"]
+    if (_PER_NEEDED + _PER_VALUE) * len(required) + sum(map(len, required)) <= most:
+        return
+    known: set[int] = set()
+    for value in dict.fromkeys((context.lowering.root, *_members_and_items(nodes))):
+        if value in known:
+            continue
+        steps, seen, found = 0, {value}, [value]
+        for one in found:
+            # Why of any value at first: a text may have begun an object.
+            is_object = one == value or (context.only_type(one) or ("",))[0] == "object"
+            members = formulas.members[context.as_written(one, "object")] if is_object else ()
+            names = {nodes[part][1] for part in members if nodes[part][0] == "required"}
+            steps += _PER_VALUE + _PER_NEEDED * len(names) + sum(map(len, names))
+            tables = [nodes[part][1] for part in members if names and nodes[part][0] == "properties"]
+            below = {of for table in tables for name, of in table if name in names} - seen
+            seen |= below
+            found += below
+        known |= seen
+        formulas.spend(len(seen) // _VALUES_PER_STEP)
+        if steps > most:
+            advice = "require fewer members, here and in what they require"
+            place = context.places_of(formulas.below((context.as_written(value, "object"),)), 1)
+            raise LimitError("call_steps", steps, most, advice, place)
+
+
 def _members_and_items(nodes: Iterable[Atom]) -> Iterator[int]:
     for kind, *content in nodes:
         if kind == "properties":
@@ -93,6 +126,8 @@ def _members_and_items(nodes: Iterable[Atom]) -> Iterator[int]:
             prefix, others = content
             yield from prefix
             yield others
+        elif kind == "contains":
+            yield content[0]
 
 
 def _are_much(formulas: Formulas, nodes: Iterable[Atom]) -> bool:
