@@ -95,7 +95,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
-    wide = np.unique(tree[tree >= 0]).astype(np.int32)
+    wide = np.flatnonzero(np.bincount(tree[tree >= 0])).astype(np.int32)
     (n, _), (n_nodes, _), width = table.shape, tree.shape, len(root) + tree.shape[1]
     check_size(n, width, limits, _TOO_SCATTERED)
     capacity = n + max(256, 2 * n_nodes)

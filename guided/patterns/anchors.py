@@ -14,10 +14,22 @@ from functools import cache
 
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import Charset
-from guided.patterns.groups import union
 from guided.patterns.properties import class_escape
 from guided.patterns.source import ASCII
-from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, alternate, concat, fold, rebuilt
+from guided.patterns.tree import (
+    Alternate,
+    Chars,
+    Concat,
+    Literal,
+    Look,
+    Node,
+    Repeat,
+    alternate,
+    concat,
+    fold,
+    rebuilt,
+    union,
+)
 
 __all__ = [
     "FIRST",

@@ -12,8 +12,11 @@ The parser neither compiles nor simplifies: ``a^b`` is a tree that matches nothi
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import partial
+from typing import TypeAlias
 
 from guided.errors import LimitError
 from guided.limits import Limits
@@ -23,7 +26,6 @@ from guided.patterns.casefold import Folding, ascii_folding, unicode_folding
 from guided.patterns.characters import NEWLINE
 from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.escapes import bracket_set, escape
-from guided.patterns.groups import Join, Last, OpenGroup, union, union_in_order
 from guided.patterns.source import (
     ASCII,
     DOTALL,
@@ -38,9 +40,9 @@ from guided.patterns.source import (
     flags_after,
     flags_inside,
 )
-from guided.patterns.tree import Look, Node
+from guided.patterns.tree import Chars, Literal, Look, Node, Repeat, concat, union, union_in_order
 
-__all__ = ["Reader", "folding_of", "parse", "parse_in_order"]
+__all__ = ["OpenGroup", "Reader", "folding_of", "parse", "parse_in_order"]
 
 _ORDINARY = re.compile(r"[^\\\[(){*+?^$|.]+")
 _ORDINARY_VERBOSE = re.compile(r"[^\\\[(){*+?^$|.# \t\n\r\v\f]+")
@@ -51,6 +53,125 @@ _COMMENT_VERBOSE = re.compile(r"#(?:[^\\\n]+|\\.)*+", re.DOTALL)
 _TOKEN = 6
 _REMOVABLE = {letter: flag for letter, flag in LETTERS.items() if not flag & TYPES}
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+
+
+# Joins the alternatives of a group; calls its second argument with the number of intervals that are merged.
+Join: TypeAlias = Callable[[Sequence[Node], Callable[[int], None]], Node]
+
+
+class Last(Enum):
+    """Kind of the item read last in an alternative."""
+
+    NOTHING = auto()
+    ANCHOR = auto()
+    REPEAT = auto()
+    ITEM = auto()
+
+
+@dataclass(slots=True)
+class OpenGroup:
+    """A group that is still open; the whole pattern is the outermost one.
+
+    Characters collect in a literal run, whose last character a quantifier can still take. Only the last item can be repeated, as in `re`:
+    not an anchor, a repeat or nothing.
+
+    Attributes
+    ----------
+    start : int
+        Offset of its ``(``.
+    flags : int
+        Flags inside it.
+    assertion : callable, optional
+        Returns the assertion about the node of the group.
+    name : str, optional
+        Its name.
+    captures : bool
+        Whether it has a number.
+    last : Last
+        The item that a quantifier would repeat.
+    """
+
+    start: int
+    flags: int
+    assertion: Callable[[Node], Look] | None = None
+    name: str | None = None
+    captures: bool = False
+    last: Last = Last.NOTHING
+    _finished: list[Node] = field(default_factory=list)
+    _items: list[Node] = field(default_factory=list)
+    _run: list[str] = field(default_factory=list)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing but comments has been read."""
+        return self.last is Last.NOTHING and not self._finished
+
+    def characters(self, run: str, folding: Folding | None) -> int:
+        """Add characters, and return the number of parts; under ``folding`` each is replaced by its class."""
+        self.last = Last.ITEM
+        if folding is None:
+            self._run.append(run)
+            return 1
+        for character in run:
+            equal = folding.character(character)
+            if equal is None:
+                self._run.append(character)
+            else:
+                self._end_run()
+                self._items.append(equal)
+        return len(run)
+
+    def charset(self, charset: Charset) -> None:
+        """Add one character of a set."""
+        self.last = Last.ITEM
+        single = charset.single()
+        if single is None:
+            self.node(Chars(charset))
+        else:
+            self._run.append(single)
+
+    def node(self, node: Node) -> None:
+        """Add a group or an assertion."""
+        self.last = Last.ITEM
+        self._end_run()
+        self._items.append(node)
+
+    def anchor(self, node: Node) -> None:
+        """Add an anchor, which cannot be repeated."""
+        self.node(node)
+        self.last = Last.ANCHOR
+
+    def repeat(self, minimum: int, maximum: int | None, is_lazy: bool = False) -> None:
+        """Repeat the last item.
+
+        Invariant: `last` is ``ITEM``.
+        """
+        if self._run:
+            run = "".join(self._run)
+            self._run = [run[:-1]] if len(run) > 1 else []
+            self._end_run()
+            item: Node = Literal(run[-1])
+        else:
+            item = self._items.pop()
+        self._items.append(item if minimum == maximum == 1 else Repeat(item, minimum, maximum, is_lazy))
+        self.last = Last.REPEAT
+
+    def end_branch(self) -> None:
+        """Finish an alternative and begin the next."""
+        self._end_run()
+        self._finished.append(concat(self._items) if self._items else Literal(""))
+        self._items = []
+        self.last = Last.NOTHING
+
+    def close(self) -> list[Node]:
+        """Finish the last alternative, and return all."""
+        self.end_branch()
+        return self._finished
+
+    def _end_run(self) -> None:
+        if self._run:
+            self._items.append(Literal("".join(self._run)))
+            self._run = []
 
 
 def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # noqa: B008 - frozen

@@ -11,6 +11,7 @@ language of a whole pattern is the set of texts that it matches completely, as `
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TypeVar
 
 from guided.patterns.charset import Charset
@@ -34,6 +35,8 @@ __all__ = [
     "parts_of",
     "rebuilt",
     "repeat",
+    "union",
+    "union_in_order",
 ]
 
 T = TypeVar("T")
@@ -143,6 +146,58 @@ def alternate(items: Iterable[Node]) -> Node:
     """Return the alternative of the items."""
     parts = tuple(items)
     return parts[0] if len(parts) == 1 else Alternate(parts)
+
+
+def union(branches: Sequence[Node], spend: Callable[[int], None] | None = None) -> Node:
+    """Return the union of the branches, with those of one character merged into one set, at the place of the first of them.
+
+    ``spend`` is called with the number of intervals that are merged.
+    """
+    if len(branches) == 1:
+        return branches[0]
+    kept: list[Node] = []
+    # Why by identity: a class used in many branches is one object and is merged once.
+    sets: dict[int, Charset] = {}
+    points: list[tuple[int, int]] = []
+    place = 0
+    for branch in branches:
+        is_first = not (sets or points)
+        match branch:
+            case Literal(text) if len(text) == 1:
+                points.append((ord(text), ord(text)))
+            case Chars(charset):
+                sets[id(charset)] = charset
+            case _:
+                kept.append(branch)
+                continue
+        if is_first:
+            place = len(kept)
+    if sets or points:
+        merged, *more = sets.values() or [Charset.EMPTY]
+        if more or points:
+            ranges = [*points, *(interval for charset in sets.values() for interval in charset.ranges)]
+            if spend is not None:
+                spend(len(ranges))
+            merged = Charset.of(ranges)
+        single = merged.single()
+        kept.insert(place, Chars(merged) if single is None else Literal(single))
+    return alternate(kept)
+
+
+def union_in_order(branches: Sequence[Node], spend: Callable[[int], None] | None = None) -> Node:
+    """Return the ordered union of the branches, earlier ones preferred; neighboring ones of one character are merged.
+
+    One character never matches at two lengths, so this does not change what is preferred.
+    """
+    joined: list[Node] = []
+    for is_character, group in groupby(branches, _is_character):
+        nodes = list(group)
+        joined += [union(nodes, spend)] if is_character else nodes
+    return alternate(joined)
+
+
+def _is_character(node: Node) -> bool:
+    return isinstance(node, Chars) or (isinstance(node, Literal) and len(node.text) == 1)
 
 
 def optional(item: Node) -> Node:

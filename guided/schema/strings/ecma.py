@@ -19,8 +19,7 @@ from functools import partial
 from guided.limits import Limits
 from guided.patterns.anchors import LAST
 from guided.patterns.charset import SURROGATE, Charset
-from guided.patterns.groups import OpenGroup
-from guided.patterns.parse import Reader, folding_of
+from guided.patterns.parse import OpenGroup, Reader, folding_of
 from guided.patterns.source import DOTALL, IGNORECASE, MULTILINE, Source
 from guided.patterns.tree import Chars, Look, Node
 from guided.schema.strings.ecma_escapes import TERMINATORS, Escapes, character_class, escape
