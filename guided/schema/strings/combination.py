@@ -27,7 +27,7 @@ from guided.limits import Limits
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.strings.languages import ANY_LENGTH, has_lengths, known, named, nothing, steps_of
 
-__all__ = ["Language", "evaluate", "language"]
+__all__ = ["Language", "evaluate", "known_within", "language"]
 
 # Steps of a call: of an atom with a small automaton. Cells of a product, truths that are copied, and steps of a compile, for one step.
 _PER_ATOM, _CELLS, _BITS, _STEPS = 60, 16, 2_560, 320
@@ -251,15 +251,9 @@ class _Product:
         return dfa
 
     def _known(self, atom: Atom) -> CharDFA:
-        left = self._formulas.steps.left
-        try:
-            found = known(atom, self._limits, max(0, left) * _STEPS)
-        except LimitError as error:
-            if error.what == "steps" and error.limit < self._limits.steps:
-                self._spend(left + 1)
-            raise
-        self._spend(_PER_ATOM + found.steps // _STEPS)
-        return found.dfa
+        dfa, cost = known_within(self._formulas, atom, self._limits)
+        self.cost += cost
+        return dfa
 
     def _pairs(
         self, left: Int32Array, right: Int32Array, classes: Int32Array, operation: Operation, atoms: list[Atom]
@@ -275,6 +269,20 @@ class _Product:
     def _spend(self, count: int) -> None:
         self.cost += count
         self._formulas.spend(count)
+
+
+def known_within(formulas: Formulas, atom: Atom, limits: Limits) -> tuple[CharDFA, int]:
+    """Return the automaton of an atom, made within the steps that are left of a call, and those that were spent."""
+    left = formulas.steps.left
+    try:
+        found = known(atom, limits, max(0, left) * _STEPS)
+    except LimitError as error:
+        if error.what == "steps" and error.limit < limits.steps:
+            formulas.spend(left + 1)
+        raise
+    cost = _PER_ATOM + found.steps // _STEPS
+    formulas.spend(cost)
+    return found.dfa, cost
 
 
 def _literal(formulas: Formulas, formula: int) -> tuple[Atom | None, bool]:

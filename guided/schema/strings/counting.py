@@ -9,28 +9,34 @@ many strings.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
 from guided.arrays import Int32Array, Int64Array
+from guided.automata.determinize import CharDFA
 from guided.automata.partition import INVALID, Partition
 from guided.caching import cached_property
 from guided.limits import Limits
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.strings.automaton import judged_texts, numbers_of
-from guided.schema.strings.combination import Language, language
-from guided.schema.strings.languages import ANY_LENGTH, final_states
+from guided.schema.strings.combination import Language, known_within, language
+from guided.schema.strings.languages import ANY_LENGTH, final_states, has_lengths
 from guided.schema.strings.lengths import by_length, truths_by_length
 
-__all__ = ["StringSet", "at_least", "enumerate_by_truths", "enumerate_strings", "truths_together"]
+__all__ = ["StringSet", "at_least", "enumerate_by_truths", "enumerate_strings", "has_plain_text", "truths_together"]
 
 # Number of characters that are not surrogates.
 _CHARACTERS = 0x110000 - 0x800
 # Counts saturate here.
 _SATURATED = 1 << 62
-# Edges followed in one step.
-_EDGES = 64
+# Edges followed in one step, and most of those that a search for one text follows.
+_EDGES, _EDGES_TRIED = 64, 4096
+# Cells of a product for one step of a call.
+_CELLS = 16
+# Characters that all JSON strings can hold, the likely ones first.
+_PLAIN = "a0A/-.:@_" + "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in "a0A/-.:@_\"'\\")
 
 
 class StringSet(NamedTuple):
@@ -183,6 +189,49 @@ def _at_least(formulas: Formulas, formula: int, most: int, limits: Limits) -> in
                 # Why: all states are live, and a word with more characters than there are states contains a cycle.
                 return most + 1
     return found
+
+
+def has_plain_text(formulas: Formulas, formula: int, limits: Limits) -> bool:
+    """Return whether a short text of printable ASCII is found that satisfies a formula. False proves nothing.
+
+    None is sought where the automaton might take more than the steps of a call: that is said when a schema is compiled.
+    """
+    atoms = list(formulas.atoms(formula))
+    others = [atom for atom in atoms if atom[0] not in ("length", "strings")]
+    lengths = [atom for atom in atoms if atom[0] == "length"]
+    # A register counts the lengths of a conjunction if the other atoms imply the least one.
+    is_counted = all(formulas.nodes[member] in atoms for member in formulas.members[formula]) and all(
+        not atom[1] or any(has_lengths(one, atom[1], ANY_LENGTH, limits) for one in others) for atom in lengths
+    )
+    found = [known_within(formulas, atom, limits)[0] for atom in others]
+    n_states = prod(len(dfa.table) for dfa in found)
+    n_lengths = 1 if is_counted else max((2 + max(atom[1:]) for atom in lengths), default=1)
+    if n_states * n_lengths * sum(dfa.table.shape[1] for dfa in found) > _CELLS * limits.call_steps:
+        return False
+    least = max((atom[1] for atom in lengths), default=0)
+    texts = {text for dfa in found if (text := _plain_text(dfa, least)) is not None}
+    tried, holds, _ = judged_texts(formulas, (formula,), tuple(texts), limits)
+    return any(held and text in texts for text, held in zip(tried, holds, strict=True))
+
+
+def _plain_text(dfa: CharDFA, least: int) -> str | None:
+    """Return a shortest text of at least so many plain characters; None if there is none, or finding it takes long."""
+    parts = dfa.partition
+    points = np.searchsorted(parts.starts, np.frombuffer(_PLAIN.encode("utf-32-le"), np.uint32), side="right") - 1
+    by_class = dict(zip(parts.classes[points].tolist()[::-1], _PLAIN[::-1], strict=True))
+    layer, left = {0: ""}, _EDGES_TRIED
+    while layer and left > 0:
+        onward = dict[int, str]()
+        for state, text in layer.items():
+            if len(text) >= least and dfa.accepting.item(state):
+                return text
+            row = dfa.table[state].tolist()
+            left -= len(by_class)
+            for number, character in by_class.items():
+                if row[number] >= 0:
+                    onward.setdefault(row[number], text + character)
+        layer = onward
+    return None
 
 
 class _Words:

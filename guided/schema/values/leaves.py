@@ -36,7 +36,7 @@ from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import NEVER, CountedStrings, counted_strings
-from guided.schema.strings.counting import at_least, enumerate_strings, truths_together
+from guided.schema.strings.counting import at_least, enumerate_strings, has_plain_text, truths_together
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.lengths import Interval, by_length, truths_by_length, with_short_lengths
 from guided.schema.strings.measure import measure_of
@@ -424,6 +424,14 @@ class Strings(Leaf):
     def _is_empty(self) -> bool:
         if self.lengths is not None:
             return not any(bits >= 0 and self._has_length(start) for start, bits in self.lengths)
+        leaves = self._leaves
+        if (
+            leaves.has_ascii
+            and leaves.notation is None
+            and len(self.wanted) == 1
+            and has_plain_text(self._formulas, self.wanted[0], leaves.limits)
+        ):
+            return False
         if self.counted is not None:
             return not self.counted.valuations()
         return super()._is_empty()

@@ -18,7 +18,7 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.numbers import counting
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.automaton import string_automaton
-from guided.schema.strings.counting import enumerate_by_truths, enumerate_strings
+from guided.schema.strings.counting import enumerate_by_truths, enumerate_strings, has_plain_text
 from guided.schema.strings.languages import final_states, known, truth
 from tests.profiles import examples
 
@@ -130,6 +130,7 @@ def test_few_strings(tree: Any, most: int) -> None:
         return lambda atom: word in atom[1] if atom[0] == "strings" else bool(truth(known(atom, limits).dfa, [word])[0])
 
     expected = [word for word in WORDS if holds(bounded, of_atom(word))]
+    assert expected or not has_plain_text(formulas, made(formulas, bounded), limits)
     found = enumerate_strings(formulas, made(formulas, bounded), most, 10, limits)
     if len(expected) > most:
         assert found is None
