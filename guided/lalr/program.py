@@ -14,12 +14,13 @@ Each address holds one instruction. `READ` consumes a character of a set and con
 Without them the language is the same, but not the text that is matched: ``(?:|a)+`` matches the empty prefix of ``aaa``.
 
 Counted repeats are unrolled, within the budget of states. Assertions belong to one `NFA` (`guided.automata.lookaround` runs them).
-No recursion. Ref: Pike's machine; Cox, Regular Expression Matching: the Virtual Machine Approach, 2009.
+A node's code is made of its parts' code, so addresses are relative until a terminal is complete. No recursion.
+Ref: Pike's machine; Cox, Regular Expression Matching: the Virtual Machine Approach, 2009.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from guided.automata.nfa import NFA, build_nfa
 from guided.automata.steps import Steps
@@ -27,14 +28,14 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.bounds import min_width
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, concat
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, concat, fold, parts_of
 
 __all__ = ["AGAIN", "ENTER", "JUMP", "LOOK", "MATCH", "READ", "SPLIT", "Instruction", "Program", "program_of"]
 
 READ, SPLIT, JUMP, LOOK, ENTER, AGAIN, MATCH = range(7)
 
-# As in `guided.automata.lookaround`: a part of a terminal takes 4 us.
-_VISIT_COST = 500
+# As in `guided.automata.lookaround`: a part of a terminal takes 4 us. So many instructions are copied in this time.
+_VISIT_COST, _COPIED = 500, 64
 _TOO_LONG = "shorten the terminals or their counts"
 
 
@@ -69,6 +70,19 @@ class Program:
     nfa: NFA | None
 
 
+class _Code(NamedTuple):
+    """The code of a node, and the number of its loops; addresses are relative, and sets and assertions are operands themselves."""
+
+    items: list[tuple[int, Any, int, int, bool]]
+    n_loops: int = 0
+
+    def with_loops_from(self, first: int) -> list[tuple[int, Any, int, int, bool]]:
+        """Return the instructions with the loops numbered from a number on."""
+        if not (first and self.n_loops):
+            return self.items
+        return [(op, a, b, c + first if op in (ENTER, AGAIN) else c, is_lazy) for op, a, b, c, is_lazy in self.items]
+
+
 def program_of(trees: Sequence[Node], limits: Limits, steps: Steps | None = None) -> Program:
     """Compile terminals given as ordered trees (`guided.patterns.parse.parse_in_order`); the cost is added to ``steps``.
 
@@ -79,84 +93,41 @@ def program_of(trees: Sequence[Node], limits: Limits, steps: Steps | None = None
     """
     steps = steps or Steps(limits.steps)
     emitter = _Emitter(limits.nfa_states, steps)
-    starts = []
-    for number, tree in enumerate(trees):
-        starts.append(len(emitter.code))
-        emitter.emit(tree)
-        emitter.add(Instruction(MATCH, number))
+    codes = [[*fold(tree, emitter.code, _parts).items, (MATCH, i, 0, -1, False)] for i, tree in enumerate(trees)]
     steps.spend(_VISIT_COST * emitter.visits, _TOO_LONG)
-    nfa = build_nfa(concat(emitter.looks), limits) if emitter.looks else None
-    names = [] if nfa is None else nfa.looks[:, 1].tolist()
-    shift = 0 if nfa is None else len(nfa.charsets)
-    code = [
-        item._replace(a=names[item.a])
-        if item.op == LOOK
-        else item._replace(a=item.a + shift)
-        if item.op == READ
-        else item
-        for item in emitter.code
-    ]
-    charsets = (() if nfa is None else nfa.charsets) + tuple(emitter.charsets)
-    return Program(tuple(code), tuple(starts), charsets, nfa)
+    looks = {id(a): a for code in codes for op, a, *_ in code if op == LOOK}
+    nfa = build_nfa(concat(list(looks.values())), limits) if looks else None
+    # Assertions within others come behind them.
+    names = {} if nfa is None else dict(zip(looks, nfa.looks[:, 1].tolist(), strict=False))
+    charsets = [] if nfa is None else list(nfa.charsets)
+    numbers: dict[Charset, int] = {}
+    program, starts = list[Instruction](), list[int]()
+    for code in codes:
+        starts.append(len(program))
+        for op, a, b, c, is_lazy in code:
+            here = len(program)
+            if op == READ:
+                if a not in numbers:
+                    numbers[a] = len(charsets)
+                    charsets.append(a)
+                program.append(Instruction(READ, numbers[a]))
+            elif op in (LOOK, MATCH):
+                program.append(Instruction(op, names[id(a)] if op == LOOK else a))
+            else:
+                program.append(Instruction(op, here + a, here + b, c, is_lazy))
+    return Program(tuple(program), tuple(starts), tuple(charsets), nfa)
 
 
-@dataclass(slots=True)
-class _Patch:
-    """Task: set fields of earlier instructions to the next address."""
-
-    places: list[tuple[int, str]]
-
-
-@dataclass(slots=True)
-class _Branch:
-    """Task: after an alternative, emit a jump to the end and point the preceding split here."""
-
-    split: int
-    ends: list[tuple[int, str]]
-
-
-@dataclass(slots=True)
-class _Rest:
-    """Task: emit the alternatives of a node from ``first`` on."""
-
-    items: tuple[Node, ...]
-    first: int
-    ends: list[tuple[int, str]]
-
-
-@dataclass(slots=True)
-class _Copies:
-    """Task: emit up to ``left`` further optional iterations of a repeat (None: unbounded)."""
-
-    node: Repeat
-    left: int | None
-    ends: list[tuple[int, str]]
-    is_nullable: bool
-
-
-@dataclass(slots=True)
-class _Closed:
-    """Task: close an optional iteration after its body."""
-
-    copies: _Copies
-    entry: int
-    loop: int
-
-
-_Task: TypeAlias = Node | _Patch | _Branch | _Rest | _Copies | _Closed
+def _parts(node: Node) -> tuple[Node, ...]:
+    return () if isinstance(node, Look) else parts_of(node)
 
 
 class _Emitter:
-    """Builds the program."""
+    """Makes the code of nodes."""
 
     def __init__(self, limit: int, steps: Steps) -> None:
         self.limit, self.steps = limit, steps
         self.most = min(limit, steps.left // _VISIT_COST)
-        self.code: list[Instruction] = []
-        self.looks: list[Look] = []
-        self.charsets: list[Charset] = []
-        self._numbers: dict[Charset, int] = {}
-        self._loops = 0
         self.visits = 0
 
     def visit(self, count: int) -> None:
@@ -165,97 +136,67 @@ class _Emitter:
             self.steps.spend(_VISIT_COST * self.visits, _TOO_LONG)
             raise LimitError("nfa_states", self.visits, self.limit, _TOO_LONG)
 
-    def add(self, instruction: Instruction) -> int:
-        """Append an instruction and return its address."""
-        self.code.append(instruction)
-        return len(self.code) - 1
+    def code(self, node: Node, parts: Sequence[_Code]) -> _Code:
+        """Return the code of a node, given that of its parts."""
+        self.visit(1 + sum(len(part.items) for part in parts) // _COPIED)
+        match node:
+            case Literal(text):
+                self.visit(len(text))
+                return _Code([_read(Charset.char(character)) for character in text])
+            case Chars(charset):
+                return _Code([_read(charset)])
+            case Look():
+                return _Code([(LOOK, node, 0, -1, False)])
+            case Concat():
+                return _joined(parts)
+            case Alternate():
+                return self._alternate(parts) if parts else _Code([_read(Charset.EMPTY)])
+            case Repeat():
+                return self._repeat(node, parts[0])
+        raise TypeError(f"not a node of a terminal's tree: {type(node).__name__}")
 
-    def emit(self, tree: Node) -> None:
-        """Emit a tree; the code after it starts at the next address."""
-        tasks: list[_Task] = [tree]
-        while tasks:
-            self.visit(1)
-            match tasks.pop():
-                case Literal(text):
-                    self.visit(len(text))
-                    for character in text:
-                        self._read(Charset.char(character))
-                case Chars(charset):
-                    self._read(charset)
-                case Concat(items):
-                    tasks.extend(reversed(items))
-                case Alternate(items):
-                    ends: list[tuple[int, str]] = []
-                    tasks.extend((_Patch(ends), _Rest(items, 0, ends)))
-                case Repeat() as node:
-                    self._repeat(node, tasks)
-                case Look() as node:
-                    self.add(Instruction(LOOK, len(self.looks)))
-                    self.looks.append(node)
-                case _Patch(places):
-                    for place, field in places:
-                        self._point(place, field)
-                case _Rest(items, first, ends):
-                    if first == len(items) - 1:
-                        tasks.append(items[first])
-                    elif items:
-                        split = self.add(Instruction(SPLIT, len(self.code) + 1))
-                        tasks.extend((_Rest(items, first + 1, ends), _Branch(split, ends), items[first]))
-                    else:
-                        self._read(Charset.EMPTY)
-                case _Branch(split, ends):
-                    ends.append((self.add(Instruction(JUMP)), "a"))
-                    self._point(split, "b")
-                case _Copies() as copies:
-                    self._iteration(copies, tasks)
-                case _Closed() as closed:
-                    self._close(closed, tasks)
-                case node:
-                    raise TypeError(f"not a node of a terminal's tree: {type(node).__name__}")
+    def _alternate(self, parts: Sequence[_Code]) -> _Code:
+        """Return the code that tries the parts in order: each but the last after a split, with a jump to the end behind it."""
+        self.visit(2 * len(parts))
+        end, place, tried = sum(len(part.items) + 2 for part in parts) - 2, 0, list[_Code]()
+        for part in parts[:-1]:
+            place += len(part.items) + 2
+            split, jump = (SPLIT, 1, len(part.items) + 2, -1, False), (JUMP, end - place + 1, 0, -1, False)
+            tried.append(part._replace(items=[split, *part.items, jump]))
+        return _joined([*tried, parts[-1]])
 
-    def _read(self, charset: Charset) -> None:
-        number = self._numbers.get(charset)
-        if number is None:
-            number = self._numbers[charset] = len(self.charsets)
-            self.charsets.append(charset)
-        self.add(Instruction(READ, number))
+    def _repeat(self, node: Repeat, item: _Code) -> _Code:
+        """Return the code of a repeat: copies of the item, and then a loop, or optional copies that all lead to the end."""
+        more = 1 if node.maximum is None else node.maximum - node.minimum
+        self.visit(node.minimum + more)
+        self.visit((len(item.items) + 2) * (node.minimum + more))
+        is_nullable = min_width(node.item) == 0
+        width = len(item.items) + 1 + (is_nullable or node.maximum is None)
+        # Without an instruction behind the last optional copy.
+        end = more * width - (is_nullable and node.maximum is not None)
+        copies = [item] * node.minimum
+        for left in range(end, 0, -width):
+            if is_nullable:
+                entry = ENTER, 1, left, item.n_loops, node.is_lazy
+            else:
+                entry = (SPLIT, left, 1, -1, False) if node.is_lazy else (SPLIT, 1, left, -1, False)
+            if node.maximum is None:
+                behind = [(JUMP, 1 - width, 0, -1, False)]
+            else:
+                behind = [(AGAIN, 1, left - width + 1, item.n_loops, False)] if is_nullable and left > width else []
+            copies.append(_Code([entry, *item.items, *behind], item.n_loops + is_nullable))
+        return _joined(copies)
 
-    def _point(self, place: int, field: str) -> None:
-        instruction, here = self.code[place], len(self.code)
-        self.code[place] = instruction._replace(a=here) if field == "a" else instruction._replace(b=here)
 
-    def _repeat(self, node: Repeat, tasks: list[_Task]) -> None:
-        ends: list[tuple[int, str]] = []
-        left = None if node.maximum is None else node.maximum - node.minimum
-        self.visit(node.minimum)
-        tasks.append(_Patch(ends))
-        if left is None or left > 0:
-            tasks.append(_Copies(node, left, ends, min_width(node.item) == 0))
-        tasks.extend([node.item] * node.minimum)
+def _read(charset: Charset) -> tuple[int, Any, int, int, bool]:
+    return READ, charset, 0, -1, False
 
-    def _iteration(self, copies: _Copies, tasks: list[_Task]) -> None:
-        body = len(self.code) + 1
-        loop = -1
-        if copies.is_nullable:
-            loop = self._loops = self._loops + 1
-            entry = self.add(Instruction(ENTER, body, -1, loop, copies.node.is_lazy))
-            copies.ends.append((entry, "b"))
-        elif copies.node.is_lazy:
-            entry = self.add(Instruction(SPLIT, -1, body))
-            copies.ends.append((entry, "a"))
-        else:
-            entry = self.add(Instruction(SPLIT, body))
-            copies.ends.append((entry, "b"))
-        tasks.extend((_Closed(copies, entry, loop), copies.node.item))
 
-    def _close(self, closed: _Closed, tasks: list[_Task]) -> None:
-        copies = closed.copies
-        if copies.left is None:
-            self.add(Instruction(JUMP, closed.entry))
-            return
-        copies.left -= 1
-        if copies.left:
-            if closed.loop >= 0:
-                again = self.add(Instruction(AGAIN, len(self.code) + 1, -1, closed.loop))
-                copies.ends.append((again, "b"))
-            tasks.append(copies)
+def _joined(parts: Sequence[_Code]) -> _Code:
+    """Return the code of parts one after the other, each with loops of its own."""
+    found = _Code([], sum(part.n_loops for part in parts))
+    first = 0
+    for part in parts:
+        found.items.extend(part.with_loops_from(first))
+        first += part.n_loops
+    return found

@@ -87,8 +87,8 @@ class StackSymbols:
         self.end, self.end_state, self._limit = tables.end, start.end, limit
         self._parser = Parser(tables, start)
         self.actions, self.gotos, self.rules = self._parser.actions, self._parser.gotos, self._parser.rules
-        self.pending = self._pending()
         self._state_actions = [self._reductions(row) for row in self.actions]
+        self.pending = self._pending()
         self.known: list[StackSymbol] = []
         self._numbers: dict[StackSymbol, int] = {}
         self.pushed: dict[tuple[int, int], int] = {}
@@ -242,20 +242,18 @@ class StackSymbols:
 
     def _pending(self) -> list[dict[tuple[int, int], int]]:
         """Return, by state, the (cells, rule) pairs of reductions in progress there, with their indices."""
-        before: list[set[int]] = [set() for _ in self.actions]
-        for state in range(len(self.actions)):
-            for action in self.actions[state].values():
-                if action >= 0:
-                    before[action].add(state)
-            for target in self.gotos[state].values():
-                before[target].add(state)
+        before: list[list[int]] = [[] for _ in self.actions]
+        for state, (row, gotos) in enumerate(zip(self.actions, self.gotos, strict=True)):
+            for target in (*row.values(), *gotos.values()):
+                if target >= 0:
+                    before[target].append(state)
         found: list[dict[tuple[int, int], int]] = [{} for _ in self.actions]
-        work = []
-        for state, row in enumerate(self.actions):
-            for action in row.values():
-                if action < 0 and self.rules[-1 - action][1]:
-                    rule, length = self.rules[-1 - action]
-                    work.append((state, length, rule))
+        work = [
+            (state, length, rule)
+            for state, does in enumerate(self._state_actions)
+            for rule, length, _ in does.reductions
+            if length
+        ]
         while work:
             state, cells, rule = work.pop()
             if (cells, rule) in found[state]:
