@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, Int64Array
+from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.steps import Steps
 from guided.lalr.lexing import begin_of_last, last_characters
 from guided.lalr.scanner import NOTHING, Scanner, sources_of, tuples
@@ -97,7 +97,7 @@ class Lexemes:
     Attributes
     ----------
     rows : list of tuple of int
-        Next state by letter, for states between characters.
+        Next state by letter, for states between characters; empty for others.
     sources : list of tuple of int
         The states between characters with an edge to each state.
     is_between : list of bool
@@ -113,7 +113,8 @@ class Lexemes:
         self._byte_rows = scanner.rows
         self._n_columns: int = scanner.table.shape[1]
         columns = scanner.by_example()
-        self._between = _between(columns, scanner)
+        is_between = _is_between(columns, scanner)
+        self._between = np.flatnonzero(is_between)
         self._letters: dict[bytes, int] = {}
         kept = list[int]()
         for number, column in enumerate(columns[self._between].T):
@@ -123,12 +124,13 @@ class Lexemes:
                 kept.append(number)
         self.columns = np.ascontiguousarray(columns[:, kept])
         self.examples = [scanner.examples[number] for number in kept]
-        self.is_between: list[bool] = np.isin(np.arange(len(self._table)), self._between).tolist()
-        self.rows = tuples(self.columns)
+        self.is_between: list[bool] = is_between.tolist()
+        self.rows: list[tuple[int, ...]] = [()] * len(self._table)
+        for state, row in zip(self._between.tolist(), tuples(self.columns[self._between]), strict=True):
+            self.rows[state] = row
         # By state: whether its lexeme may turn out longer than a match there, so that it is watched.
         self.may_continue = [False] * len(self._table) if scanner.is_scannerless else scanner.may_continue
-        edges = zip(self.rows, self.is_between, strict=True)
-        self.sources = sources_of([row if between else () for row, between in edges])
+        self.sources = sources_of(self.rows)
         self._kept = self._lengths()
         self._edges: list[list[tuple[int, int]] | None] = [None] * len(self.rows)
         self.keeps_texts = self._count_texts()
@@ -436,7 +438,7 @@ class Lexemes:
         deepest = int(kept.max(initial=0))
         if deepest < 2:
             return False
-        is_between = np.isin(np.arange(len(kept)), self._between)
+        is_between = np.array(self.is_between)
         sources, letters = np.nonzero((self.columns >= 0) & is_between[:, None])
         targets = self.columns[sources, letters]
         order = np.argsort(-kept[targets], kind="stable")
@@ -458,14 +460,13 @@ class Lexemes:
         return tuple(map(self.letter, text.decode()))
 
 
-def _between(columns: Int32Array, scanner: Scanner) -> Int64Array:
-    """Return the states reached by whole characters, ascending."""
-    rows = columns.tolist()
-    work = np.unique(scanner.starts[scanner.starts >= 0]).tolist()
-    found = set(work)
-    for state in work:
-        for target in rows[state]:
-            if target >= 0 and target not in found:
-                found.add(target)
-                work.append(target)
-    return np.array(sorted(found), np.int64)
+def _is_between(columns: Int32Array, scanner: Scanner) -> BoolArray:
+    """Return, per state, whether whole characters lead there."""
+    found = np.zeros(len(columns), np.bool_)
+    work = np.unique(scanner.starts[scanner.starts >= 0])
+    while len(work):
+        found[work] = True
+        targets = np.unique(columns[work])
+        targets = targets[targets >= 0]
+        work = targets[~found[targets]]
+    return found
