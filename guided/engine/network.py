@@ -327,7 +327,7 @@ def trimmed(network: Network, alphabet: BoolArray, is_dead: Sequence[bool]) -> N
     live = _live(frame.table[:, np.unique(frame.classes[alphabet])], frame.accepting, calls)
     if not live[0]:
         return None
-    table = np.where(np.append(live, False)[table], table, DEAD).astype(np.int32)
+    table = np.ascontiguousarray(np.where(np.append(live, False)[table], table, DEAD), np.int32)
     columns, classes = merge_columns(table, classes)
     found = Automaton(np.ascontiguousarray(table[:, columns]), classes, frame.accepting, frame.labels)
     kept = {

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from guided.automata.minimize import merge_columns as columns_merged
 from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
+from guided.engine import network
 from guided.engine.algebra import (
     Alternatives,
     Composition,
@@ -753,3 +755,19 @@ def test_captures_take_at_most_their_steps() -> None:
     with pytest.raises(LimitError, match=r"^nfa_states: "):
         Captures(spec, Limits(nfa_states=100_000))
     assert Captures(spec, Limits(nfa_states=300_000)).nfa.leaves
+
+
+def test_the_table_of_a_vocabulary_without_some_bytes_fits_the_compiled_kernels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else each new process loads numba, which takes half a second (`python -m benchmarks.hostile`)."""
+    met = []
+
+    def merge_columns(table: Any, classes: Any) -> Any:
+        met.append(table.flags.c_contiguous)
+        return columns_merged(table, classes)
+
+    monkeypatch.setattr(network, "merge_columns", merge_columns)
+    vocabulary = Vocabulary([b"a", b"b", b"1", b"[", b"]", None], eos=[5])
+    assert compile_index(Regex("[ab]+c?") + JsonSchema({"type": "array"}) + Regex("b"), vocabulary).accepts(b"ab[1]b")
+    assert met == [True]
