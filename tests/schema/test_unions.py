@@ -357,6 +357,10 @@ MANY: dict[str, Callable[[int], dict[str, Any]]] = {
         "type": "object",
         "oneOf": [{"patternProperties": {f"^n{i}": {"type": "string"}}, "required": [f"k{i}"]} for i in range(n)],
     },
+    "one of n tables that few values refute": lambda n: {
+        "type": "object", "properties": {f"n{i}": {} for i in range(7)}, "additionalProperties": False,
+        "oneOf": [{"properties": {f"n{i}": {"not": {"const": j}} for i in range(7)}} for j in range(min(n, 9))],
+    },
     "counted patterns": lambda n: {
         "type": "object", "minProperties": 3 * n, "additionalProperties": False,
         "patternProperties": {f"^{chr(97 + i % 26)}{i}": {"type": "integer"} for i in range(n)},

@@ -1,12 +1,13 @@
 """Refuse objects and arrays whose conditions are so many that a call takes too many steps, when the schema is compiled.
 
 Why: a text must not end in its middle because of what its schema says. The estimates are the measured steps of the worst call, rounded up.
-They are products of numbers of conditions; `oneOf` of tables with the same names takes less than its estimate.
+They are products of numbers of conditions; tables whose values are tables take more where no constant tells them apart.
 
 Complexity: each conjunction about an object, and each atom of an array, once; nothing for schemas without many conditions.
 """
 
 from collections.abc import Iterable, Iterator
+from math import factorial
 
 from guided.errors import LimitError
 from guided.limits import Limits
@@ -40,6 +41,8 @@ _COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
 _PER_NEEDED, _PER_VALUE, _MANY_NODES, _VALUES_PER_STEP = 65, 80, 150, 4
 _PLACES_SHOWN = 4
 _CALL_STEPS = Limits().call_steps
+# Numbers whose factorial exceeds every limit are this one.
+_ORDERS = 12
 _CHOICES = frozenset("|1")
 _ENDED = frozenset({"items", "properties"})
 # Tables of names, also as formulas of values.
@@ -176,6 +179,9 @@ def _compared(formulas: Formulas, below: Iterable[int], members: Iterable[int], 
     n_members = sum(len(part[1]) for part in parts if part[0] == "&")
     by_name = _PER_ALTERNATIVE * len(alternatives) + _PER_TABLE * sum(alternatives)
     by_name += _PER_REFUTED * n_refuted + _PER_PART * n_members
+    # Members that must have one of few values each are tried in every order.
+    narrow = [{name for name, value in table[1] if of[value][0] == "!"} for table in tables]
+    by_name *= factorial(min(sum(map(bool, narrow)), len(set().union(*narrow)), _ORDERS))
     steps: int = n_names * max(by_name, _PER_OTHER * n_names * is_contained)
     return steps
 
