@@ -199,7 +199,9 @@ def parse(pattern: str, flags: int = 0, limits: Limits = Limits()) -> Node:  # n
         The pattern is longer than ``pattern_length``, nests groups deeper than ``depth``, its sets of characters exceed ``intervals``, or
         it has more groups, operators and runs of letters (letters, if their case does not matter) than a sixth of ``nfa_states``.
     """
-    return without_outer_anchors(_python(pattern, flags, limits, union, limits.intervals))
+    reader = _reader(pattern, flags, limits, union, limits.intervals)
+    tree = reader.tree(limits.nfa_states)
+    return without_outer_anchors(tree) if reader.has_anchors else tree
 
 
 def parse_in_order(pattern: str, flags: int, limits: Limits, intervals: Intervals | None = None) -> Node:
@@ -208,22 +210,22 @@ def parse_in_order(pattern: str, flags: int, limits: Limits, intervals: Interval
     Alternatives keep their order, lazy repeats are marked, and no anchor is dropped. Arguments and errors are those of `parse`, and
     ``intervals`` a counter to continue.
     """
-    return _python(pattern, flags, limits, union_in_order, intervals or limits.intervals)
+    return _reader(pattern, flags, limits, union_in_order, intervals or limits.intervals).tree(limits.nfa_states)
 
 
-def _python(
+def _reader(
     pattern: str,
     flags: int,
     limits: Limits,
     join: Join,
     intervals: int | Intervals,
-) -> Node:
+) -> "Reader":
     reader = Reader(pattern, limits, intervals, join)
     surrogate = SURROGATE.search(pattern)
     if surrogate:
         raise reader.source.error("lone surrogate: text is UTF-8, which has none", surrogate.start())
     reader.open[0].flags = checked_flags(flags, pattern)
-    return reader.tree(limits.nfa_states)
+    return reader
 
 
 class Reader:
@@ -248,7 +250,7 @@ class Reader:
             raise LimitError("pattern_length", len(pattern), limits.pattern_length)
         self.source, self.limits, self.join = Source(pattern, intervals), limits, join
         self.open = [OpenGroup(0, 0)]
-        self.groups, self.names = 0, dict[str, int]()
+        self.groups, self.names, self.has_anchors = 0, dict[str, int](), False
 
     def tree(self, most_states: int | None = None) -> Node:
         """Return the tree of the whole pattern."""
@@ -308,15 +310,15 @@ class Reader:
                     case Charset() as charset:
                         group.charset(charset)
                     case node:
-                        group.anchor(node)
+                        self._anchor(node)
             case "[":
                 group.charset(self.brackets(start, flags))
             case ".":
                 group.charset(Charset.UNIVERSE if flags & DOTALL else self.in_line)
             case "^":
-                group.anchor(self.first_of_line if flags & MULTILINE else FIRST)
+                self._anchor(self.first_of_line if flags & MULTILINE else FIRST)
             case "$":
-                group.anchor(self.last_of_line if flags & MULTILINE else self.last)
+                self._anchor(self.last_of_line if flags & MULTILINE else self.last)
             case "|":
                 group.end_branch()
             case "(":
@@ -326,6 +328,10 @@ class Reader:
             case _:
                 group.characters(sign, None)
         return 1
+
+    def _anchor(self, node: Node) -> None:
+        self.has_anchors = True
+        self.open[-1].anchor(node)
 
     def _repeat(self, start: int) -> bool:
         """Read a quantifier ``* + ? {m} {m,} {,n} {m,n}``, lazy with a ``?`` behind it; return whether one begins here.
