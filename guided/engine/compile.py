@@ -90,7 +90,6 @@ def _with_stack(
 def _pushdown_tables(
     spec: StackSpec, spelling: Vocabulary, limits: Limits, known: _Known
 ) -> tuple[PushdownIndex | RegularIndex, Lowered]:
-    _check_eos(spelling)
     alphabet = known.alphabet
     lowered = spec.pushdown(limits, alphabet)
     flat = None if lowered.flat is None else lowered.flat()
@@ -114,7 +113,6 @@ def _pushdown_tables(
 
 def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
     check_levels(spec.levels, limits)
-    _check_eos(vocabulary)
     known = _known(spelling)
     composed = compose(
         spec, spelling, limits, known.alphabet, lambda part: _pushdown_tables(part, spelling, limits, known)
@@ -134,11 +132,6 @@ def _is_lowered(spec: Any) -> bool:
     )
 
 
-def _check_eos(vocabulary: Vocabulary) -> None:
-    if not vocabulary.eos:
-        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
-
-
 def _notes_on(alphabet: bytes) -> tuple[str, ...]:
     return () if 0 not in alphabet else ("strings that need bytes the vocabulary cannot encode are excluded",)
 
@@ -150,6 +143,8 @@ def remake(origin: Origin, vocabulary: Vocabulary) -> Index:
 
 @lru_cache(maxsize=16)
 def _known(vocabulary: Vocabulary) -> _Known:
+    if not vocabulary.eos:
+        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     missing = vocabulary.missing_bytes
     return _Known(bytes(byte not in missing for byte in range(256)), Kept(16))
 

@@ -99,6 +99,8 @@ class Satisfiability:
         self.goals = TabledFixpoint(self.spend)
         self.goals.known.update({FALSE: False, TRUE: True})
         self._conjunctive: dict[tuple[KeyTable, int], ConjunctiveObject | None] = {}
+        # By formula of an object: those of its required members, if it has only declared and required names.
+        self._needed: dict[int, list[int] | None] = {}
         self._positive_names: dict[int, frozenset[str] | None] = {}
         self._parts: dict[int, Parts | None] = {}
         # Sets of literals that contradict each other in any term.
@@ -160,7 +162,9 @@ class Satisfiability:
             return not self.context.leaves.of(kind, (formula,)).is_empty
         if kind == "object":
             # PERF: most objects are only tested here and never opened (`python -m benchmarks.first_mask`).
-            values = needed_values(self.formulas, formula) if self.context.has_ascii else None
+            if formula not in self._needed:
+                self._needed[formula] = needed_values(self.formulas, formula) if self.context.has_ascii else None
+            values = self._needed[formula]
             if values is not None:
                 return all(map(self.is_satisfiable, values))
             return self.is_live((self.context.table_of((formula,)), 0), formula)

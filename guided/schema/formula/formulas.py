@@ -175,11 +175,12 @@ class Formulas:
         # PERF: the next new node checks the budget in `spend` (`python -m benchmarks.first_mask`).
         self.steps.spent += len(kept)
         has_dual = False
-        for member in kept:
-            kind = nodes[member][0]
-            if kind == "!" and nodes[member][1] in kept:
-                return zero
-            has_dual |= kind == dual
+        if "!" in self.kinds or dual in self.kinds:
+            for member in kept:
+                kind = nodes[member][0]
+                if kind == "!" and nodes[member][1] in kept:
+                    return zero
+                has_dual |= kind == dual
         if has_dual:  # absorption: x & (x | y) is x
             kept = {member for member in kept if nodes[member][0] != dual or kept.isdisjoint(nodes[member][1])}
             if len(kept) == 1:

@@ -35,7 +35,7 @@ from guided.schema.frontend.misspellings import drafts_with, is_private, known_k
 from guided.schema.frontend.names import Names
 from guided.schema.frontend.references import References
 from guided.schema.frontend.resources import Context, Target
-from guided.schema.frontend.site import Site, typed
+from guided.schema.frontend.site import Site
 from guided.schema.strings.overlay import canonical_body, has_one_body
 
 __all__ = ["Lowering"]
@@ -490,14 +490,22 @@ class Lowering:
             self.nested -= 1
         formulas, values, types = self.formulas, site.values, site.types
         if site.objects and (types is None or "object" in types):
-            values.append(typed(formulas, "object", site.objects))
+            values.append(_typed(formulas, "object", site.objects))
         if site.strings and (types is None or "string" in types):
-            values.append(typed(formulas, "string", site.strings))
+            values.append(_typed(formulas, "string", site.strings))
         if site.arrays and (types is None or "array" in types):
-            values.append(typed(formulas, "array", site.arrays))
+            values.append(_typed(formulas, "array", site.arrays))
         if site.numbers and (types is None or "number" in types):
-            values.append(typed(formulas, "number", site.numbers))
+            values.append(_typed(formulas, "number", site.numbers))
         return values[0] if len(values) == 1 else formulas.conjunction(values)
+
+
+def _typed(formulas: Formulas, name: str, members: list[int]) -> int:
+    """Return the formula that a value of this type (number, string, array or object) satisfies all members."""
+    formula = members[0] if len(members) == 1 else formulas.conjunction(members)
+    if formula > TRUE:
+        return formulas.atom((name, formula))
+    return TRUE if formula else formulas.negation(formulas.atom(("type", name)))
 
 
 def _listed(names: list[str]) -> str:

@@ -11,11 +11,11 @@ from guided.automata.steps import Steps
 from guided.errors import SchemaError, shown
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
-from guided.schema.formula.formulas import TRUE, Formulas
+from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.resources import Context, Target
 
-__all__ = ["Lowering", "References", "Site", "typed"]
+__all__ = ["Lowering", "References", "Site"]
 
 
 class References(Protocol):
@@ -138,11 +138,3 @@ class Site:
             The options do not request recording.
         """
         self.lowering.refuse(reason, self.location, keyword)
-
-
-def typed(formulas: Formulas, name: str, members: list[int]) -> int:
-    """Return the formula that a value of this type (number, string, array or object) satisfies all members."""
-    formula = members[0] if len(members) == 1 else formulas.conjunction(members)
-    if formula > TRUE:
-        return formulas.atom((name, formula))
-    return TRUE if formula else formulas.negation(formulas.atom(("type", name)))

@@ -136,16 +136,18 @@ class FramePaths:
         keys, table = self._keys, state.keys
         at, first = 0, -1
         automaton: Automaton | None
+        spellings: tuple[tuple[bytes, ...], ...] = ()
         if is_argument := keys.is_outermost(control):
             first, automaton = keys.argument_names(table)
         else:
             at = keys.quote_at(control)
-            first, automaton = keys.start(table, at=at), table.automaton_between(keys.quote(at))
+            first = keys.start(table, at=at)
+            automaton, spellings = table.between(keys.quote(at))
         if automaton is None:
             if label == 0:
                 return self.nearest(control, keys.done(label))
             start = keys.start(table, state.others, at)
-            return self._rests(start, label, table.spellings_between(keys.quote(at))[label - 1]).get(control)
+            return self._rests(start, label, spellings[label - 1]).get(control)
         if keys.is_without(control):
             return self.nearest(control, keys.done(label))
         if is_argument or first == keys.start(table, at=at):

@@ -95,16 +95,12 @@ class KeyFrames:
             return self.argument_names(table)[0]
         found = self._starts.get((table, at))
         if found is None:
-            automaton, other_key, begin = (
-                table.automaton_between(self.quote(at)),
-                self._structure.quoted[at].other_key,
-                self._tables.n_controls,
-            )
+            (automaton, spellings), begin = table.between(self.quote(at)), self._tables.n_controls
             if automaton is None:
-                found = self._of_names(table.spellings_between(self.quote(at)), at)
+                found = self._of_names(spellings, at)
             else:
                 found = self._of_automaton(automaton, len(table.labels), self._end(at))
-                self._tables.info[found : found + automaton.n_states, COMMON] = other_key
+                self._tables.info[found : found + automaton.n_states, COMMON] = self._structure.quoted[at].other_key
             if at:
                 self._others.append((begin, self._tables.n_controls, at))
             self._starts[table, at] = found

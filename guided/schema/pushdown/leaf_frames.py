@@ -89,24 +89,29 @@ class LeafFrames:
     ----------
     structure, tables, leaves
         Those of the schema.
-    ends : ValueEnds
 
     Attributes
     ----------
+    ends : ValueEnds
     made : dict
         The frames, by leaf or by how characters are counted.
     without_numbers : Exclusions
         Frames of numbers that exclude some values.
     """
 
-    def __init__(self, structure: Structure, tables: PushdownTables, leaves: Leaves, ends: ValueEnds) -> None:
-        self._structure, self._tables, self._leaves, self._ends = structure, tables, leaves, ends
-        integer = leaves.formulas.atom(("integer", leaves.options.numbers == "dumps"))
-        self._shared: dict[tuple[int, ...], int] = {(TRUE,): structure.number, (integer,): structure.integer}
+    def __init__(self, structure: Structure, tables: PushdownTables, leaves: Leaves) -> None:
+        self._structure, self._tables, self._leaves = structure, tables, leaves
+        self.ends = ValueEnds(structure, tables)
         self.made: dict[Leaf | CountedStrings, LeafFrame] = {}
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
         self._commons: dict[tuple[Automaton, bytes, bytes], int] = {}
+
+    @cached_property
+    def _shared(self) -> dict[tuple[int, ...], int]:
+        """The shared frames of numbers, by what they must satisfy."""
+        integer = self._leaves.formulas.atom(("integer", self._leaves.options.numbers == "dumps"))
+        return {(TRUE,): self._structure.number, (integer,): self._structure.integer}
 
     @cached_property
     def without_numbers(self) -> Exclusions:
@@ -122,7 +127,7 @@ class LeafFrames:
         found = self._strings.get(leaf.quote)
         if found is None:
             quoted = self._structure.quoted[leaf.quote == "'"]
-            frames = StringFrames(quoted, self._tables, self._ends.done(0))
+            frames = StringFrames(quoted, self._tables, self.ends.done(0))
             found = self._strings[leaf.quote] = frames, Exclusions(self._tables, is_number=False)
         return found
 
@@ -175,7 +180,7 @@ class LeafFrames:
         most = UNLIMITED if last + 1 == len(lengths) else min(lengths[last + 1][0], UNLIMITED) - 1
         starts = [(min(start, UNLIMITED - 1), bits) for start, bits in lengths[: last + 1]]
         needed = starts[-1][0]
-        return self._strings_of(leaf)[0].ending(self._ends.by_length(starts, needed)), (needed, most)
+        return self._strings_of(leaf)[0].ending(self.ends.by_length(starts, needed)), (needed, most)
 
     def _with_registers(self, first: int, registers: tuple[int, int]) -> int:
         """Return the entry that leads to a control with these registers."""
@@ -198,14 +203,14 @@ class LeafFrames:
         for label in np.unique(automaton.labels[automaton.accepting]).tolist():
             if counts is not None:
                 lengths = zip(counts.starts, counts.outcomes[label], strict=True)
-                entry = self._ends.by_length(lengths, counts.registers[0])
+                entry = self.ends.by_length(lengths, counts.registers[0])
             else:
-                entry = self._ends.done(leaf.bits(label), again=not is_string)
+                entry = self.ends.done(leaf.bits(label), again=not is_string)
             entries[automaton.accepting & (automaton.labels == label)] = entry
         if not isinstance(leaf, Strings):
             return number_frame(self._tables, automaton, entries, self._structure.after_number)
         # Plans depend on actions, too: only those of all schemas make them the same for all.
-        is_same = np.isin(entries, (0, self._ends.done(0))).all()
+        is_same = np.isin(entries, (0, self.ends.done(0))).all()
         name = automaton if is_same else None
         first = self._strings_of(leaf)[0].frame(automaton, entries, name, counts, leaf.end[0])
         if leaf.is_text and counts is not None:
@@ -219,7 +224,7 @@ class LeafFrames:
         key = automaton, leaf.end, counts.allowed.tobytes()
         found = self._commons.get(key)
         if found is None:
-            ends = np.where(automaton.accepting, self._ends.done(0), 0).astype(np.int32)
+            ends = np.where(automaton.accepting, self.ends.done(0), 0).astype(np.int32)
             frames = self._strings_of(leaf)[0]
             found = self._commons[key] = frames.frame(automaton, ends, automaton, counts, leaf.end[0])
         return found

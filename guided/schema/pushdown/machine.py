@@ -277,7 +277,7 @@ class SchemaMachine:
     def _cell(self, content: OpenContainer) -> int:
         found = self._cell_ids.get(content)
         if found is None:
-            self.formulas.spend(_STEPS_PER_CELL)
+            self.tables.steps.spend(_STEPS_PER_CELL, "the schema leads to too many open objects and arrays")
             state = content.state
             is_object = not isinstance(state, ArrayState)
             found = self._cell_ids[content] = self.tables.cell(PENDING if is_object else -1)

@@ -22,7 +22,7 @@ from guided.schema.formula.atoms import BEGINS
 from guided.schema.formula.formulas import FALSE, TRUE
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.pushdown.layout import NEWLINE, Spaces, chain, dead_row, indented
-from guided.schema.pushdown.leaf_frames import LeafFrames, ValueEnds
+from guided.schema.pushdown.leaf_frames import LeafFrames
 from guided.schema.pushdown.structure import CLOSING, COLON, Structure, literal_chain
 from guided.schema.strings.counted import CountedStrings
 from guided.schema.values.context import SchemaContext
@@ -145,9 +145,9 @@ class ValueStarts:
         self._firsts: dict[tuple[ValueQuery | None, bool], int] = {}
         self._begun: dict[int, int] = {}
         self._literals: dict[tuple[str, int], int] = {}
-        self.ends = ValueEnds(structure, tables)
+        self.frames = LeafFrames(structure, tables, self.context.leaves)
+        self.ends = self.frames.ends
         self.done, self.valuation_of = self.ends.done, self.ends.valuation_of
-        self.frames = LeafFrames(structure, tables, self.context.leaves, self.ends)
         self.text_starts: dict[int, TextStart] = {}
         self.before_feeds: dict[int, int] = {}
         self._texts: dict[tuple[ValueQuery, bool], int] = {}

@@ -4,6 +4,7 @@
 options, and the results computed for it so far.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from guided.arrays import BoolArray
@@ -84,8 +85,8 @@ class SchemaContext:
             self._spelled["string"] = formulas.atom(("without", (*ended, *options.excludes)))
         self.key_tables = KeyTables(self.leaves)
         # By type and formula: the restriction; the same without bounds that options imply.
-        self._typed: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
-        self._written: dict[str, dict[int, int]] = {kind: {} for kind in TYPES}
+        self._typed: dict[str, dict[int, int]] = defaultdict(dict)
+        self._written: dict[str, dict[int, int]] = defaultdict(dict)
         self._plain: dict[int, tuple[list[str], dict[str, list[int]] | None]] = {}
 
     def typed(self, formula: int, kind: str) -> int:

@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, repeat
+from itertools import compress, count, repeat
 from typing import cast
 
 import numpy as np
@@ -187,16 +187,20 @@ class KeyTable:
 
     # Spellings
 
-    def automaton_between(self, quote: QuoteMark) -> Automaton | None:
-        """Return the automaton of the keys between some quotes; None if the table has none."""
-        if quote == '"' or self.automaton is None:
-            return self.automaton
+    def between(self, quote: QuoteMark) -> tuple[Automaton | None, tuple[tuple[bytes, ...], ...]]:
+        """Return the automaton of the keys between some quotes; if the table has none, None and the spellings of each name."""
+        if quote == '"':
+            return self.automaton, self.spellings
+        tables, can_spell = self.tables, self.tables.leaves.can_spell
+        if self.automaton is None:
+            ways = (_spellings(name.translate(EXCHANGED)) for name in self.names)
+            exchange = bytes.maketrans(b"\"'", b"'\"")
+            return None, tuple(tuple(filter(can_spell, (way.translate(exchange) for way in found))) for found in ways)
         if self._single is None:
-            tables = self.tables
             options = replace(tables.options, quote=quote)
             leaf = key_automaton(self.names, self.patterns, tables.formulas, options, tables.limits)
             self._single = self._with_labels(leaf)
-        return self._single
+        return self._single, ()
 
     def argument_names(self, arguments: Arguments) -> Automaton:
         """Return the automaton of the keys where they are names of arguments, with the labels of the table."""
@@ -214,15 +218,6 @@ class KeyTable:
         accepting = found.accepting & (label_of >= 0)
         labels = np.where(accepting, label_of, 0)
         return self.tables.leaves.kept(Automaton(found.table, found.classes, accepting, labels))
-
-    def spellings_between(self, quote: QuoteMark) -> tuple[tuple[bytes, ...], ...]:
-        """Return the spellings between some quotes of each name, if the table has no automaton."""
-        if quote == '"':
-            return self.spellings
-        can_spell = self.tables.leaves.can_spell
-        ways = (_spellings(name.translate(EXCHANGED)) for name in self.names)
-        exchange = bytes.maketrans(b"\"'", b"'\"")
-        return tuple(tuple(filter(can_spell, (way.translate(exchange) for way in found))) for found in ways)
 
     @cached_property
     def shortest(self) -> list[int]:
@@ -292,7 +287,7 @@ class KeyTables:
         found = self._tables.get(key)
         if found is None:
             if pattern_index_of is None:
-                pattern_index_of = {pattern: i for i, pattern in enumerate(patterns)}
+                pattern_index_of = dict(zip(patterns, count(), strict=False))
             found = self._tables[key] = self._new_table(*key, pattern_index_of)
         return found
 
@@ -363,7 +358,7 @@ class KeyTables:
             automaton = self.leaves.kept(leaf.automaton)
             labels = leaf.vectors
             spellable = set(np.unique(automaton.labels[automaton.accepting]).tolist())
-        index_of = {name: i for i, name in enumerate(names)}
+        index_of = dict(zip(names, count(), strict=False))
         return KeyTable(
             self._proxy,
             names,
