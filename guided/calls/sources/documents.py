@@ -83,14 +83,15 @@ def read_tools(
         if not isinstance(content, Iterable):
             raise TypeError(f"a document must be a path, a dict or a list, not {type(content).__name__}")
         return [Tool(item) for item in content]
-    check_levels(content)
     choice = _Choice(select)
     document: Any
     operations: Iterable[tuple[str, str, str] | tuple[str, SchemaError]]
     if "openapi" in content or "swagger" in content:
+        check_levels(content)
         document = rest.Rest(content)
         operations = rest.operations(document)
     elif "operations" in content and "shapes" in content:
+        check_levels(content)
         document = botocore.Service(content)
         operations = botocore.operations(document)
     else:
