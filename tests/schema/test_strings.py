@@ -30,7 +30,6 @@ from guided.schema.formula.memo import Memo
 from guided.schema.strings import bodies, hexadecimal
 from guided.schema.strings.automaton import string_automaton
 from guided.schema.strings.bodies import spelled
-from guided.schema.strings.counting import truths_together
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.languages import known
 from guided.schema.strings.spelling import ANY, SPELLINGS, Spelling
@@ -360,15 +359,6 @@ def test_formulas(escapes: str, case: tuple[Formulas, list[int]], texts: list[st
     check(formulas, wanted, leaf, bodies, escapes)
 
 
-@given(case=formulas_and_roots())
-def test_truths_together_are_those_of_the_labels(case: tuple[Formulas, list[int]]) -> None:
-    formulas, wanted = case
-    leaf = build(formulas, wanted)
-    labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
-    found = truths_together(formulas, wanted, LIMITS)
-    assert found == tuple(sorted(leaf.bits(label) for label in labels))
-
-
 @pytest.mark.parametrize("escapes", ESCAPES)
 @given(st.lists(st.text(PLAIN_CHARACTERS, max_size=4), min_size=1, max_size=4), st.sampled_from(["^({})$", "^(?:{})$"]))
 def test_a_pattern_of_words_is_an_enumeration(escapes: str, words: list[str], frame: str) -> None:
@@ -387,31 +377,6 @@ def test_any_other_pattern_is_a_pattern(source: str) -> None:
     lowering = lowered({"type": "string", "pattern": source})
     pattern = lowering.formulas.atom(("pattern", source))
     assert [*lowering.formulas.atoms(lowering.root)][-1] == ("string", pattern)
-
-
-def test_listed_values_may_be_all_of_a_truth() -> None:
-    formulas = Formulas()
-    one_letter, listed = formulas.atom(("pattern", "^[ab]$")), formulas.atom(("strings", ("a", "b")))
-    found = truths_together(formulas, [TRUE, one_letter, listed], LIMITS)
-    assert found == (0b00, 0b11)
-    found = truths_together(formulas, [TRUE, one_letter, formulas.atom(("strings", ("a", "c")))], LIMITS)
-    assert found == (0b00, 0b01, 0b10, 0b11)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 4)), min_size=2, max_size=4))
-def test_truths_together_of_lengths_alone(lengths: list[tuple[int, int]]) -> None:
-    formulas = Formulas()
-    wanted = [formulas.atom(("length", least, most)) for least, most in lengths]
-    leaf = build(formulas, wanted)
-    labels = set(leaf.automaton.labels[leaf.automaton.accepting].tolist())
-    found = truths_together(formulas, wanted, LIMITS)
-    assert found == tuple(sorted(leaf.bits(label) for label in labels))
-
-
-def test_truths_of_large_lengths_have_no_states() -> None:
-    formulas = Formulas()
-    wanted = [formulas.atom(("length", 0, 10**30)), formulas.atom(("length", 10**20, -1))]
-    assert truths_together(formulas, wanted, LIMITS) == (0, 1)
 
 
 def test_formulas_of_one_structure_are_made_once() -> None:

@@ -1,7 +1,6 @@
 """The strings of a formula, if there are few: counted along the automaton of their characters.
 
-For several formulas, one automaton has labels for all of them, and each label is counted separately. So the joint truths of formulas on
-strings they do not list are found without enumerating any.
+For several formulas, one automaton has labels for all of them, and each label is counted separately.
 
 Complexity: O(edges) to count, unless more states end strings than strings are asked for. States reachable through a cycle have infinitely
 many strings.
@@ -25,7 +24,7 @@ from guided.schema.strings.combination import Language, known_within, language
 from guided.schema.strings.languages import ANY_LENGTH, final_states, has_lengths
 from guided.schema.strings.lengths import by_length, truths_by_length
 
-__all__ = ["StringSet", "at_least", "enumerate_by_truths", "enumerate_strings", "has_plain_text", "truths_together"]
+__all__ = ["StringSet", "at_least", "enumerate_by_truths", "enumerate_strings", "has_plain_text"]
 
 # Number of characters that are not surrogates.
 _CHARACTERS = 0x110000 - 0x800
@@ -116,33 +115,6 @@ def enumerate_by_truths(
         for number in sorted({*label_of, *held})
     ]
     return [one for one in groups if one is not None and 0 < one.size <= most]
-
-
-def truths_together(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> tuple[int, ...]:
-    """Return the joint truths of ``wanted[1:]`` over the strings that satisfy ``wanted[0]``, as bits.
-
-    They are those of the labels of `guided.schema.strings.automaton.string_automaton`, without spellings, and without an automaton of the
-    listed strings; for lengths alone without states.
-    """
-    texts, bits, rest = judged_texts(formulas, wanted, (), limits)
-    found = {truths >> 1 for truths in bits if truths & 1}
-    by_length = truths_by_length(formulas, rest) if len(texts) < _CHARACTERS else None
-    if by_length is not None:
-        # Why treat length 0 separately: any other length has more strings than are listed.
-        found |= _longer(by_length)
-        if "" not in texts:
-            found.add(by_length[0][1])
-        return tuple(sorted(found - {-1}))
-    others = language(formulas, rest, limits)
-    words = None
-    numbers = numbers_of(others.bits)
-    for label in np.unique(others.labels[others.accepting]).tolist():
-        truths = numbers[label]
-        if truths not in found:
-            words = words or _Words(others, texts, None)
-            if words.enumerate_label(label, (), 0, 0) is None:
-                found.add(truths)
-    return tuple(sorted(found))
 
 
 def _longer(by_length: Sequence[tuple[int, int]]) -> set[int]:

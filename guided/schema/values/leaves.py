@@ -36,7 +36,7 @@ from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.automaton import string_automaton, without_surrogates
 from guided.schema.strings.counted import NEVER, CountedStrings, counted_strings
-from guided.schema.strings.counting import at_least, enumerate_strings, has_plain_text, truths_together
+from guided.schema.strings.counting import at_least, enumerate_strings, has_plain_text
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.lengths import Interval, by_length, truths_by_length, with_short_lengths
 from guided.schema.strings.measure import measure_of
@@ -442,8 +442,6 @@ class Strings(Leaf):
             return tuple(sorted({bits for start, bits in self.lengths if bits >= 0 and self._has_length(start)}))
         if self.counted is not None:
             return self.counted.valuations()
-        if self._leaves.has_all_bytes and self._made is None:
-            return truths_together(self._formulas, self.wanted, self._leaves.limits)
         return super().valuations()
 
     def _has_length(self, length: int) -> bool:
