@@ -36,6 +36,7 @@ SMALL = {
     "spellings_of",
     "spelling_of",  # of at most 512 lists of escapes
     "_usual",  # of the program's ways to read numbers
+    "_letters",  # of the bytes of at most 16 vocabularies
     "_types_of",  # of at most 256 types of the program
     "unwritable",
     "plain_keywords",  # the same without three
