@@ -236,12 +236,13 @@ def is_narrowed(data: bytes, options: JsonOptions) -> bool:
     """Whether a text has a number that an engine may leave out, though its value is valid; `guided.schema.numbers.automaton` says which
     it does.
 
-    With plain numbers that is an integer with a point (``1.0``), where it matters whether it is one. With any numbers it is an exponent
+    With plain numbers that is an integer with a point (``1.0``), where it matters whether it is one, or a constant with a needless zero
+    (``1.50``). With any numbers it is an exponent
     after anything but one digit, point, and digits: no automaton can tell the values of all such spellings apart.
     """
     numbers = read(data).numbers
     if options.numbers == "plain":
-        return any("." in number and Number.of(number).value.denominator == 1 for number in numbers)
+        return any("." in number and number.endswith("0") for number in numbers)
     return any("e" in number.lower() and not _SCIENTIFIC.fullmatch(number) for number in numbers)
 
 

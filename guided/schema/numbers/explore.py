@@ -102,7 +102,8 @@ class _Exploration:
         # Zero has no exponent then, and an exponent at most one leading zero: no number is written with zeros without end.
         self._is_tight = any(divisor.is_tight for divisor in self._divisors)
         self._lines = [
-            Line(cuts, self._verdicts.classes(side), self._steps) for side, cuts in enumerate(self._verdicts.cuts)
+            Line(cuts, self._verdicts.classes(side), self._steps, self._verdicts.is_short)
+            for side, cuts in enumerate(self._verdicts.cuts)
         ]
         # Digits that divisors distinguish from the preceding digit; a power of ten distinguishes only 0 from the others.
         self._telling = range(1, 2 if all(divisor.base == 1 for divisor in self._divisors) else 10)

@@ -28,8 +28,10 @@ __all__ = ["Line", "decimal_digits"]
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 # (digits from here on, class of the numbers that end there or later)
 _Steps: TypeAlias = tuple[tuple[int, int], ...]
-# Last element of the key of a fraction equal to a cut so far: (class of the cut, class above it, _EXACT).
+# Last element of the key of a fraction equal to a cut so far: (class of the cut, class after another 0, class above the cut, _EXACT).
 _EXACT = -1
+# The remainder of a cut after a 0 that it must not have at its end.
+_BEYOND = -2
 # Steps per cut or length that a state keeps.
 _COST = 250
 # Bits of numbers that ``str`` can always convert.
@@ -55,6 +57,8 @@ class Line:
         Class of each of the ``2 * len(cuts) + 1`` regions.
     steps : Steps
         Receives the cost of states; making one may raise LimitError.
+    is_short : bool
+        Whether a cut between two regions of class -1 is rejected with a 0 at the end of its fraction.
     """
 
     __slots__ = (
@@ -64,6 +68,7 @@ class Line:
         "_fraction_rows",
         "_fractions",
         "_groups",
+        "_is_short",
         "_keys",
         "_rows",
         "_states",
@@ -71,8 +76,11 @@ class Line:
         "cuts",
     )
 
-    def __init__(self, cuts: Sequence[Fraction | int], classes: Sequence[int], steps: Steps) -> None:
+    def __init__(
+        self, cuts: Sequence[Fraction | int], classes: Sequence[int], steps: Steps, is_short: bool = False
+    ) -> None:
         self.cuts = cuts
+        self._is_short = is_short
         self._steps = steps
         self._classes = classes
         self._digits = [decimal_digits(cut.numerator // cut.denominator) for cut in cuts]
@@ -126,10 +134,10 @@ class Line:
         if len(key) == 1:
             row = [state] * 10
         elif key[-1] == _EXACT:
-            row = [state, *[self._settled(key[1])] * 9]
+            row = [self._exact(key[1], key[1], key[2]), *[self._settled(key[2])] * 9]
         else:
             self._steps.spend(_COST * len(key), ADVICE)
-            low, rests = key[0], [10 * rest for rest in key[1:]]
+            low, rests = key[0], [10 * max(rest, 0) for rest in key[1:]]
             heads = [rest // self.cuts[low + i].denominator for i, rest in enumerate(rests)]
             row, first = [], 0
             for digit in range(10):
@@ -140,6 +148,8 @@ class Line:
                     row.append(self._settled(self._classes[2 * (low + first)]))
                     continue
                 kept = [rests[i] - digit * self.cuts[low + i].denominator for i in range(first, last)]
+                if not digit and key[1] <= 0 and self._is_constant(low):
+                    kept[0] = _BEYOND
                 row.append(self._part(low + first, kept))
                 first = last
         self._fraction_rows[state] = row
@@ -151,7 +161,7 @@ class Line:
         if len(key) == 1 or key[-1] == _EXACT:
             return key[0]
         # Why: all cuts of the state begin with the digits read, so none is less, and the first is equal if its remainder is 0.
-        return self._classes[2 * key[0] + (key[1] == 0)]
+        return -1 if key[1] == _BEYOND else self._classes[2 * key[0] + (key[1] == 0)]
 
     def _row(self, key: _Node | _Steps) -> list[int]:
         if not isinstance(key, _Node):
@@ -207,11 +217,18 @@ class Line:
         return DEAD if number < 0 else self._fraction_state((number,))
 
     def _part(self, low: int, rests: list[int]) -> int:
-        if rests == [0]:
+        if len(rests) == 1 and rests[0] <= 0:
             # Why: many cuts are whole numbers, and they share these states.
             here, above = self._classes[2 * low + 1], self._classes[2 * low + 2]
-            return self._settled(here) if here == above else self._fraction_state((here, above, _EXACT))
+            zeros = -1 if self._is_constant(low) else here
+            return self._exact(zeros if rests[0] else here, zeros, above)
         return self._fraction_state((low, *rests))
+
+    def _is_constant(self, cut: int) -> bool:
+        return self._is_short and self._classes[2 * cut] == self._classes[2 * cut + 2] == -1
+
+    def _exact(self, here: int, zeros: int, above: int) -> int:
+        return self._settled(here) if here == zeros == above else self._fraction_state((here, zeros, above, _EXACT))
 
     def _fraction_state(self, key: tuple[int, ...]) -> int:
         found = self._fraction_keys.get(key)

@@ -3,7 +3,8 @@
 The end of a number determines its sign, its region among the bounds of that sign, which divisors divide it, and whether it has a point or
 exponent. Every atom is a function of these. Outcomes are cached by the truths of non-bound atoms, for all regions at once.
 
-In plain spelling, 1.0 is an integer by value but not by text. If a wanted formula depends on the difference, the text is rejected.
+In plain spelling, 1.0 is an integer by value but not by text. If a wanted formula depends on the difference, the text is rejected. So is
+a constant with a 0 at the end of its fraction.
 """
 
 from fractions import Fraction
@@ -39,6 +40,8 @@ class Verdicts:
         The divisors; 1 for integers.
     cuts : tuple of (list of Fraction)
         The bounds of positive and of negative numbers. All other attributes have the same two sides.
+    is_short : bool
+        Whether constants, of which no number is accepted nearby, are written without needless zeros.
     is_even : bool
         Whether the sign does not matter.
     may_accept, with_fraction_or_exponent : tuple of int
@@ -53,6 +56,7 @@ class Verdicts:
         "cuts",
         "divisors",
         "is_even",
+        "is_short",
         "may_accept",
         "with_fraction_or_exponent",
     )
@@ -61,6 +65,8 @@ class Verdicts:
         self._plain = plain
         self._sides = Side(condition, False, steps), Side(condition, True, steps)
         self.cuts = tuple(side.cuts for side in self._sides)
+        # Why not: where 1.0 is not the integer 1, it may be the only spelling.
+        self.is_short = plain and ("integer", True) not in condition.atoms
         rest = [atom for atom in condition.atoms if atom[0] in ("integer", "multipleOf")]
         self.is_even = self._sides[0].is_like(self._sides[1])
         # Known truth of each atom without point and exponent, and with one of them, where 1.0 may be an integer unless plain.
@@ -84,7 +90,16 @@ class Verdicts:
         self._integer = divided.index(by_value) if by_value in divided else None
 
     def classes(self, side: int) -> list[int]:
-        """Return per region the first region with the same outcome; -1 if no number is accepted."""
+        """Return per region the first region with the same outcome, below 0 that of the other sign; -1 if no number is accepted."""
+        found = self._classes(side)
+        if self._is_at_zero(side):
+            found[0] = self._classes(1 - side)[2 * self._is_at_zero(1 - side)]
+        return found
+
+    def _is_at_zero(self, side: int) -> bool:
+        return bool(self.cuts[side]) and not self.cuts[side][0]
+
+    def _classes(self, side: int) -> list[int]:
         regions = range(2 * len(self.cuts[side]) + 1)
         if self._divisor_of:
             return [region if self.may_accept[side] >> region & 1 else -1 for region in regions]
@@ -95,7 +110,7 @@ class Verdicts:
     def mantissa_digits(self, side: int) -> int:
         """Return the most digits of a mantissa before an exponent where divisibility counts; 0 if only the number 0 may have one."""
         cuts = self.cuts[side]
-        zero = 0b11 if cuts and not cuts[0] else 0
+        zero = 0b11 if self._is_at_zero(side) else 0
         mask = self.with_fraction_or_exponent[side] & ~zero
         if not mask:
             return 0
