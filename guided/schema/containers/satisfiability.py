@@ -35,8 +35,6 @@ _SETS_PER_STEP = 32
 # From this number of members besides literals on, a conjunction is taken apart.
 _MANY_CHOICES = 4
 _NAMES_PER_STEP = 4
-# Up to this many negated literals, none is tried alone.
-_FEW_NEGATED = 2
 _TABLES = frozenset({"required", "properties", "propertyNames"})
 
 # A container's state without its formulas: an object's key table and the names that can no longer come; None for an array.
@@ -280,13 +278,11 @@ class Satisfiability:
 
         O(log(literals)) questions for each literal that is left.
         """
-        kept = list(term)
         # PERF: mostly one negated literal contradicts what must hold (`python -m benchmarks.hostile`).
         negated = [one for one in term if self.formulas.nodes[one][0] == "!"]
-        if len(negated) > _FEW_NEGATED:
-            certain = set(term).difference(negated)
-            pairs = ([*certain, one] for one in negated)
-            kept = next((some for some in pairs if not self._can_hold(progress, some)), kept)
+        certain = set(term).difference(negated)
+        pairs = ([*certain, one] for one in (negated if len(negated) > 1 else ()))
+        kept = next((some for some in pairs if not self._can_hold(progress, some)), list(term))
         size = len(kept)
         while size > 1:
             size = (size + 1) // 2
