@@ -97,13 +97,6 @@ class Captures:
                 leaves.append(_always(table_reader(leaf.automaton)))
         return CaptureReader(self.nfa, leaves, self.limits, self._lock)
 
-    def of(self, data: bytes) -> list[Capture] | None:
-        """Return the named parts of a whole text in order of their ends; None if the text is not in the language."""
-        reader = self.reader()
-        certain = reader.feed(data)
-        rest = reader.close()
-        return None if rest is None else certain + rest
-
 
 class CaptureReader:
     """Reads one text. Made by `Captures.reader`; not thread-safe."""

@@ -28,7 +28,7 @@ from guided.engine.algebra import (
     Part,
     Repeat,
 )
-from guided.engine.captures import Captures, list_names
+from guided.engine.captures import Capture, Captures, list_names
 from guided.engine.compile import compile as compile_index
 from guided.engine.composing import compose
 from guided.engine.files import load_index
@@ -214,7 +214,7 @@ def test_texts_steered_by_budgets_end_in_time(spec: Composition, vocabulary: Voc
 @given(compositions(), st.text('abé"1[]', max_size=8))
 def test_captures_equal_those_of_re(spec: Composition, text: str) -> None:
     pattern = re.compile(pattern_of(spec))
-    expected, found = pattern.fullmatch(text), Captures(spec, Limits()).of(text.encode())
+    expected, found = pattern.fullmatch(text), captured(Captures(spec, Limits()), text.encode())
     assert (expected is None) == (found is None)
     if expected is None or found is None:
         return
@@ -278,6 +278,14 @@ def _accepts(spec: Any, text: str) -> bool:
     return composed_leaf(spec).accepts(text)
 
 
+def captured(captures: Captures, data: bytes) -> list[Capture] | None:
+    """The named parts of a whole text in order of their ends; None if the text is not in the language."""
+    reader = captures.reader()
+    certain = reader.feed(data)
+    rest = reader.close()
+    return None if rest is None else certain + rest
+
+
 def _reading(spec: Composition, text: str, read: Any = lambda _spec, text: text) -> Any:
     """The captures of the oracle's first reading; None if the text is not in the language."""
     try:
@@ -323,7 +331,7 @@ def test_texts_and_captures_equal_those_of_backtracking(spec: Composition, rando
     index, captures = _index(spec, BYTES), Captures(spec, Limits())
     for _ in range(4):
         text = _random_text(index, random, 9)
-        expected, found = _reading(spec, text.decode()), captures.of(text)
+        expected, found = _reading(spec, text.decode()), captured(captures, text)
         assert index.accepts(text) == (expected is not None)
         if found is None or expected is None:
             assert found is expected is None
@@ -398,7 +406,7 @@ def test_captures_that_are_certain_early_are_those_of_the_whole_text(spec: Compo
     reader, found = finder.reader(), []
     for at in range(0, len(data), step):
         found += reader.feed(data[at : at + step])
-    rest, whole = reader.close(), finder.of(data)
+    rest, whole = reader.close(), captured(finder, data)
     assert (rest is None) == (whole is None)
     assert rest is None or found + rest == whole
 
@@ -727,7 +735,7 @@ def test_a_dispatch_is_one_branch_for_each_stop_string(stops: list[str], exclude
     assert isinstance(expected, RegularIndex)
     assert found.automaton == expected.automaton
     text = data.draw(st.text("ab<é", max_size=9)).encode()
-    assert Captures(one, Limits()).of(text) == Captures(other, Limits()).of(text)
+    assert captured(Captures(one, Limits()), text) == captured(Captures(other, Limits()), text)
 
 
 def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
@@ -737,7 +745,7 @@ def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
         spec = Dispatch((FreeText(stops, excludes=("</end>",)), *map(str, range(n)))) + FreeText(excludes=stops)
         counts.append(executed_calls(lambda spec=spec: compile_index(spec, BYTES)))
         assert compile_index(spec, BYTES).accepts("free <0077>77 text")
-        assert Captures(spec, Limits()).of(b"free <0077>77 text") == []
+        assert captured(Captures(spec, Limits()), b"free <0077>77 text") == []
     assert counts[1] < 6 * counts[0]
     with pytest.raises(LimitError, match=r"^nfa_states: "):
         compile_index(FreeText([chr(0x4E00 + n) + "ab" for n in range(2_000)]) + "a", BYTES)
@@ -746,10 +754,10 @@ def test_free_texts_with_many_stop_strings_take_linear_work() -> None:
 def test_captures_take_at_most_their_steps() -> None:
     spec = Repeat(Repeat(Repeat(Maybe("a"), 0, 20), 0, 20), 0, 20).named("a") + "c"
     with pytest.raises(LimitError, match=r"^call_steps: "):
-        Captures(spec, Limits(call_steps=5_000)).of(b"aac")
+        captured(Captures(spec, Limits(call_steps=5_000)), b"aac")
     with pytest.raises(LimitError, match=r"^readings: "):
-        Captures(spec, Limits()).of(b"aac")
-    found = Captures(Repeat(Regex("[a-z]").named("a")) + "c", Limits(call_steps=6_000)).of(b"ab" * 1_000 + b"c")
+        captured(Captures(spec, Limits()), b"aac")
+    found = captured(Captures(Repeat(Regex("[a-z]").named("a")) + "c", Limits(call_steps=6_000)), b"ab" * 1_000 + b"c")
     assert found is not None
     assert len(found) == 2_000
     with pytest.raises(LimitError, match=r"^nfa_states: "):
