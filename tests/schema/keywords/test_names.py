@@ -111,6 +111,15 @@ def read_or_refused(schema: dict[str, Any], pieces: Sequence[bytes], limits: Lim
     return ""
 
 
+@pytest.mark.parametrize("more", [{}, {"maxLength": 3}, {"type": "string"}])
+@pytest.mark.parametrize("limits", [Limits(), FRONT_END_LIMITS], ids=["default", "front end"])
+def test_patterns_that_lead_to_all_places_at_once_are_refused(limits: Limits, more: dict[str, Any]) -> None:
+    """Each of their letters is one, so only the number of places tells."""
+    reason = read_or_refused({"items": {"pattern": "(a?){20000}a{20000}", **more}}, (b"[", b'"', b"a"), limits)
+    assert reason.startswith("steps: ")
+    assert "/items/pattern" in reason
+
+
 # How schemas about one object come together, and what precedes the object.
 TOGETHER: dict[str, tuple[bytes, Callable[[list[Any]], dict[str, Any]]]] = {
     "allOf": (b"", lambda parts: {"allOf": parts}),

@@ -160,7 +160,8 @@ def _judged_as_written(source: str, tree: Node, limits: Limits, most: int) -> _J
     counted, more = _counted(source, tree, limits) or (None, 0)
     steps = n_states = 0
     places = places_of(tree)
-    is_long = places.states > limits.nfa_states // _SURELY_FEWER
+    # A text may lead to all places at once, at each of as many characters.
+    is_long = places.states > limits.nfa_states // _SURELY_FEWER or places.states**2 > most
     many = min(limits.states, limits.growth_bytes // (_SPELLED * PER_CONTROL))
     if counted is None and (is_long or places.at_once(source) > many):
         built = known(("pattern", source), limits, most)
