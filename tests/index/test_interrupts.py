@@ -128,7 +128,8 @@ class Interrupts:
                 left |= {line for line in lines if self._is_chosen(code.co_filename, line)}
                 left -= {line for line in lines if begins_block(code.co_filename, line)}
         # Python ignores what a finalizer raises, and goes on.
-        is_finalizer = left and frame.f_back is not None and frame.f_back.f_code.co_filename == weakref.__file__
+        codes = [code] if frame.f_back is None else [code, frame.f_back.f_code]
+        is_finalizer = any(one.co_name == "__del__" or one.co_filename == weakref.__file__ for one in codes)
         return self._trace_line if left and not is_finalizer else None
 
     def _trace_line(self, frame: FrameType, event: str, _argument: object) -> Any:
