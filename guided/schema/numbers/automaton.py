@@ -6,7 +6,7 @@ truths of the atoms, and formulas are evaluated at the end of a number.
 Spellings, by ``JsonOptions.numbers``:
 
 - ``"plain"``: ``-?(0|[1-9][0-9]*)(\.[0-9]+)?``. A text such as ``1.0`` is excluded if an "integer" atom changes the outcome, so an
-  integer is spelled without a point, and so is ``{"const": 1}``; other numbers may have one.
+  integer is spelled without a point; ``{"const": 1}`` is ``1`` or ``1.0``, and other numbers may have more zeros.
 - ``"any"``: all of RFC 8259; ``1.0``, ``1e2`` and ``1.5e1`` are integers (``("integer", True)``: those without point and exponent).
 
 Under ``"any"`` some texts with an exponent are excluded, because no automaton, or only a large one, can recognize them:

@@ -28,10 +28,10 @@ __all__ = ["Line", "decimal_digits"]
 _Ranges: TypeAlias = tuple[tuple[int, int], ...]
 # (digits from here on, class of the numbers that end there or later)
 _Steps: TypeAlias = tuple[tuple[int, int], ...]
-# Last element of the key of a fraction equal to a cut so far: (class of the cut, class after another 0, class above the cut, _EXACT).
+# Last element of the key of a fraction equal to a cut so far: (class, class after one 0, after more, class above the cut, _EXACT).
 _EXACT = -1
-# The remainder of a cut after a 0 that it must not have at its end.
-_BEYOND = -2
+# The remainder of a cut after a 0 that it must not have at its end; that of a whole number before its fraction, which may be one 0.
+_BEYOND, _WHOLE = -2, -3
 # Steps per cut or length that a state keeps.
 _COST = 250
 # Bits of numbers that ``str`` can always convert.
@@ -58,7 +58,7 @@ class Line:
     steps : Steps
         Receives the cost of states; making one may raise LimitError.
     is_short : bool
-        Whether a cut between two regions of class -1 is rejected with a 0 at the end of its fraction.
+        Whether a cut between two regions of class -1 is rejected with a 0 at the end of its fraction, unless that is its only digit.
     """
 
     __slots__ = (
@@ -123,7 +123,10 @@ class Line:
         low, high = ranges[0]
         if low == high:
             return self._settled(self._classes[2 * low])
-        return self._part(low, [cut.numerator % cut.denominator for cut in self.cuts[low:high]])
+        rests = [cut.numerator % cut.denominator for cut in self.cuts[low:high]]
+        if not rests[0] and self._is_constant(low):
+            rests[0] = _WHOLE
+        return self._part(low, rests)
 
     def fraction_digits(self, state: int) -> list[int]:
         """Return the states after each of the ten digits, in the fraction."""
@@ -134,7 +137,8 @@ class Line:
         if len(key) == 1:
             row = [state] * 10
         elif key[-1] == _EXACT:
-            row = [self._exact(key[1], key[1], key[2]), *[self._settled(key[2])] * 9]
+            _, then, later, above, _ = key
+            row = [self._exact(then, later, later, above), *[self._settled(above)] * 9]
         else:
             self._steps.spend(_COST * len(key), ADVICE)
             low, rests = key[0], [10 * max(rest, 0) for rest in key[1:]]
@@ -149,7 +153,7 @@ class Line:
                     continue
                 kept = [rests[i] - digit * self.cuts[low + i].denominator for i in range(first, last)]
                 if not digit and key[1] <= 0 and self._is_constant(low):
-                    kept[0] = _BEYOND
+                    kept[0] = 0 if key[1] == _WHOLE else _BEYOND
                 row.append(self._part(low + first, kept))
                 first = last
         self._fraction_rows[state] = row
@@ -161,7 +165,7 @@ class Line:
         if len(key) == 1 or key[-1] == _EXACT:
             return key[0]
         # Why: all cuts of the state begin with the digits read, so none is less, and the first is equal if its remainder is 0.
-        return -1 if key[1] == _BEYOND else self._classes[2 * key[0] + (key[1] == 0)]
+        return -1 if key[1] == _BEYOND else self._classes[2 * key[0] + (key[1] in (0, _WHOLE))]
 
     def _row(self, key: _Node | _Steps) -> list[int]:
         if not isinstance(key, _Node):
@@ -221,14 +225,17 @@ class Line:
             # Why: many cuts are whole numbers, and they share these states.
             here, above = self._classes[2 * low + 1], self._classes[2 * low + 2]
             zeros = -1 if self._is_constant(low) else here
-            return self._exact(zeros if rests[0] else here, zeros, above)
+            now, then = zeros if rests[0] == _BEYOND else here, here if rests[0] == _WHOLE else zeros
+            return self._exact(now, then, zeros, above)
         return self._fraction_state((low, *rests))
 
     def _is_constant(self, cut: int) -> bool:
         return self._is_short and self._classes[2 * cut] == self._classes[2 * cut + 2] == -1
 
-    def _exact(self, here: int, zeros: int, above: int) -> int:
-        return self._settled(here) if here == zeros == above else self._fraction_state((here, zeros, above, _EXACT))
+    def _exact(self, now: int, then: int, later: int, above: int) -> int:
+        if now == then == later == above:
+            return self._settled(now)
+        return self._fraction_state((now, then, later, above, _EXACT))
 
     def _fraction_state(self, key: tuple[int, ...]) -> int:
         found = self._fraction_keys.get(key)

@@ -4,7 +4,7 @@ The end of a number determines its sign, its region among the bounds of that sig
 exponent. Every atom is a function of these. Outcomes are cached by the truths of non-bound atoms, for all regions at once.
 
 In plain spelling, 1.0 is an integer by value but not by text. If a wanted formula depends on the difference, the text is rejected. So is
-a constant with a 0 at the end of its fraction.
+a constant with needless zeros: 1.00, or 1.50.
 """
 
 from fractions import Fraction
