@@ -185,7 +185,7 @@ def test_what_stands_for_names_of_other_libraries_exists() -> None:
                 assert not {*names.split()} & {*guided.__all__}, names
     advice = [text for rows in attributes.values() for _, text in rows]
     for text in [*advice, *(text for _, _, text in keywords)]:
-        for name in re.findall(r"guided\.([a-zA-Z]+)", text):
+        for name in re.findall(r"guided\.([a-zA-Z_]+)", text):
             assert name in guided.__all__ or name == "integrations", text
 
 
