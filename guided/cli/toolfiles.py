@@ -24,7 +24,7 @@ from guided.files import read_text
 __all__ = ["load_named", "load_tools", "split_names"]
 
 _EXPECTED = {
-    "type": "a JSON file (schema.json), a type (models.py:Name), or - for a schema on standard input",
+    "type": "a JSON file (schema.json), a type (models.py:Name), or - (standard input)",
     "spec": "a spec in Python (agent.py:spec), or a composition or structural tag (spec.json, spec.yaml)",
 }
 _NAMED = re.compile(r"(?s)(?P<source>.+?)(:(?P<names>[^\W\d]\w*(,[^\W\d]\w*)*))?")

@@ -124,7 +124,7 @@ def test_explain(folder: Path) -> None:
         ("none.py:Person", "no such file: none.py"),
         (
             "shapes.py",
-            "'shapes.py' does not name a type: pass a JSON file (schema.json), a type (models.py:Name), or - for a schema on standard input",
+            "'shapes.py' does not name a type: pass a JSON file (schema.json), a type (models.py:Name), or - (standard input)",
         ),
         ("shapes.py:Person,Car", "does not name a type"),
         ("shapes.py:Lost", "shapes.py has no 'Lost'"),
