@@ -23,6 +23,7 @@ from guided.patterns.parse import parse
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
 from guided.schema.numbers.automaton import number_automaton
+from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.labeled import Labeled
 from guided.schema.values.leaves import quick_satisfiable_number
 from tests.profiles import examples
@@ -561,6 +562,15 @@ def test_enumerations_of_many_numbers(w: Writer, options: JsonOptions) -> None:
     leaf = w.leaf(w.any(*(w.equal(3 * i) for i in range(1000))), options=options)
     for number in (0, 3, 999, 2997, 1, 1000, 3000):
         assert (found(leaf, str(number)) == 0) == (number % 3 == 0 and number < 3000)
+
+
+def test_a_long_gap_that_bounds_exclude_is_not_enumerated(w: Writer) -> None:
+    """Numbers from 0 to 10**11 in steps of 1/10000; below 0, as many are within the other bounds."""
+    box = (w.multiple(Fraction(1, 10**4)), w.least(-(10**11), True), w.most(10**11, True))
+    spent: list[int] = []
+    assert enumerate_numbers(w.formulas, w.all(w.least(0), *box), 100, spent.append) is None
+    assert sum(spent) < 10_000
+    assert enumerate_numbers(w.formulas, w.all(w.most(-1), w.least(0), *box), 100, spent.append) == ()
 
 
 @pytest.mark.slow

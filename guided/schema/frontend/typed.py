@@ -20,8 +20,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import copysign, inf, nextafter
-from sys import float_info
+from math import copysign, inf, isfinite, nextafter
 from typing import Any, cast
 
 import pydantic
@@ -42,8 +41,11 @@ _DURATION = (
     rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
 )
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
-# Decimals are read as doubles, which tell those of 15 digits apart: after the point at most so many of them.
-_DIGITS, _PLACES = 15, (2, 9)
+# Decimals are read as doubles, which tell those of 15 digits apart: so many of them after the point if the type does not say how many, and
+# at most; all but one if its bounds are below a size.
+_DIGITS, _PLACES, _MOST_PLACES, _TINY = 15, 4, 9, 1e-6
+# Finite floats are below. Each digit of a bound is a state of the automaton.
+_FINITE = 1e60
 # The least positive number of a float above 0: of 32 bits. Each zero before its digits is a state of the automaton.
 _LEAST = 1e-45
 # A multiple as a double must be closer than 1e-9 to one of the divisor as a double.
@@ -91,6 +93,7 @@ _NUMBER_BOUNDS = {
     "le": "maximum",
     "multiple_of": "multipleOf",
 }
+_SIDES = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
 _KINDS = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (type(None), "null"))
 _OF_STRINGS = ("minLength", "maxLength", "pattern")
 _WRAPPERS = ("function-after", "function-before", "function-wrap", "default", "nullable")
@@ -277,15 +280,16 @@ class _Schemas(GenerateJsonSchema):
         # Why: the type compares the nearest double. Rounding keeps the order, so a bound that is a double and is allowed is exact.
         result = super().float_schema(schema)
         for name, keyword, end in (("gt", "minimum", inf), ("lt", "maximum", -inf)):
-            if name in schema:
+            if name in schema and isfinite(schema[name]):
                 bound = nextafter(float(schema[name]), end) if schema[name] else copysign(_LEAST, end)
                 del result[_NUMBER_BOUNDS[name]]
                 result[keyword] = sorted((bound, result.get(keyword, bound)))[end > 0]
-        most = float_info.max
         if "multiple_of" in schema:
-            most = max(_MULTIPLES, 2.0**53 / Fraction(schema["multiple_of"]).denominator)
+            most = max(_MULTIPLES, float(Fraction(2**53, Fraction(schema["multiple_of"]).denominator)))
         elif schema.get("allow_inf_nan", getattr(self._config, "allow_inf_nan", True)):
             return result
+        else:
+            most = max(_FINITE, *(abs(result.get(keyword, 0)) for keyword in ("minimum", "maximum")))
         result["minimum"] = max(result.get("minimum", -most), -most)
         result["maximum"] = min(result.get("maximum", most), most)
         return result
@@ -293,22 +297,24 @@ class _Schemas(GenerateJsonSchema):
     def decimal_schema(self, schema: Any) -> JsonSchemaValue:
         number: JsonSchemaValue = {"type": "number"}
         for name, keyword in _NUMBER_BOUNDS.items():
-            if name in schema:
-                number[keyword] = Decimal(schema[name])
+            if name in schema and (bound := Decimal(schema[name])).is_finite():
+                number[keyword] = bound
         places, digits = schema.get("decimal_places"), schema.get("max_digits")
         if digits is not None and places is None:
             _marked(number, "max_digits")
         is_number = len(number) > 1 or places is not None
-        parts: list[JsonSchemaValue] = []
-        if places is not None:
-            whole = None if digits is None else digits - places
-            if self._is_read and places <= _PLACES[-1]:
-                whole = min(_DIGITS if whole is None else whole, _DIGITS - places)
-            parts.append(_decimals(places, whole))
-        if self._is_read and (places is None or places > _PLACES[-1]):
-            parts.append({"anyOf": [_decimals(one, _DIGITS - one) for one in _PLACES]})
-        if parts:
-            number["allOf"] = parts
+        if self._is_read or places is not None:
+            whole = None if digits is None or places is None else digits - places
+            after, before = _exact(number, places, whole) if self._is_read else (places, whole)
+            number["allOf"] = [_decimals(after, before)]
+            if after == 0:
+                # Why: integers are read exactly.
+                number["type"] = "integer"
+            if whole == 0:
+                # The type counts the digit of 0.
+                number["allOf"].append({"not": {"const": 0}})
+            if whole is not None and whole < 0:
+                _marked(number, "max_digits")
         return number if is_number else {"anyOf": [number, _matching(_DECIMAL)]}
 
     def literal_schema(self, schema: Any) -> JsonSchemaValue:
@@ -451,6 +457,31 @@ def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
     if schema.get("type") == "object":
         schema.setdefault("additionalProperties", False)
     return schema
+
+
+def _exact(number: JsonSchemaValue, places: int | None, whole: int | None) -> tuple[int, int | None]:
+    """Return how many digits a Decimal within bounds has after the point, and before it: 15 in all, which a double holds; or none after it.
+
+    Parameters
+    ----------
+    number : dict
+        The bounds, as keywords.
+    places, whole : int or None
+        The most digits that the type allows.
+    """
+    sides = [[abs(number[name]) for name in names if name in number] for names in _SIDES]
+    sizes = [size for side in sides for size in side]
+    reach = max((max(size.adjusted() + 1, 1) for size in sizes), default=0)
+    if all(sides):
+        after, before = _DIGITS - 1 if max(sizes) < _TINY else _MOST_PLACES, reach
+    else:
+        after, before = _PLACES, max(_DIGITS - _PLACES, reach + 1)
+    if places is not None:
+        after = min(places, _MOST_PLACES)
+        before = max(before if all(sides) else reach, _DIGITS - after)
+    if before > _DIGITS:
+        return 0, whole
+    return min(after, _DIGITS - before), before if whole is None else min(before, whole)
 
 
 def _decimals(places: int, whole: int | None) -> JsonSchemaValue:

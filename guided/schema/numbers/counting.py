@@ -54,7 +54,14 @@ def enumerate_numbers(
         outer = chain.from_iterable(_multiples(step, period, 2 * i, *gap) for i, gap in (*gaps[:1], *gaps[1:][-1:]))
         for _ in line.that_hold(outer, together):
             return None
-        inner = chain.from_iterable(_multiples(step, period, 2 * i, *gap) for i, gap in gaps[1:-1])
+
+        def may_hold(place: int, low: Fraction, high: Fraction) -> bool:
+            # Why one period: it decides, and a long gap may be one that bounds exclude.
+            first = _multiples(step, period, place, low, None)
+            return high - low <= step * together or any(True for _ in line.that_hold(first, together))
+
+        bounded = ((2 * i, low, high) for i, (low, high) in gaps[1:-1] if low is not None and high is not None)
+        inner = chain.from_iterable(_multiples(step, period, *gap) for gap in bounded if may_hold(*gap))
         found += islice(line.that_hold(inner, together), max(most + 1 - len(found), 0))
     return None if len(found) > most else tuple(sorted(number for number in found if number is not None))
 
