@@ -11,7 +11,7 @@ from unittest.mock import patch
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 
 from guided.automata.pushdown import BEYOND, UNLIMITED
@@ -140,6 +140,49 @@ def test_lengths_that_are_observed(schema: Any, vocabulary: Vocabulary, chance: 
 )
 def test_lengths_beside_patterns(schema: Any, vocabulary: Vocabulary, chance: random.Random) -> None:
     check(schema, vocabulary, chance)
+
+
+SHORTEST = st.sampled_from(["^.{2,4}$", "a", "^b?a+$", "bb", "^[ab]{2}$", "^a*b{3}$"])
+UNLIKE = st.fixed_dictionaries({"pattern": PATTERNS, "minLength": st.integers(1, 3)})
+
+
+@MANY
+@given(
+    SHORTEST,
+    LENGTH,
+    UNLIKE,
+    st.sampled_from(["not", "anyOf", "oneOf", "if"]),
+    st.sampled_from([SMALL, LARGE]),
+    st.randoms(use_true_random=False),
+)
+@example("^.{2,4}$", 5, {"pattern": "^a*$", "minLength": 1}, "not", SMALL, random.Random(1))
+@example("a", 5, {"pattern": "^b?a+$", "minLength": 1}, "not", LARGE, random.Random(1))
+@example("a", 5, {"pattern": "^b?a+$", "minLength": 1}, "oneOf", LARGE, random.Random(1))
+@example("bb", 5, {"pattern": "bb", "minLength": 2}, "if", LARGE, random.Random(1))
+def test_conditions_that_hold_only_below_the_shortest_string(
+    pattern: str, most: int, unlike: Any, keyword: str, vocabulary: Vocabulary, chance: random.Random
+) -> None:
+    short = {"pattern": pattern, "maxLength": most}
+    condition = {
+        "not": {**short, "not": unlike},
+        "anyOf": {"anyOf": [short, unlike], "maxLength": 6},
+        "oneOf": {"oneOf": [short, unlike], "maxLength": 6},
+        "if": {"if": unlike, "then": {"maxLength": 1}, "else": short},
+    }[keyword]
+    properties = {"s": {"type": "string", **condition}, "n": {"const": 1}}
+    check(
+        {"type": "object", "properties": properties, "required": ["s"], "additionalProperties": False},
+        vocabulary,
+        chance,
+    )
+
+
+def test_a_string_that_is_no_format_and_short() -> None:
+    schema = {"type": "string", "pattern": "^.{2,4}$", "maxLength": 5, "not": {"format": "hostname"}}
+    index = compiled(schema, LARGE)
+    assert index.accepts('"-a"')
+    assert not index.accepts('"aa"')
+    assert index.remaining(index.initial)
 
 
 @pytest.mark.parametrize("rows", [0, 2, 2048])

@@ -293,10 +293,6 @@ def counted_strings(
 ) -> CountedStrings | None:
     """Return the strings with bounds and registers; None if no bounds describe at which counts states are live, or none were found."""
     starts = tuple(min(start, _LONGEST) for start in starts)
-    # Intervals below the shortest string do not matter, and patterns often imply the least length.
-    last = max(i for bits in outcomes.values() for i, one in enumerate(bits) if one >= 0)
-    first = min(last, sum(start <= measure.needs[0] for start in starts[1:]))
-    starts, outcomes = (0, *starts[first + 1 :]), {label: bits[first:] for label, bits in outcomes.items()}
     found = CountedStrings(automaton, starts, outcomes, measure, spend)
     if set(outcomes.values()) == {(0, -1)} and measure.needs[0] < starts[1]:
         # Only a greatest length: a state is live as long as its nearest end is within it.

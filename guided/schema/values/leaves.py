@@ -376,20 +376,28 @@ class Strings(Leaf):
         if len(intervals) == 1 or formulas.rewrite(self.wanted[0], self._unlisted, {}) == FALSE:
             return None
         for some in dict.fromkeys((tuple(intervals), tuple(with_short_lengths(formulas, intervals)))):
-            required = formulas.disjunction(interval.formulas[0] for interval in some)
-            distinct = dict.fromkeys(one for interval in some for one in interval.formulas if one > TRUE)
-            every = self._leaves.strings((required, *distinct))
-            found = self._counted(every, some)
+            found = self._counted(some)
             if found is not None:
-                return every, found
+                return found
         return None
 
-    def _counted(self, every: "Strings", intervals: Sequence[Interval]) -> CountedStrings | None:
-        automaton, notation = every.automaton, self._leaves.notation
+    def _counted(self, intervals: Sequence[Interval]) -> tuple["Strings", CountedStrings] | None:
+        formulas, notation = self._formulas, self._leaves.notation
+        required = formulas.disjunction(interval.formulas[0] for interval in intervals)
+        distinct = dict.fromkeys(one for interval in intervals for one in interval.formulas if one > TRUE)
+        every = self._leaves.strings((required, *distinct))
+        automaton = every.automaton
         self._leaves.spend(automaton.table.size // _CELLS)
         measure = measure_of(automaton, has_escapes=notation is None)
         if measure is None:
             return None
+        n_after = 0 if notation is None else notation.n_after
+        # Intervals below the shortest string do not matter (patterns often imply the least length): what holds only there must not end.
+        last = max(i for i, one in enumerate(intervals) if one.formulas[0] != FALSE)
+        extra = n_after + (notation is not None and notation.padding == "line feeds")
+        first = min(last, sum(one.start + extra <= measure.needs[0] for one in intervals[1:]))
+        if first:
+            return self._counted([intervals[first]._replace(start=0), *intervals[first + 1 :]])
         outcomes = dict[int, tuple[int, ...]]()
         for label in np.unique(automaton.labels[automaton.accepting]).tolist():
             bits = every.bits(label)
@@ -398,11 +406,11 @@ class Strings(Leaf):
                 sum(truths[one] << i for i, one in enumerate(rest)) if truths[must] else -1
                 for _, (must, *rest) in intervals
             )
-        n_after = 0 if notation is None else notation.n_after
         starts = tuple(interval.start + n_after if interval.start else 0 for interval in intervals)
         if notation is not None and notation.padding == "line feeds":
             starts, outcomes = _behind_feeds(starts, outcomes)
-        return counted_strings(automaton, starts, outcomes, measure, self._leaves.spend)
+        found = counted_strings(automaton, starts, outcomes, measure, self._leaves.spend)
+        return None if found is None else (every, found)
 
     def _unlisted(self, atom: Atom) -> int:
         return FALSE if atom[0] == "strings" else self._formulas.atom(atom)
