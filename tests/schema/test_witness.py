@@ -6,6 +6,8 @@ from typing import Any, cast
 
 import jsonschema
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import guided
 from tests.masks import bits
@@ -69,10 +71,50 @@ def containing(items: list[dict[str, Any]]) -> dict[str, Any]:
     ids=["exclusive", "late", "kinds", "nested", "apart", "crossed"],
 )
 def test_the_remaining_budget_suffices_from_every_reached_state(schema: dict[str, Any], order: str) -> None:
+    check_budgets(schema, order, n_texts=25)
+
+
+@st.composite
+def counted_objects(draw: st.DrawFn) -> dict[str, Any]:
+    """Objects of few names with required ones and a number of members."""
+    names = "abcdef"[: draw(st.integers(1, 6))]
+    values = st.sampled_from([True, {"type": "integer"}, {"enum": ["xx", "y"]}])
+    found: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: draw(values) for name in names},
+        "required": draw(st.lists(st.sampled_from(names), unique=True)),
+        "minProperties": draw(st.integers(0, len(names))),
+        "additionalProperties": draw(st.sampled_from([True, False, {"type": "null"}])),
+    }
+    if draw(st.booleans()):
+        found["maxProperties"] = draw(st.integers(max(found["minProperties"], len(found["required"])), 7))
+    if draw(st.booleans()):
+        found["patternProperties"] = {"^[bd]": {"type": ["integer", "string"]}}
+    return found
+
+
+# Behind the name that is required there are too few others.
+LAST: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": True, "b": True, "c": {"enum": ["x"]}},
+    "required": ["c"],
+    "minProperties": 3,
+    "additionalProperties": False,
+}
+
+
+@given(counted_objects(), st.sampled_from(["schema", "any"]))
+@example(LAST, "schema")
+@example({**LAST, "maxProperties": 5, "required": ["b", "c"]}, "schema")
+def test_the_remaining_budget_suffices_for_counted_members(schema: dict[str, Any], order: str) -> None:
+    check_budgets(schema, order, n_texts=2)
+
+
+def check_budgets(schema: dict[str, Any], order: str, n_texts: int) -> None:
     spec = guided.JsonSchema(schema, property_order=order, whitespace="compact")
     index = guided.compile(spec, BYTES, guided.Limits(call_steps=1_000_000))
     validator = jsonschema.Draft7Validator(schema)
-    for seed in range(25):
+    for seed in range(n_texts):
         draw = random.Random(seed)
         guide, text = index.guide(), bytearray()
         for _ in range(draw.randrange(40)):

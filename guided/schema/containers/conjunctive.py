@@ -137,6 +137,15 @@ class ConjunctiveState(NamedTuple):
         """Bits of the required names that have not come yet."""
         return self.rules.required & ~self.seen
 
+    @property
+    def required_next(self) -> int:
+        """Labels of the required members that have not come, if they may come next; 0 where others must come and can only come before."""
+        keys, needed = self.rules.keys, self.needed
+        labels = keys.labels_of(needed) if needed else 0
+        # PERF: most objects have no least number (`python -m benchmarks.first_mask`).
+        is_short = self.rules.least and keys.n_ordered and labels.bit_count() < self.rules.least - self.members
+        return 0 if is_short else labels
+
     def is_live(self) -> bool:
         """Return whether the object can end."""
         rules, can_be = self.rules, self.rules.can_be

@@ -156,8 +156,8 @@ class Shortest:
             return CLOSE
         if isinstance(state, ArrayState):
             return ITEM
-        if isinstance(state, ConjunctiveState) and state.needed:
-            return lowest(state.rules.keys.labels_of(state.needed))
+        if isinstance(state, ConjunctiveState) and (labels := state.required_next):
+            return lowest(labels)
         return None
 
     def _solve(self, root: Node) -> tuple[int, _Choice | None]:
@@ -258,7 +258,7 @@ class Shortest:
 
     def _of_conjunctive(self, state: ConjunctiveState, most: int | None) -> list[_Choice]:
         rules = state.rules
-        if state.needed:
+        if state.required_next:
             return [self._required_members(state)]
         labels = state.labels()
         self._formulas.steps.spent += labels.bit_count() // _LABELS_PER_STEP
@@ -278,7 +278,7 @@ class Shortest:
 
     def _required_members(self, state: ConjunctiveState) -> _Choice:
         """Return the only alternative of a state that lacks required members: all of them, in order."""
-        rules, needed = state.rules, state.rules.keys.labels_of(state.needed)
+        rules, needed = state.rules, state.required_next
         known = self._required.get(rules)
         if known is None:
             numbers: dict[int, int] = {}
@@ -324,14 +324,18 @@ class Shortest:
 
     def _members(self, state: ObjectState, most: int | None) -> Iterator[_Choice]:
         table, nodes = state.keys, self._formulas.nodes
-        needed = {nodes[i][1] for i in self._formulas.members[state.formulas[0]] if nodes[i][0] == "required"}
+        members = [nodes[i] for i in self._formulas.members[state.formulas[0]]]
+        needed = {member[1] for member in members if member[0] == "required"}
+        least = max((member[1] for member in members if member[0] == "minProperties"), default=0)
         labels: Sequence[int] = range(len(table.labels))
         # Why a required name first: it may come next, unless the schema's property order puts other requirements before it.
         required = table.labels_of(table.bits_of(needed))
         first = lowest(required) if required else None
         refuted = [i for i in map(self._refuted, self._formulas.members[state.formulas[0]]) if i]
         if first is not None:
-            labels = [first, *range(1, first)] if table.n_ordered else [first]
+            before = range(1, first) if table.n_ordered else ()
+            # Why others first: behind the required name there may be too few.
+            labels = [*before, first] if least > len(needed) else [first, *before]
         elif most is not None and len(refuted) > most:
             # Why one of them: each set of those met would be a state, whatever the order.
             labels, most = sorted(table.limited(refuted[0])), 1

@@ -280,7 +280,7 @@ class Witness:
         state = content.state
         if not self._is_tight or not self._after_name or content.is_apart:
             return b""
-        if not isinstance(state, ConjunctiveState) or not state.needed:
+        if not isinstance(state, ConjunctiveState) or not state.required_next:
             return b""
         return self._in_key(self._keys.start(state.keys, state.others), content, own)
 
