@@ -215,7 +215,7 @@ FEW = JsonSchema({"type": "object", "properties": {"a": {"type": "integer"}}, "r
 
 PATTERNS: dict[str, tuple[int, int, Callable[[int], str]]] = {
     "1 to n letters": (99, 100_000, lambda n: f"a{{1,{n}}}"),
-    "1 to n word characters": (9, 400, lambda n: rf"\w{{1,{n}}}"),
+    "1 to n word characters": (9, 255, lambda n: rf"\w{{1,{n}}}"),
     "any n characters": (9, 500, lambda n: rf"[\w\W]{{{n}}}"),
     "n names": (99, 50_000, lambda n: "|".join(words(n, 5, 25))),
     "n names, whatever their case": (99, 20_000, lambda n: "(?i)" + "|".join(words(n, 5, 25))),
