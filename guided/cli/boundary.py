@@ -23,9 +23,19 @@ from typer.core import TyperCommand
 from guided.cli import interrupts
 from guided.cli.output import print_json
 from guided.errors import GuidedError
+from guided.limits import Limits
 from guided.progress import silenced
 
-__all__ = ["ACCEPTED", "REJECTED", "UsageError", "command", "error_data", "error_message"]
+__all__ = [
+    "ACCEPTED",
+    "REJECTED",
+    "UsageError",
+    "command",
+    "error_data",
+    "error_message",
+    "standard_input",
+    "text_input",
+]
 
 ACCEPTED, REJECTED = 0, 1
 _WRONG, _FAULT = 2, 3
@@ -35,6 +45,32 @@ _Debug = Annotated[bool, typer.Option("--debug", help="Show the full traceback o
 
 class UsageError(GuidedError):
     """Invalid options, or an invalid combination of options."""
+
+
+def standard_input() -> bytes:
+    """Return all of standard input, which a command reads once.
+
+    Raises
+    ------
+    UsageError
+        It was read before, or is larger than `Limits.file_bytes`.
+    """
+    if sys.stdin.closed:
+        raise UsageError("standard input can be read once: give - for one source only")
+    most = Limits().file_bytes
+    with sys.stdin.buffer as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise UsageError(f"standard input has more than {most:,} bytes")
+    return data
+
+
+def text_input() -> str:
+    """Return standard input as text. Raises as `standard_input`, and where it is not UTF-8."""
+    try:
+        return standard_input().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("standard input is not UTF-8") from None
 
 
 class _Command(TyperCommand):

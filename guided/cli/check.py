@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from guided.cli.boundary import ACCEPTED, REJECTED
+from guided.cli.boundary import ACCEPTED, REJECTED, standard_input
 from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
 from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
@@ -253,7 +252,7 @@ def _show_steps(steps: Sequence[dict[str, Any]]) -> None:
 
 def _standard_input() -> bytes:
     """Read all of standard input, without the final newline that programs write."""
-    data = sys.stdin.buffer.read()
+    data = standard_input()
     return data.removesuffix(b"\n").removesuffix(b"\r") if data.endswith(b"\n") else data
 
 

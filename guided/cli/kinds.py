@@ -4,19 +4,16 @@ A spec is given as plain data (a text, a list, some named options), from command
 spec is one more entry of the table; spec files and ``guided compile`` then support it.
 """
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from guided.cli.boundary import UsageError
+from guided.cli.boundary import UsageError, text_input
 from guided.cli.output import TYPE_NAMES, type_name
 from guided.schema.formula.atoms import CAPS
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from guided.engine.specs import Spec, StackSpec
 
 __all__ = ["KINDS", "Kind", "build_spec"]
@@ -83,19 +80,13 @@ def _tools(value: Any, options: Mapping[str, Any], folder: Path) -> "Spec":
     return Tools(load_tools(value, folder) if isinstance(value, str) else value, **options)
 
 
-def _standard_input() -> str:
-    from guided.files import read_open
-
-    return read_open(cast("BufferedReader", sys.stdin.buffer), is_text=True).decode("utf-8-sig", "surrogateescape")
-
-
 def _json_schema(value: Any, options: Mapping[str, Any], folder: Path) -> "StackSpec":
     from guided.cli.toolfiles import load_named
     from guided.engine.json_schema import JsonSchema
 
     if isinstance(value, str):
         is_file = value.endswith(".json") or (not value.endswith(".py") and (folder / value).is_file())
-        value = _standard_input() if value == "-" else folder / value if is_file else load_named(value, folder)
+        value = text_input() if value == "-" else folder / value if is_file else load_named(value, folder)
     try:
         return JsonSchema(value, **options)
     except TypeError as error:
@@ -108,7 +99,7 @@ def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec
     is_file = "\n" not in value and (value.endswith((".lark", ".gbnf")) or (folder / value).is_file())
     if "/" in value and not is_file and not any(char in value for char in "\n:"):
         raise UsageError(f"no such file: {value} (a grammar from another program: - reads standard input)")
-    source = _standard_input() if value == "-" else folder / value if is_file else value
+    source = text_input() if value == "-" else folder / value if is_file else value
     try:
         return Grammar(source, **options)
     except TypeError as error:

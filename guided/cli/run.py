@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from guided.cli.boundary import ACCEPTED, UsageError
+from guided.cli.boundary import ACCEPTED, UsageError, text_input
 from guided.cli.many import read_prompts, write_answers
 from guided.cli.models import load_model, model_name
 from guided.cli.output import COMPILING, print_json, shown
@@ -145,7 +145,7 @@ def run(
     if source is not None and what.text is not None:
         raise UsageError("--input has the prompts: leave out PROMPT")
     prompts = [] if source is None else read_prompts(source, chat=chat)
-    text = sys.stdin.read() if what.text == "-" else plain_text(what.text or "", "PROMPT")
+    text = text_input() if what.text == "-" else plain_text(what.text or "", "PROMPT")
     if few_shot:
         text, stop = _few_shot(what.spec, text, chat=chat), stop or ["\n\n"]
     options: GenerationOptions = {

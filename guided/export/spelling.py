@@ -71,6 +71,8 @@ def _spell(charset: Charset, spelling: Spelling) -> Node:
 
 
 def _spelled(charset: Charset, spelling: Spelling) -> Node:
+    if not charset:
+        return Chars(Charset.EMPTY)
     parts = partition([charset])
     table = np.full((2, parts.n_classes), DEAD, np.int32)
     table[0, parts.set_classes] = 1

@@ -1,4 +1,4 @@
-"""Conversion of Lark's parser objects to `LalrTables`. The tables are read from the objects that Lark runs, not recomputed.
+"""Conversion of Lark's parser objects to `LalrTables`. The parse table is read from the objects that Lark runs, not recomputed.
 
 For each parser state: its row of the parse table, and what its lexer tries (`guided.lalr.lexers`). Conflicts come from Lark's analysis,
 which resolves them silently.

@@ -36,6 +36,8 @@ _STEP_COST = 250
 _STATE_COST = 4_000
 # Steps that are counted at once.
 _PORTION = 1 << 20
+# Positions of one closure whose steps are counted together.
+_AT_ONCE = 1024
 _TOO_MANY = "the terminals have too many states or overlap too much: lower the counts of repeats"
 _NOTHING: frozenset[Any] = frozenset()
 
@@ -347,6 +349,8 @@ class _Construction:
             if item in seen:
                 continue
             seen.add(item)
+            if not len(seen) % _AT_ONCE:
+                self._spend(_STEP_COST * _AT_ONCE)
             place, obligations, entered = item
             if isinstance(place, Event):
                 if not obligations:
@@ -389,7 +393,7 @@ class _Construction:
                         break
                     continue
                 closed[found, obligations] = None
-        self._spend(_STEP_COST * len(seen))
+        self._spend(_STEP_COST * (len(seen) % _AT_ONCE))
         return tuple(closed if self.cuts else sorted(closed)), event
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:

@@ -482,7 +482,8 @@ def _collision(match: "re.Match[str]", found: _Text) -> GrammarError:
     terminal = re.search(r"Terminal\('([^']*)'\)", match.string)
     pairs = re.findall(r"- <(\w+) : ([^>]*)>", match.string)
     for name, side in pairs:
-        if side.strip() == name:
+        # Names of repeats begin so, which nobody wrote.
+        if side.strip() == name and not name.startswith("__"):
             reason = f"the rule {name} may stand for itself alone, so a text has endless readings: leave that alternative out"
             return _at(found, reason, name, found.definition(name))
     listed = "".join(f"\n    {name}: {side.strip()}" for name, side in dict.fromkeys(pairs))

@@ -102,6 +102,21 @@ MISTAKES = {
 }
 
 
+def test_rules_that_repeats_make_are_not_named_as_written() -> None:
+    with pytest.raises(GrammarError) as caught:
+        guided.Grammar('start: ("a"*)+\n')
+    assert "stand for itself" not in str(caught.value)
+
+
+def test_positions_of_one_closure_are_counted_as_they_are_found() -> None:
+    """2**22 sets of groups that have been entered."""
+    bytes_only = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [None], eos=[256])
+    with pytest.raises(LimitError) as caught:
+        guided.compile(guided.Grammar("start: A\nA: /" + "(" * 22 + "a?" + ")*" * 22 + "b/\n"), bytes_only)
+    assert caught.value.what == "steps"
+    assert caught.value.given < 2 * caught.value.limit
+
+
 def test_a_byte_order_mark_is_left_out_of_a_text_as_of_a_file() -> None:
     assert guided.Grammar('\ufeffstart: "a"').fingerprint == guided.Grammar('start: "a"').fingerprint
 

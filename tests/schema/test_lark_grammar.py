@@ -162,6 +162,7 @@ CASES: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
      ["[null, null]", f"[{','.join(['null'] * 401)}]"]),
     ({"type": "array"}, {"whitespace": " |\n|\n\n"}, ["[ 1\n\n,\n2 ]", "[ ]"], ["[1 ]", "[ 1  ]", "[ 1\n\n\n]"]),
     (ANY_ORDER, {"property_order": "any"}, ['{"b":1,"a":1,"c":1}', '{"a":1}'], ['{"b":1}', '{"a":1,"a":1}']),
+    ({"type": "string", "pattern": r"^[\ud800]?y$"}, {}, ['"y"'], ['"x"']),
     (RECURSIVE, {}, ['{"x":{"x":{}}}'], ['{"x":1}', '{"y":{}}']),
 ]  # fmt: skip
 
