@@ -158,6 +158,8 @@ def test_number_types_read_long_numbers_exactly(
     if kind is int and numbers == "any":
         numbers = "dumps"  # pydantic reads 1.0e20 as a double
     spec = JsonSchema(given_type, numbers=numbers)
+    if numbers == "any" and '"integer"' in json.dumps(spec.schema, default=str):
+        spec = JsonSchema(given_type, numbers="dumps")
     try:
         index = compile_spec(spec, BYTES)
     except SchemaError as error:

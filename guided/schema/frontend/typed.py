@@ -43,7 +43,7 @@ _DURATION = (
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 # Decimals are read as doubles, which tell those of 15 digits apart: so many of them after the point if the type does not say how many, and
 # at most; all but one if its bounds are below a size.
-_DIGITS, _PLACES, _MOST_PLACES, _TINY = 15, 4, 9, 1e-6
+_DIGITS, _PLACES, _FINE_PLACES, _TINY = 15, 4, 9, 1e-6
 # Finite floats are below. Each digit of a bound is a state of the automaton.
 _FINITE = 1e60
 # The least positive number of a float above 0: of 32 bits. Each zero before its digits is a state of the automaton.
@@ -472,15 +472,18 @@ def _exact(number: JsonSchemaValue, places: int | None, whole: int | None) -> tu
     sides = [[abs(number[name]) for name in names if name in number] for names in _SIDES]
     sizes = [size for side in sides for size in side]
     reach = max((max(size.adjusted() + 1, 1) for size in sizes), default=0)
-    if all(sides):
-        after, before = _DIGITS - 1 if max(sizes) < _TINY else _MOST_PLACES, reach
+    if all(sides) and reach <= _DIGITS:
+        after, before = _DIGITS - 1 if max(sizes) < _TINY else _FINE_PLACES, reach
     else:
-        after, before = _PLACES, max(_DIGITS - _PLACES, reach + 1)
+        after, before = _PLACES, max(_DIGITS - _PLACES, reach + (not all(sides)))
     if places is not None:
-        after = min(places, _MOST_PLACES)
+        after = min(places, _FINE_PLACES)
         before = max(before if all(sides) else reach, _DIGITS - after)
     if before > _DIGITS:
-        return 0, whole
+        low, high = ([number[name] for name in names if name in number] for names in _SIDES)
+        before = _DIGITS - after
+        if any(bound >= 10**before for bound in low) or any(bound <= -(10**before) for bound in high):
+            return 0, whole
     return min(after, _DIGITS - before), before if whole is None else min(before, whole)
 
 
