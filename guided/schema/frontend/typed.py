@@ -41,8 +41,8 @@ _DURATION = (
     rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
 )
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
-# Decimals are read as doubles, which tell those of 15 digits apart: so many of them after the point if the type does not say how many, and
-# at most; all but one if its bounds are below a size.
+# Decimals are read as doubles, which tell those of 15 digits apart. Of these are after the point: four, if the type says nothing; at most
+# nine; but all except one, where its bounds are below a size.
 _DIGITS, _PLACES, _FINE_PLACES, _TINY = 15, 4, 9, 1e-6
 # Finite floats are below. Each digit of a bound is a state of the automaton.
 _FINITE = 1e60
@@ -469,18 +469,17 @@ def _exact(number: JsonSchemaValue, places: int | None, whole: int | None) -> tu
     places, whole : int or None
         The most digits that the type allows.
     """
-    sides = [[abs(number[name]) for name in names if name in number] for names in _SIDES]
-    sizes = [size for side in sides for size in side]
+    low, high = ([number[name] for name in names if name in number] for names in _SIDES)
+    sizes, is_between = [abs(bound) for bound in (*low, *high)], bool(low and high)
     reach = max((max(size.adjusted() + 1, 1) for size in sizes), default=0)
-    if all(sides) and reach <= _DIGITS:
+    if is_between and reach <= _DIGITS:
         after, before = _DIGITS - 1 if max(sizes) < _TINY else _FINE_PLACES, reach
     else:
-        after, before = _PLACES, max(_DIGITS - _PLACES, reach + (not all(sides)))
+        after, before = _PLACES, max(_DIGITS - _PLACES, reach + (not is_between))
     if places is not None:
         after = min(places, _FINE_PLACES)
-        before = max(before if all(sides) else reach, _DIGITS - after)
+        before = max(before if is_between else reach, _DIGITS - after)
     if before > _DIGITS:
-        low, high = ([number[name] for name in names if name in number] for names in _SIDES)
         before = _DIGITS - after
         if any(bound >= 10**before for bound in low) or any(bound <= -(10**before) for bound in high):
             return 0, whole
