@@ -41,8 +41,8 @@ _DURATION = (
     rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
 )
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
-# Decimals are read as doubles, which tell those of 15 digits apart. After the point are four of them if the type has no number of places; at most
-# nine; but all except one, where its bounds are below a size.
+# Decimals are read as doubles, which tell those of 15 digits apart. After the point are four of them if the type has no number of places,
+# and at most nine; all except one, where its bounds are below a size.
 _DIGITS, _PLACES, _FINE_PLACES, _TINY = 15, 4, 9, 1e-6
 # Finite floats are below. Each digit of a bound is a state of the automaton.
 _FINITE = 1e60
