@@ -15,6 +15,7 @@ from guided.calls.schema import SchemaType
 from guided.calls.values import ValueType
 from guided.errors import SchemaError
 from guided.patterns.render import render
+from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.type_patterns import pattern_schema
 from guided.schema.frontend.typed import shown_schema
 from guided.schema.strings.ecma import ecma_tree
@@ -86,7 +87,7 @@ def _hoisted(schema: dict[str, Any], label: str, definitions: dict[str, Any]) ->
     renamed = {name: f"{label}.{name}" for name in own if name in definitions and definitions[name] != own[name]}
     if renamed:
         renamed = {name: f"{label}.{name}" for name in own}
-    moved = {f"#/$defs/{_escaped(name)}": f"#/$defs/{_escaped(other)}" for name, other in renamed.items()}
+    moved = {"#" + pointer_to("$defs", name): "#" + pointer_to("$defs", other) for name, other in renamed.items()}
     for name, definition in own.items():
         definitions[renamed.get(name, name)] = _with_references(definition, moved)
     found: dict[str, Any] = _with_references(schema, moved)
@@ -100,10 +101,6 @@ def _with_references(value: Any, moved: Mapping[str, str]) -> Any:
             for key, item in value.items()
         }
     return [_with_references(item, moved) for item in value] if isinstance(value, list) else value
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _in_python(value: Any) -> Any:

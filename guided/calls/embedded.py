@@ -6,6 +6,7 @@ from guided.automata.calls import CallAutomaton
 from guided.calls.schema import SchemaType
 from guided.errors import SchemaError
 from guided.patterns.tree import Call, Node
+from guided.schema.frontend.location import pointer_to
 from guided.schema.pushdown.frames import Frame, Value
 
 __all__ = ["EmbeddedValues"]
@@ -33,7 +34,7 @@ class EmbeddedValues:
 
         ``label``: the argument, if the value is not all of them.
         """
-        place = f"/{self.tool}/{label}" if label else f"/{self.tool}"
+        place = pointer_to(self.tool, label) if label else pointer_to(self.tool)
         if self._has_texts and kind.arguments is not None:
             raise SchemaError("no grammar is made of keywords about several arguments", place, "engine")
         if self._has_texts and (kind.is_python or (kind.notation is not None and kind.notation.part != "others")):

@@ -41,6 +41,7 @@ from guided.limits import Limits
 from guided.patterns.tree import Call
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of, value_of
+from guided.schema.frontend.location import pointer_to
 from guided.schema.pushdown.embedding import Embedding, check_documents
 from guided.schema.pushdown.frames import Frame, SubTrie, Value
 from guided.vocabulary.trie import TokenTrie
@@ -105,7 +106,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
         found = self.changed((), [one.name for one in left_out[len(self.left_out) :]])
         if not found.tools:
             first = left_out[0]
-            raise SchemaError(f"no tool can be used; the first: {first.error}", f"/{first.name}", "unsupported")
+            raise SchemaError(f"no tool can be used; the first: {first.error}", pointer_to(first.name), "unsupported")
         found.left_out = tuple(left_out)
         return found
 
@@ -118,7 +119,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
         return found
 
     def _make(self, name: str) -> ArgumentList:
-        with placed(f"/{name}"):
+        with placed(pointer_to(name)):
             parameters = _parameters(self.tools[name], self._form, self._caps, self._strict)
             found = self._made[name] = argument_list_of(name, parameters, self._form)
         return found
@@ -144,7 +145,7 @@ class ArgumentLists(Mapping[str, ArgumentList]):
             for parameter in _parameters(tool, self._form, *options) if few else tool.parameters(*options):
                 kind = parameter.type
                 if isinstance(kind, SchemaType):
-                    place = f"/{name}" if parameter.kind == "whole" else f"/{name}/{parameter.label}"
+                    place = pointer_to(name) if parameter.kind == "whole" else pointer_to(name, parameter.label)
                     yield kind.document, kind.pointer, place
 
     @property
@@ -431,7 +432,7 @@ def rest_frame(argument_list: ArgumentList, form: Format, limits: Limits, tool: 
         return made(argument_list)
     except LimitError:
         for slot in argument_list.slots:
-            with placed(f"/{tool}/{slot.label}"):
+            with placed(pointer_to(tool, slot.label)):
                 made(ArgumentList((), None, (slot,)))
-        with placed(f"/{tool}"):
+        with placed(pointer_to(tool)):
             raise

@@ -26,6 +26,7 @@ from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alterna
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.json_values import text_of, value_of
+from guided.schema.frontend.location import pointer_to
 from guided.schema.strings.notation import is_name
 from guided.schema.strings.spelling import DUMPS
 
@@ -75,10 +76,10 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     needed = [i for i, parameter in enumerate(parameters) if parameter.required and parameter.kind != "keyword"]
     last = max(needed, default=-1)
     for i, parameter in enumerate(parameters):
-        pointer = f"/{tool}/{parameter.label}"
+        pointer = pointer_to(tool, parameter.label)
         if parameter.kind == "whole":
             assert isinstance(parameter.type, SchemaType)
-            return ArgumentList((), None, (), _whole(parameter.type, form, f"/{tool}"))
+            return ArgumentList((), None, (), _whole(parameter.type, form, pointer_to(tool)))
         kind = parameter.type
         if parameter.kind == "variadic" and not form.is_positional:
             kind = list_of(string_of(kind) if isinstance(kind, ValueType) else kind)
@@ -97,7 +98,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     for slot in (*positional, *([variadic] if variadic else ())):
         if isinstance(slot.type, SchemaType) and firsts and firsts & (set(slot.type.begins) - _LETTERS):
             reason = "cannot tell this value from the name of the next argument"
-            raise _refused(reason, form, f"/{tool}/{slot.label}", "name")
+            raise _refused(reason, form, pointer_to(tool, slot.label), "name")
     return ArgumentList(tuple(positional), variadic, tuple(keyed))
 
 
@@ -105,7 +106,7 @@ def check_name(tool: str, form: Format) -> None:
     """Raise SchemaError if a format cannot write the name of a tool."""
     if ":" in tool and not form.has_colons:
         reason = "writes a colon after names, so names must not contain one: rename the tool with Tool(..., name=...)"
-        raise _refused(reason, form, f"/{tool}", "name")
+        raise _refused(reason, form, pointer_to(tool), "name")
 
 
 def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
@@ -116,7 +117,7 @@ def _whole(kind: SchemaType, form: Format, pointer: str) -> SchemaType:
     declared = kind.document.get("properties", {}) if isinstance(kind.document, dict) else {}
     for label in declared:
         if not form.can_name(label) or not re.search(arguments_of(form).names, label):
-            raise _refused(_QUOTES, form, f"{pointer}/{label}", "name")
+            raise _refused(_QUOTES, form, pointer + pointer_to(label), "name")
     # PERF: most tools have required parameters of few types, and a scanner of all takes milliseconds (`python -m benchmarks.call_formats`).
     with within(pointer):
         is_empty = not _has_arguments(kind, form) and found.scanner().is_empty

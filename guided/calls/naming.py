@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool, definition_of
 from guided.errors import ArgumentError, GuidedError, LimitError, PatternError, SchemaError, shown
+from guided.schema.frontend.location import pointer_to
 
 __all__ = ["PROMPT", "LeftOut", "as_named", "distinct", "inventory", "renamed"]
 
@@ -91,7 +92,9 @@ def inventory(
         raise ArgumentError("duplicates", f"must be 'error' or 'rename', not {shown(duplicates)}")
     found = tuple(_usable(tools, check, left_out))
     if not found and left_out:
-        raise SchemaError(f"no tool can be used; the first: {left_out[0].error}", f"/{left_out[0].name}", "unsupported")
+        raise SchemaError(
+            f"no tool can be used; the first: {left_out[0].error}", pointer_to(left_out[0].name), "unsupported"
+        )
     if not found:
         raise SchemaError("tools is empty: pass at least one tool", "", "tools")
     if len({tool.name for tool in found}) == len(found):
@@ -102,7 +105,7 @@ def inventory(
     reason = (
         "two tools have this name; give one another with Tool(..., name=...), or all of them with duplicates='rename'"
     )
-    raise SchemaError(reason, f"/{twice}", "name")
+    raise SchemaError(reason, pointer_to(twice), "name")
 
 
 def _usable(
@@ -131,7 +134,9 @@ def as_named(tool: Tool, name: str) -> Tool:
     """
     if not NAME.fullmatch(name):
         raise SchemaError(
-            "a tool name must consist of letters, digits and _ . - / :, at least one character", f"/{name}", "name"
+            "a tool name must consist of letters, digits and _ . - / :, at least one character",
+            pointer_to(name),
+            "name",
         )
     copy = object.__new__(Tool)
     for item in fields(Tool):
@@ -226,7 +231,7 @@ def renamed(tools: Iterable[Tool], ask: Callable[[str], Any], prompt: str = PROM
         raise SchemaError(f"{len(found)} names expected, {len(names)} given", "", "names")
     twice = next((name for name, n in Counter(names).items() if n > 1), None)
     if twice is not None:
-        raise SchemaError(f"duplicate name {shown(twice)}", f"/{twice}", "names")
+        raise SchemaError(f"duplicate name {shown(twice)}", pointer_to(twice), "names")
     copies = tuple(as_named(tool, name) for tool, name in zip(found, names, strict=True))
     for copy, tool in zip(copies, found, strict=True):
         object.__setattr__(copy, "original", tool.name)

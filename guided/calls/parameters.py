@@ -32,6 +32,7 @@ from guided.errors import SchemaError, annotation_text, placed, without_addresse
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.callables import parameters_of, unwrapped
+from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.reader import hint_of_field
 
 __all__ = [
@@ -173,14 +174,14 @@ def of_signature(
     if isinstance(function, type) and hasattr(function, "model_fields") and hasattr(function, "model_validate"):
         return _of_model(function, tool, overrides, described, caps)
     try:
-        signature = {parameter.name: parameter for parameter in parameters_of(function, f"/{tool}")}
+        signature = {parameter.name: parameter for parameter in parameters_of(function, pointer_to(tool))}
     except (ValueError, TypeError) as error:
-        raise SchemaError(f"its signature cannot be read: {error}", f"/{tool}", "signature") from error
+        raise SchemaError(f"its signature cannot be read: {error}", pointer_to(tool), "signature") from error
     _known(overrides, signature, tool)
     hints = _hints(function, tool, signature.keys() - overrides.keys())
     lowered = Lowered()
     for name, parameter in signature.items():
-        pointer = f"/{tool}/{name}"
+        pointer = pointer_to(tool, name)
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             reason = "**kwargs is not supported: every argument needs a name; Tool(definition, run=function) gives them in JSON"
             raise SchemaError(reason, pointer, f"**{name}")
@@ -202,7 +203,7 @@ def of_signature(
     labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
         if labels.count(label) > 1:
-            raise SchemaError(f"duplicate parameter {label!r}", f"/{tool}", "alias")
+            raise SchemaError(f"duplicate parameter {label!r}", pointer_to(tool), "alias")
     return lowered
 
 
@@ -212,13 +213,13 @@ def _of_model(model: Any, tool: str, overrides: Mapping[str, Any], described: Ma
     for name, alias in aliases.items():
         if not isinstance(alias, str):
             reason = "only aliases that are a single name are supported"
-            raise SchemaError(reason, f"/{tool}/{name}", "validation_alias")
+            raise SchemaError(reason, pointer_to(tool, name), "validation_alias")
     _known(overrides, dict.fromkeys(aliases.values()), tool)
     lowered = Lowered()
     for field_name, info in model.model_fields.items():
         name, required = aliases[field_name], info.is_required()
-        lower = partial(_type_of, overrides.get(name, hint_of_field(info)), f"/{tool}/{name}", caps)
-        kind = _satisfiable(lower, required, f"/{tool}/{name}", lowered.never)
+        lower = partial(_type_of, overrides.get(name, hint_of_field(info)), pointer_to(tool, name), caps)
+        kind = _satisfiable(lower, required, pointer_to(tool, name), lowered.never)
         if kind is None:
             lowered.skip()
         else:
@@ -244,7 +245,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     PatternError
         A pattern is malformed.
     """
-    pointer = f"/{tool}"
+    pointer = pointer_to(tool)
     closed = _closed(schema, pointer, strict)
     if closed.get("additionalProperties") is not False or not closed.keys() <= SEPARABLE:
         _known(overrides, {}, tool)
@@ -257,7 +258,7 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
         # PERF: many tools have many parameters of few types (`python -m benchmarks.inventory --definitions 100000`).
         kind: ValueType | SchemaType | None = document.known(inner) if override is None else None
         if kind is None:
-            inside = f"{pointer}/{name}"
+            inside = pointer + pointer_to(name)
             lower: Callable[[], ValueType | SchemaType]
             if override is None:
                 lower = partial(document.type_of, name)
@@ -287,7 +288,7 @@ def whole_of(schema: Any, tool: str, strict: bool, caps: Caps) -> Parameter:
     SchemaError, PatternError
         As `of_definition`.
     """
-    pointer = f"/{tool}"
+    pointer = pointer_to(tool)
     closed = _closed(schema, pointer, strict)
     with placed(pointer):
         whole = type_of_schema({"type": "object", **closed}, pointer, caps)
@@ -307,7 +308,7 @@ def together(parameters: Sequence[Parameter], tool: str, caps: Caps) -> Paramete
         kind = string_of(parameter.type) if isinstance(parameter.type, ValueType) else parameter.type
         kinds[parameter.label] = list_of(kind) if parameter.kind == "variadic" else kind
     required = {parameter.label for parameter in parameters if parameter.required}
-    pointer = f"/{tool}"
+    pointer = pointer_to(tool)
     with placed(pointer):
         return Parameter("arguments", "arguments", arguments_of(kinds, required, pointer, caps), True, "whole")
 
@@ -351,7 +352,7 @@ def _fields(schema: Mapping[str, Any], pointer: str) -> list[tuple[str, Any, boo
 def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) -> None:
     for name in overrides:
         if name not in names:
-            raise SchemaError(f"unknown parameter {name!r}", f"/{tool}/{name}", "types")
+            raise SchemaError(f"unknown parameter {name!r}", pointer_to(tool, name), "types")
 
 
 def _type_of(given: Any, place: str, caps: Caps) -> ValueType | SchemaType:
@@ -408,7 +409,7 @@ def _hints(function: Any, tool: str, parameters: Container[str]) -> dict[str, An
     if not isinstance(annotations, dict):
         return {}
     if inspect.isclass(function):
-        return _resolved(function, f"/{tool}")
+        return _resolved(function, pointer_to(tool))
     # Why each by itself: an unresolvable annotation of the result, or of a bound or retyped parameter, must not reject the tool.
     inner = inspect.unwrap(function)
     found: dict[str, Any] = {}
@@ -421,7 +422,7 @@ def _hints(function: Any, tool: str, parameters: Container[str]) -> dict[str, An
             __type_params__=getattr(inner, "__type_params__", ()),
             __name__=annotation_text(hint),
         )
-        found |= _resolved(alone, f"/{tool}/{name}")
+        found |= _resolved(alone, pointer_to(tool, name))
     return found
 
 

@@ -17,6 +17,7 @@ from guided.calls.rendering import render_calls, render_results
 from guided.calls.spec import Tools
 from guided.calls.tool import Example, as_example
 from guided.errors import CallError, SchemaError
+from guided.schema.frontend.location import pointer_to
 
 __all__ = ["STOP", "few_shot"]
 
@@ -64,7 +65,9 @@ def _with_call(spec: Tools, name: str, example: Example) -> str:
     try:
         parse_text(call, spec)
     except CallError as error:
-        raise SchemaError(f"the example {call!r} is not a call of the tool: {error}", f"/{name}", "examples") from error
+        raise SchemaError(
+            f"the example {call!r} is not a call of the tool: {error}", pointer_to(name), "examples"
+        ) from error
     (pieces,) = render_results([Call(name, {}, (0, 0), example.result)], form)
     result = "".join(text for text, _ in pieces)
     return f"Q: {example.question}\nA: {call}{result}{example.answer}"

@@ -25,6 +25,7 @@ from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 from guided.schema.formula.atoms import Notation
 from guided.schema.frontend.json_values import parse_json
+from guided.schema.frontend.location import pointer_to
 from guided.schema.strings.notation import as_python, in_notation
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
@@ -117,13 +118,13 @@ def render_call(
     known = {slot.label for slot in slots}
     for label in arguments:
         if label not in known:
-            raise SchemaError(f"{name} has no argument {label!r}", f"/{name}/{label}", "example")
+            raise SchemaError(f"{name} has no argument {label!r}", pointer_to(name, label), "example")
     # Without keys, a value requires all values before it.
     given = [slot.label in arguments for slot in slots[: len(slots) - len(argument_list.keyed)]]
     values: list[str] = []
     for i, slot in enumerate(slots):
         if (slot.required or any(given[i:])) and slot.label not in arguments:
-            raise SchemaError(f"{name} is missing its argument {slot.label!r}", f"/{name}/{slot.label}", "example")
+            raise SchemaError(f"{name} is missing its argument {slot.label!r}", pointer_to(name, slot.label), "example")
     for slot in argument_list.positional:
         if slot.label not in arguments:
             break
@@ -148,7 +149,7 @@ def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: 
     try:
         found = _json_of(kind, arguments)
     except (TypeError, ValueError) as error:
-        raise SchemaError(f"{shown(arguments)} is not a value of {kind.name}", f"/{tool}", "example") from error
+        raise SchemaError(f"{shown(arguments)} is not a value of {kind.name}", pointer_to(tool), "example") from error
     for label, value in found.items():
         is_text = isinstance(value, str)
         if form.element:
@@ -167,7 +168,7 @@ def _arguments(tool: str, kind: SchemaType, arguments: Mapping[str, Any], form: 
     is_spelled = kind.scanner().accepts(spelled.encode())
     if not is_spelled or parse_json(kind.in_json(spelled)) != found:
         raise SchemaError(
-            f"{shown(arguments)} is not a value of {kind.name}, or is ambiguous here", f"/{tool}", "example"
+            f"{shown(arguments)} is not a value of {kind.name}, or is ambiguous here", pointer_to(tool), "example"
         )
     return spelled
 
@@ -382,7 +383,7 @@ def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
         return _checked(f"{form.quote}{found}{form.quote}", slot, found)
     except (TypeError, ValueError) as error:
         raise SchemaError(
-            f"{shown(value)} is not a value of {slot.type.name}", f"/{tool}/{slot.label}", "example"
+            f"{shown(value)} is not a value of {slot.type.name}", pointer_to(tool, slot.label), "example"
         ) from error
 
 

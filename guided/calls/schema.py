@@ -35,7 +35,7 @@ from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
-from guided.schema.frontend.location import pointer_of
+from guided.schema.frontend.location import pointer_of, pointer_to
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.readable import fields_dict
 from guided.schema.frontend.reader import TypeReader
@@ -416,7 +416,7 @@ class Document:
         SchemaError, LimitError
             As `type_of_schema`.
         """
-        content, place = self._content, f"{self._place}/{name}"
+        content, place = self._content, self._place + pointer_to(name)
         schema = content["properties"][name]
         if isinstance(schema, Mapping) and isinstance(content.get("$schema"), str):
             schema = {"$schema": content["$schema"], **schema}

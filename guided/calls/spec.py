@@ -31,6 +31,7 @@ from guided.limits import Limits
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of
+from guided.schema.frontend.location import pointer_to
 from guided.schema.pushdown.frames import Frame
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ class Tools(Composable):
         known = self.argument_lists.tools if self.is_inventory else {tool.name for tool in self.tools}
         for name in gone:
             if name not in known:
-                raise SchemaError(f"unknown tool {shown(name)}", f"/{name}", "remove")
+                raise SchemaError(f"unknown tool {shown(name)}", pointer_to(name), "remove")
         added = tuple(map(as_tool, add))
         names = {tool.name for tool in added}
         is_plain = self.is_inventory and isinstance(self.tool_choice, str) and len(names) == len(added)
@@ -307,7 +308,7 @@ class Tools(Composable):
             return Tools([*kept, *added], **self._options)
         for name in names:
             if name in known and name not in gone:
-                raise SchemaError("duplicate tool name", f"/{name}", "name")
+                raise SchemaError("duplicate tool name", pointer_to(name), "name")
         copy = object.__new__(Tools)
         for item in fields(Tools):
             object.__setattr__(copy, item.name, getattr(self, item.name))

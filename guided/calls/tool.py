@@ -30,6 +30,7 @@ from guided.keywords import suggest_keywords
 from guided.schema.formula.atoms import NO_CAPS, Caps
 from guided.schema.frontend.callables import unwrapped
 from guided.schema.frontend.json_values import check_levels
+from guided.schema.frontend.location import pointer_to
 
 __all__ = [
     "NAME",
@@ -217,7 +218,7 @@ class Tool:
             inner = unwrapped(definition)
             own, schema = getattr(inner, "__name__", type(inner).__name__), None
             if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
-                raise SchemaError("a generator has no result to show: return a list", f"/{own}", "yield")
+                raise SchemaError("a generator has no result to show: return a list", pointer_to(own), "yield")
             summary = documentation_of(definition).summary
             run = definition
         else:
@@ -239,7 +240,7 @@ class Tool:
             try:
                 in_one_budget(self.parameters)
             except LimitError:
-                with placed(f"/{self.name}"):
+                with placed(pointer_to(self.name)):
                     raise
 
     def __repr__(self) -> str:
@@ -372,7 +373,7 @@ def _together(tool: Tool, caps: Caps, strict: bool) -> Parameter:
         return together(tool.parameters(caps, strict), tool.name, caps)
     if tool.types:
         reason = "with other types, its arguments come one by one in the declared order: leave out types=, or give another format or order"
-        raise SchemaError(reason, f"/{tool.name}", "argument_order")
+        raise SchemaError(reason, pointer_to(tool.name), "argument_order")
     return whole_of(_schema_of(tool), tool.name, strict, caps)
 
 
@@ -383,7 +384,7 @@ def _schema_of(tool: Tool) -> Any:
     try:
         return tool.schema.source.schema(tool.schema.key)
     except SchemaError as error:
-        raise SchemaError(error.reason, f"/{tool.name}{error.pointer}", error.keyword) from error
+        raise SchemaError(error.reason, pointer_to(tool.name) + error.pointer, error.keyword) from error
 
 
 def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
@@ -401,5 +402,5 @@ def _checked_name(name: Any) -> str:
         raise TypeError(f"the name of a tool must be a str, not {type(name).__name__}")
     if not NAME.fullmatch(name):
         reason = "a tool name must consist of letters, digits and _ . - / :, at least one character; give another with Tool(..., name=...)"
-        raise SchemaError(reason, f"/{name}", "name")
+        raise SchemaError(reason, pointer_to(name), "name")
     return name

@@ -1,7 +1,6 @@
 """``guided grammar check``: report Lark's silent decisions about a grammar, and the grammar's size."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,7 +48,7 @@ def check_grammar(
 
     with progress(COMPILING):
         options = options_of_kinds(option, ("grammar",))["grammar"]
-        spec = build_spec("grammar", source, options, Path())
+        spec = build_spec("grammar", source, options)
         assert isinstance(spec, Grammar)
         scanner = scanner_of(spec.tables.lexer, Limits())
         found = spec.review()

@@ -33,8 +33,10 @@ class Kind:
     options: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
 
 
-def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) -> "Spec | StackSpec":
+def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path | None = None) -> "Spec | StackSpec":
     """Build a spec from plain data.
+
+    ``folder``: of the file with the data; None on the command line, where a schema or grammar ``-`` is standard input.
 
     Raises
     ------
@@ -46,6 +48,8 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) 
     entry = KINDS[kind]
     if not entry.fits(value):
         raise UsageError(f"{kind} must be {entry.value}, not {type_name(value)}")
+    if folder is not None and value == "-" and kind in ("json_schema", "grammar"):
+        raise UsageError("- is standard input on the command line only: give a file or a text")
     for name, given in options.items():
         types = entry.options.get(name)
         if types is None:
@@ -56,7 +60,7 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path) 
             wanted = " or ".join(TYPE_NAMES[kind] for kind in types)
             raise UsageError(f"{name} must be {wanted}, not {type_name(given)}")
     try:
-        return entry.build(value, options, folder)
+        return entry.build(value, options, folder or Path())
     except ValueError as error:
         raise UsageError(str(error)) from error
 

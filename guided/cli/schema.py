@@ -57,7 +57,7 @@ def show_schema(
 
     given = options_of_kinds(option, ("json_schema",))["json_schema"]
     options = {"unsupported": "refuse" if lark else "record", **given}
-    spec = build_spec("json_schema", source, options, Path())
+    spec = build_spec("json_schema", source, options)
     assert isinstance(spec, JsonSchema)
     return _lark(spec, output, max_rules, as_json=as_json) if lark else _report(spec, as_json=as_json)
 

@@ -52,12 +52,13 @@ class Source:
     place: str
     # Further arguments of the spec.
     options: Mapping[str, Any] = field(default_factory=dict)
-    # Base folder of relative paths.
-    folder: str = "."
+    # Base folder of relative paths; None on the command line.
+    folder: str | None = None
 
     def build(self) -> "Spec | StackSpec":
         """Build the spec. Raises as `build_spec`."""
-        return build_spec(self.kind, self.value, self.options, Path(self.folder))
+        folder = None if self.folder is None else Path(self.folder)
+        return build_spec(self.kind, self.value, self.options, folder)
 
 
 def given_sources(

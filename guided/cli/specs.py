@@ -287,7 +287,7 @@ class ConstraintOptions:
             options[kind] = {**tool_options(self.tool_format, self.tool_choice), **options[kind]}
         if kind == "choice":
             value = [plain_text(each, "--choice") for each in value]
-        return Constraint(None, build_spec(kind, value, options[kind], Path()), text)
+        return Constraint(None, build_spec(kind, value, options[kind]), text)
 
 
 def _split(arguments: Sequence[str], name: str, *, has_spec: bool, optional: bool) -> "tuple[Path | None, str | None]":

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from guided.calls.schema import Document, SchemaType, _key_of, members, type_of_annotation, type_of_schema
 from guided.calls.schema_names import name_of
+from guided.calls.tool import Tool
 from guided.errors import LimitError, SchemaError
 from guided.schema.formula.atoms import Caps
 from tests.identifiers import shown
@@ -176,6 +177,13 @@ REFUSED: list[tuple[Any, str, str, str]] = [
     ),
     ({"type": "array", "minItems": 1, "items": {"$ref": "#"}}, "no value satisfies", "/tool/x", "minItems, items"),
 ]
+
+
+@pytest.mark.parametrize("schema", [{"type": "odd"}, {"$ref": "#/a"}, {"pattern": "(a{1000}){1000}{2}"}], ids=shown)
+def test_pointers_escape_names(schema: Any) -> None:
+    with pytest.raises((SchemaError, LimitError)) as caught:
+        Tool({"name": "a/b", "parameters": {"type": "object", "properties": {"c~/d": schema}}})
+    assert caught.value.pointer == "/a~1b/c~0~1d"
 
 
 @pytest.mark.parametrize(("schema", "reason", "pointer", "keyword"), REFUSED, ids=shown)

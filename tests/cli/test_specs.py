@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import guided
+from guided.cli.boundary import UsageError
 from guided.cli.kinds import build_spec
+from guided.cli.sources import read_sources
 from tests.cli.programs import call, errors_of, reply, write_ranks
 
 _FORM: list[Any] = [
@@ -129,6 +131,17 @@ def test_a_schema_or_grammar_may_come_from_standard_input() -> None:
         assert call("check", option, "-", "5", stdin=source).stdout == "accepted\n"
         assert "standard input is not UTF-8" in errors_of("check", option, "-", "5", stdin=b'{"const": "\xe9"}')
         assert "standard input can be read once" in errors_of("check", option, "-", "-", stdin=source)
+
+
+def test_a_file_of_specs_reads_no_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    reason = "- is standard input on the command line only"
+    (tmp_path / "specs.toml").write_text('[a]\njson_schema = "-"\n')
+    (source,) = read_sources("specs.toml", {})
+    with pytest.raises(UsageError, match=reason):
+        source.build()
+    (tmp_path / "spec.json").write_text('{"grammar": "-"}')
+    assert reason in errors_of("check", "--spec", "spec.json", "5", stdin=b'start: "5"\n')
 
 
 def test_a_path_of_a_grammar_that_does_not_exist() -> None:

@@ -5,7 +5,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -212,6 +212,24 @@ def test_items_of_an_iterable_are_validated_with_the_text() -> None:
     assert guided.json(guided.testing.scripted("[2, 4]"), Iterable[Even])("a", max_tokens=20).value == [2, 4]
     with pytest.raises(guided.SchemaError, match="3 is odd"):
         guided.json(guided.testing.scripted("[2, 3]"), Iterable[Even])("a", max_tokens=20)
+
+
+class Pair(NamedTuple):
+    first: Iterable[Iterable[Even]]
+    second: "Frozen"
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    x: tuple[Iterable[int], dict[str, Iterable[int] | None]]
+
+
+def test_an_iterable_within_a_type_is_read_too() -> None:
+    spec = guided.JsonSchema(Pair)
+    read = spec.read('[[[2], [4, 6]], {"x": [[1], {"a": [2], "b": null}]}]')
+    assert read == Pair([[2], [4, 6]], Frozen(([1], {"a": [2], "b": None})))
+    with pytest.raises(guided.SchemaError, match="3 is odd"):
+        spec.read('[[[2], [4, 3]], {"x": [[], {}]}]')
 
 
 def test_each_attempt_has_its_own_budget() -> None:

@@ -22,6 +22,7 @@ from guided.calls.values import automaton_of
 from guided.errors import PatternError, SchemaError, shown
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import Notation
+from guided.schema.frontend.location import pointer_to
 from guided.schema.strings.notation import is_name
 
 __all__ = ["LABEL", "VALUES", "Format"]
@@ -402,7 +403,7 @@ class Format:
             raise self._refuse("does not match the pattern id", "id_example")
 
     def _refuse(self, reason: str, keyword: str) -> SchemaError:
-        return SchemaError(reason, f"/{self.name}", keyword)
+        return SchemaError(reason, pointer_to(self.name), keyword)
 
 
 _LISTS = ("first_triggers", "markers", "reserved", "seen", "unseen")

@@ -20,6 +20,7 @@ from guided.encoding import fingerprint_of
 from guided.errors import SchemaError, shown
 from guided.schema.frontend.bundling import bundled
 from guided.schema.frontend.json_values import text_of
+from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.openapi import FORMS, METHODS, Content, content_of, parameters_of, resolved
 
 __all__ = ["Operation", "Request", "Rest", "operations"]
@@ -234,7 +235,7 @@ class Rest:
     def operation(self, key: str) -> Operation:
         """Return an operation by its key, ``GET /movie``."""
         method, _, path = key.partition(" ")
-        return Operation(self, method.lower(), path, f"{_pointer(path)}/{method.lower()}")
+        return Operation(self, method.lower(), path, pointer_to("paths", path, method.lower()))
 
 
 def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, SchemaError]]:
@@ -243,7 +244,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, Sch
         if path.startswith("x-"):
             continue
         try:
-            item = resolved(document.content, given, _pointer(path))
+            item = resolved(document.content, given, pointer_to("paths", path))
         except SchemaError as error:
             yield path, error
             continue
@@ -254,13 +255,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, Sch
                 yield key, _name(operation, method, path), summary if isinstance(summary, str) else ""
             elif operation is not None:
                 reason = f"an operation must be an object, not {shown(operation)}"
-                yield key, SchemaError(reason, _pointer(path), method)
-
-
-def _pointer(path: str) -> str:
-    """JSON Pointer of a path."""
-    escaped = path.replace("~", "~0").replace("/", "~1")
-    return f"/paths/{escaped}"
+                yield key, SchemaError(reason, pointer_to("paths", path), method)
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str) -> str:

@@ -7,19 +7,24 @@ from typing import Any, TypeAlias
 
 from guided.errors import SchemaError
 
-__all__ = ["Location", "loop", "pointer_of"]
+__all__ = ["Location", "loop", "pointer_of", "pointer_to"]
 
 Location: TypeAlias = tuple[Any, ...]
 
 
 def pointer_of(location: Location) -> str:
     """Return the JSON Pointer of a location; in another document than the schema itself, after its URI and ``#``."""
-    tokens: list[str] = []
+    tokens: list[str | int] = []
     while len(location) > 1:
-        tokens.extend(str(token).replace("~", "~0").replace("/", "~1") for token in reversed(location[1:]))
+        tokens.extend(reversed(location[1:]))
         location = location[0]
     document = location[0] if location else ""
-    return (f"{document}#" if document else "") + "".join(f"/{token}" for token in reversed(tokens))
+    return (f"{document}#" if document else "") + pointer_to(*reversed(tokens))
+
+
+def pointer_to(*tokens: str | int) -> str:
+    """Return the JSON Pointer of names and positions."""
+    return "".join([f"/{str(token).replace('~', '~0').replace('/', '~1')}" for token in tokens])
 
 
 def loop(location: Location) -> SchemaError:

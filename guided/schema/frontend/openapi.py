@@ -12,6 +12,7 @@ from typing import Any
 
 from guided.errors import SchemaError, shown
 from guided.schema.frontend.bundling import bundled, follow
+from guided.schema.frontend.location import pointer_to
 
 __all__ = ["FORMS", "METHODS", "Content", "content_of", "operation_schema", "parameters_of", "resolved"]
 
@@ -67,7 +68,7 @@ def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[
         for method in METHODS:
             operation = item.get(method) if isinstance(item, Mapping) else None
             if isinstance(operation, Mapping):
-                pointer = f"/paths/{path.replace('~', '~0').replace('/', '~1')}/{method}"
+                pointer = pointer_to("paths", path, method)
                 entry = (pointer, list(item.get("parameters", ())), operation)
                 name = operation.get("operationId")
                 found[f"{method.upper()} {path}"] = entry

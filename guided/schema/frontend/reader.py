@@ -16,7 +16,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import pydantic
@@ -193,8 +193,7 @@ def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Se
     check_work(adapter, text)
     try:
         value = adapter.validate_json(text)
-        # An `Iterable` validates its items as they are read.
-        return list(value) if type(value).__name__ == "ValidatorIterator" else value
+        return _with_items(value) if _has_iterators(adapter) else value
     except pydantic.ValidationError as error:
         errors = error.errors(include_url=False, include_context=False)
         # Of a union's errors, those that validators wrote are of the branch that the text fits.
@@ -208,6 +207,39 @@ def _validated(adapter: "pydantic.TypeAdapter[Any]", text: str | bytes, path: Se
     except Exception as error:  # Why: the type's own code may raise anything
         reason = f"a validator failed: {type(error).__name__}: {error}"
         raise SchemaError(reason, pointer_of(("", *path)), "validator") from error
+
+
+@lru_cache(maxsize=256)
+def _has_iterators(adapter: "pydantic.TypeAdapter[Any]") -> bool:
+    """Return whether values may hold an `Iterable`, whose items pydantic validates as they are read."""
+    work: list[Any] = [adapter.core_schema]
+    for item in work:  # grows during iteration
+        if isinstance(item, dict):
+            if item.get("type") == "generator":
+                return True
+            work.extend(item.values())
+        elif isinstance(item, list | tuple):
+            work.extend(item)
+    return False
+
+
+def _with_items(value: Any) -> Any:
+    """Return a value with a list for each `Iterable` in it."""
+    kind = type(value)
+    if kind.__name__ == "ValidatorIterator":
+        return [_with_items(item) for item in value]
+    if isinstance(value, list):
+        value[:] = map(_with_items, value)
+    elif isinstance(value, dict):
+        value.update({name: _with_items(item) for name, item in value.items()})
+    elif isinstance(value, tuple):
+        return kind(*map(_with_items, value)) if hasattr(kind, "_fields") else kind(map(_with_items, value))
+    else:
+        fields: Any = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", ())
+        for name in fields:
+            # Why so: it may be frozen.
+            object.__setattr__(value, name, _with_items(getattr(value, name)))
+    return value
 
 
 def _adapter_or_none(annotation: Any) -> "pydantic.TypeAdapter[Any] | None":

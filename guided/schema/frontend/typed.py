@@ -28,6 +28,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, PydanticOm
 
 from guided.errors import PatternError, SchemaError, annotation_text, without_addresses
 from guided.schema.formats.dates import CLOCK, DATE
+from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.type_patterns import WHITE_SPACE, type_pattern
 
 __all__ = ["adapter_of", "schema_of", "shown_schema"]
@@ -175,7 +176,7 @@ def _without_marks(schema: Any) -> tuple[tuple[str, str], ...]:
         pointer, value = work.pop()
         if isinstance(value, dict):
             found.extend((pointer, keyword) for keyword in (*value.pop(_MARK, ()), *_inapplicable(value)))
-            work.extend((f"{pointer}/{_escaped(key)}", inner) for key, inner in reversed(value.items()))
+            work.extend((pointer + pointer_to(key), inner) for key, inner in reversed(value.items()))
         elif isinstance(value, list):
             work.extend((f"{pointer}/{place}", inner) for place, inner in reversed(list(enumerate(value))))
     return tuple(found)
@@ -188,10 +189,6 @@ def _inapplicable(schema: Mapping[str, Any]) -> list[str]:
         return []
     names = [*_NUMBER_BOUNDS, *(_OF_STRINGS if kind in ("integer", "number", "boolean", "null") else ())]
     return [name for name in names if isinstance(schema.get(name), int | float | str | Decimal)]
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 class _LeftOutError(Exception):
