@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from guided.calls.schema import SchemaType
-from guided.calls.values import ValueType
 
 __all__ = ["ArgumentList", "ArgumentPosition", "Slot"]
 
@@ -23,19 +22,19 @@ class Slot:
         Name of the Python parameter.
     label : str
         Name of the argument in calls.
-    type : ValueType or SchemaType
+    type : SchemaType
         Type of the written value.
     required : bool
         Whether every call has it.
-    text : ValueType, SchemaType or None
+    text : SchemaType or None
         Type of its strings, if the format gives strings a key of their own; the same object as ``type`` if all values are strings.
     """
 
     name: str
     label: str
-    type: ValueType | SchemaType
+    type: SchemaType
     required: bool
-    text: ValueType | SchemaType | None = None
+    text: SchemaType | None = None
 
     @property
     def kinds(self) -> "tuple[Slot, ...]":
@@ -80,11 +79,6 @@ class ArgumentList:
     def slots(self) -> tuple[Slot, ...]:
         """All arguments in order."""
         return (*self.positional, *([] if self.variadic is None else [self.variadic]), *self.keyed)
-
-    @property
-    def needs_stack(self) -> bool:
-        """Whether some value is one by a schema."""
-        return self.whole is not None or any(isinstance(slot.type, SchemaType) for slot in self.slots)
 
     @property
     def first_key(self) -> int:

@@ -9,13 +9,12 @@ from typing import Any
 
 from guided.calls.argument_list import ArgumentList, Slot
 from guided.calls.formats.format import Format
-from guided.calls.formats.texts import any_of, id_in, least, part, written
-from guided.calls.lowering import after_value, around, key_end, label_node, names_node, read_label, value_node
+from guided.calls.formats.texts import any_of, automaton_of, id_in, part, written
+from guided.calls.lowering import after_value, around, key_end, label_node, names_node, read_label
 from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
-from guided.calls.scanner import Kind, Scanner, Step, either, sequence
+from guided.calls.scanner import Kind, Scanner, Step, either
 from guided.calls.schema import SchemaType, members
 from guided.calls.spec import Tools
-from guided.calls.values import automaton_of
 from guided.errors import CallError, GuidedError
 from guided.patterns.tree import Literal, Node, concat
 
@@ -143,9 +142,7 @@ class CallScanner(Scanner):
         if value is not None:
             # A value, or a key in its place; they are distinguished when one of them is complete.
             names = {slot.label: _key_node(slot.label, form) for slot in keys}
-            given = value.type
-            own = map(Literal, given.words) if isinstance(given, SchemaType) else [value_node(given, form.has_plus)]
-            options = either(*own, *names.values())
+            options = either(*map(Literal, value.type.words), *names.values())
             found = yield from self.scan(options, _ill_typed(value), "argument")
             slot = next((slot for slot in keys if automaton_of(names[slot.label]).accepts(found.encode())), None)
             if slot is None:
@@ -171,16 +168,8 @@ class CallScanner(Scanner):
     def _value(self, slot: Slot) -> Step[str]:
         """Scan a value and the text after it."""
         form, after = self._form, after_value(slot, self._form)
-        if isinstance(slot.type, SchemaType):
-            found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
-            found = found.removesuffix(slot.type.closing)
-        elif after:
-            # Why in one scan: unquoted text ends only at the text after it.
-            node = sequence(value_node(slot.type, form.has_plus), part(after))
-            found = yield from self.scan(node, _ill_typed(slot), "argument")
-            return found[: found.index(least(after))]
-        else:
-            found = yield from self.scan(value_node(slot.type, form.has_plus), _ill_typed(slot), "argument")
+        found = yield from self.scan_value(slot.type, _ill_typed(slot), form.has_plus)
+        found = found.removesuffix(slot.type.closing)
         if after:
             if (yield from self.peek()) in _VALUE_BYTES:
                 raise CallError(_ill_typed(slot), "argument", self.position)
@@ -189,15 +178,13 @@ class CallScanner(Scanner):
 
     def _is_value(self, slot: Slot) -> Step[bool]:
         """Return whether the next byte begins a value and no key."""
-        if not isinstance(slot.type, SchemaType):
-            return False
         byte = yield from self.peek()
         begins = slot.type.begins
         has_digits = any(map(begins.__contains__, b"0123456789"))
         return (byte in begins and byte not in b"tfn") or (byte == ord("+") and self._form.has_plus and has_digits)
 
     def _decoded(self, slot: Slot, spelling: str, begin: int) -> Any:
-        if self._form.has_plus and isinstance(slot.type, SchemaType):
+        if self._form.has_plus:
             spelling = spelling.removeprefix("+")
         try:
             return slot.type.read(spelling)

@@ -6,17 +6,12 @@ times appear as the names of their formats (calls also accept times without seco
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 from guided.calls.parameters import Parameter
-from guided.calls.schema import SchemaType
-from guided.calls.values import ValueType
-from guided.errors import SchemaError
 from guided.patterns.render import render
 from guided.schema.frontend.location import pointer_to
-from guided.schema.frontend.type_patterns import pattern_schema
 from guided.schema.frontend.typed import shown_schema
 from guided.schema.strings.ecma import ecma_tree
 
@@ -40,16 +35,13 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
         Plain JSON: dicts, lists, str, int, float, bool and None.
     """
     if [parameter.kind for parameter in parameters] == ["whole"]:
-        whole = parameters[0].type
-        assert isinstance(whole, SchemaType)
-        return dict(plain_json(whole.document if given is None else {"type": "object", **given}))
+        return dict(plain_json(parameters[0].type.document if given is None else {"type": "object", **given}))
     definitions: dict[str, Any] = {}
     declared = {} if given is None else given.get("properties", {})
     properties = {}
     for parameter in parameters:
         kept = declared.get(parameter.label)
-        is_given = isinstance(parameter.type, SchemaType) and parameter.type.reader is None
-        if kept is None or not is_given:
+        if kept is None or parameter.type.reader is not None:
             kept = dict(_schema_of(parameter, definitions))
             if parameter.description:
                 kept["description"] = parameter.description
@@ -66,12 +58,7 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
 def _schema_of(parameter: Parameter, definitions: dict[str, Any]) -> Mapping[str, Any]:
     """The schema of a parameter; its definitions move to `definitions`."""
     kind = parameter.type
-    if isinstance(kind, ValueType):
-        schema: Any = {"type": "string"}
-        # Not every pattern can be written.
-        with suppress(SchemaError):
-            schema = _in_python(schema | pattern_schema(kind.node))
-    elif kind.reader is None:
+    if kind.reader is None:
         schema = plain_json(kind.document)
     else:
         schema = _in_python(plain_json(shown_schema(kind.reader.adapter)))

@@ -30,7 +30,6 @@ from guided.calls.schema import SchemaType, options_in, type_of_schema
 from guided.calls.sources.documents import SOURCES
 from guided.calls.texts import Texts
 from guided.calls.tool import Entry, Tool
-from guided.calls.values import ValueType
 from guided.encoding import fingerprint_of
 from guided.engine.specs import Lowered
 from guided.engine.templates import impossible_in
@@ -143,10 +142,8 @@ class ArgumentLists(Mapping[str, ArgumentList]):
             # PERF: of many tools, those of all arguments together would take as long as to make the tools (`benchmarks.inventory`).
             options = self._caps, self._strict
             for parameter in _parameters(tool, self._form, *options) if few else tool.parameters(*options):
-                kind = parameter.type
-                if isinstance(kind, SchemaType):
-                    place = pointer_to(name) if parameter.kind == "whole" else pointer_to(name, parameter.label)
-                    yield kind.document, kind.pointer, place
+                place = pointer_to(name) if parameter.kind == "whole" else pointer_to(name, parameter.label)
+                yield parameter.type.document, parameter.type.pointer, place
 
     @property
     def lowered(self) -> tuple[str, ...]:
@@ -160,8 +157,8 @@ class ArgumentLists(Mapping[str, ArgumentList]):
 
     @property
     def are_flat(self) -> bool:
-        """Whether the calls are a finite automaton that is small enough to be built as a whole: there are few, and none needs a stack."""
-        return self.are_few and not any(argument_list.needs_stack for argument_list in self.values())
+        """Whether the calls are a finite automaton that is small enough to be built as a whole: there are few, and none has arguments."""
+        return self.are_few and not any(listed.whole or listed.slots for listed in self.values())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -199,7 +196,7 @@ class WritableTypes:
 
     def __init__(self, form: Format, caps: Caps, strict: bool) -> None:
         self._form, self._caps, self._strict = form, caps, strict
-        self._known: set[tuple[ValueType | SchemaType, str]] = set()
+        self._known: set[tuple[SchemaType, str]] = set()
         self._is_json = form.is_json
 
     def check(self, tool: Tool) -> None:

@@ -17,12 +17,10 @@ from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, ending, least, part, source, written
 from guided.calls.parameters import SEPARABLE, Parameter
-from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, string_of, type_of_schema
-from guided.calls.values import ValueType, automaton_of
+from guided.calls.schema import PYTHON, SchemaType, in_notation, list_of, options_in, type_of_schema
 from guided.errors import SchemaError, placed, shown, within
 from guided.export.spelling import spell_text
-from guided.patterns.charset import Charset
-from guided.patterns.tree import Chars, Graph, Intersect, Literal, Node, alternate, concat, repeat
+from guided.patterns.tree import Graph, Literal, Node, alternate, concat
 from guided.schema.formula.atoms import JSON_TYPES, Arguments, Caps, JsonOptions, Notation
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.json_values import text_of, value_of
@@ -44,7 +42,6 @@ __all__ = [
     "read_label",
     "rest_tree",
     "skipped",
-    "value_node",
 ]
 
 _LETTERS = frozenset(b"tfn")
@@ -56,8 +53,6 @@ _QUOTED_NAMES = rf"^[^{_NO_NAME} ':,{{}}\[\]]+$"
 # Documents with a name that would need quotes, or None.
 _documents: Memo[tuple[Any, str | None]] = Memo(256)
 _QUOTES = "cannot write this name: it needs quotes"
-_DIGIT = Chars(Charset.of([(48, 57)]))
-_DIGITS = tuple(b"%d" % digit for digit in range(10))
 
 
 def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -> ArgumentList:
@@ -66,7 +61,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     Raises
     ------
     SchemaError
-        The format cannot write a parameter's name, or cannot find the end of a bare value.
+        The format cannot write a parameter's name, or its strings.
     """
     check_name(tool, form)
     positional: list[Slot] = []
@@ -78,11 +73,10 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     for i, parameter in enumerate(parameters):
         pointer = pointer_to(tool, parameter.label)
         if parameter.kind == "whole":
-            assert isinstance(parameter.type, SchemaType)
             return ArgumentList((), None, (), _whole(parameter.type, form, pointer_to(tool)))
         kind = parameter.type
         if parameter.kind == "variadic" and not form.is_positional:
-            kind = list_of(string_of(kind) if isinstance(kind, ValueType) else kind)
+            kind = list_of(kind)
         with placed(pointer):
             kind, text = _written_types(kind, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
@@ -96,7 +90,7 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
     # Values must not begin like a key that may occur in their place.
     firsts = {(form.before_key.lstrip(BLANKS) or slot.label).encode()[0] for slot in keyed}
     for slot in (*positional, *([variadic] if variadic else ())):
-        if isinstance(slot.type, SchemaType) and firsts and firsts & (set(slot.type.begins) - _LETTERS):
+        if firsts & (set(slot.type.begins) - _LETTERS):
             reason = "cannot tell this value from the name of the next argument"
             raise _refused(reason, form, pointer_to(tool, slot.label), "name")
     return ArgumentList(tuple(positional), variadic, tuple(keyed))
@@ -328,15 +322,12 @@ def _value(slot: Slot, form: Format, embedded: EmbeddedValues, is_beside_keys: b
 
 def after_value(slot: Slot, form: Format) -> str:
     """The text after a value, without what belongs to a value in a notation."""
-    has_closing = isinstance(slot.type, SchemaType) and slot.type.closing
-    return ending(form.after_value)[1] if has_closing else form.after_value
+    return ending(form.after_value)[1] if slot.type.closing else form.after_value
 
 
 def _spelled(slot: Slot, has_plus: bool, embedded: EmbeddedValues, is_beside_keys: bool) -> Node:
     """A value. If a key may occur in its place, the words of JSON become literals, since a key may begin like one."""
     kind = slot.type
-    if isinstance(kind, ValueType):
-        return value_node(kind, has_plus)
     begins = kind.begins if has_plus or is_beside_keys else b""
     nodes: list[Node] = [embedded.call(kind, label=slot.label)]
     if is_beside_keys and kind.words:
@@ -366,28 +357,12 @@ def read_label(spelling: str, is_quoted: bool) -> str:
     return str(json.loads(f'"{spelling}"')) if is_quoted else spelling
 
 
-@lru_cache(maxsize=4096)
-def value_node(kind: ValueType, has_plus: bool) -> Node:
-    """The spellings of a value of the type, plus ``+`` before those that begin with a digit if the format allows it."""
-    automaton = automaton_of(kind.node)
-    if not has_plus or all(automaton.run(digit) < 0 for digit in _DIGITS):
-        return kind.node
-    unsigned = Intersect((kind.node, concat([_DIGIT, repeat(Chars(Charset.UNIVERSE))])))
-    return alternate([kind.node, concat([Literal("+"), unsigned])])
-
-
-def _written_types(
-    kind: ValueType | SchemaType, form: Format, pointer: str
-) -> tuple[ValueType | SchemaType, ValueType | SchemaType | None]:
+def _written_types(kind: SchemaType, form: Format, pointer: str) -> tuple[SchemaType, SchemaType | None]:
     """The type as a format writes it, and the type of its strings if the format gives them a key of their own.
 
-    A bare type becomes a string if the format has no bare text. A raw string must not contain its delimiter; if a text can be both a
+    A raw string must not contain its delimiter; if a text can be both a
     string and another value, it is read as the other value: for ``str | None``, ``null`` is None.
     """
-    if isinstance(kind, ValueType) and form.has_bare and not form.text_key:
-        _check_bare(kind, form, pointer)
-        return kind, None
-    kind = string_of(kind) if isinstance(kind, ValueType) else kind
     if form.values == "python":
         return in_notation(kind, is_python=True), None
     if form.values != "raw" or (not form.quote and ord('"') not in kind.begins):
@@ -440,13 +415,3 @@ def _no_value(form: Format, pointer: str) -> SchemaError:
 
 def _refused(reason: str, form: Format, pointer: str, keyword: str = "types") -> SchemaError:
     return SchemaError(f"format {form.name!r} {reason}", pointer, keyword)
-
-
-def _check_bare(kind: ValueType, form: Format, pointer: str) -> None:
-    """Reject unquoted text whose end cannot be found."""
-    automaton = automaton_of(kind.node)
-    ends = {form.separator[:1] or form.after_value[0], form.close[0], form.after_key.lstrip(BLANKS)[0]}
-    bad = next((end for end in ends if (automaton.table[:, automaton.classes[end.encode()[0]]] >= 0).any()), None)
-    if bad is not None or automaton.accepts(b""):
-        what = "may be empty" if bad is None else f"may hold {bad!r}"
-        raise _refused(f"cannot tell where bare text ends that {what}", form, pointer)

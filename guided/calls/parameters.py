@@ -22,11 +22,9 @@ from guided.calls.schema import (
     Unsatisfiable,
     arguments_of,
     list_of,
-    string_of,
     type_of_annotation,
     type_of_schema,
 )
-from guided.calls.values import ValueType
 from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError, annotation_text, placed, without_addresses
 from guided.patterns.tree import Node
@@ -77,7 +75,7 @@ class Parameter:
         Name in the function.
     label : str
         Name in calls.
-    type : ValueType or SchemaType
+    type : SchemaType
         Type of its value; of each value, if it is variadic.
     required : bool
         Whether every call must give it.
@@ -89,7 +87,7 @@ class Parameter:
 
     name: str
     label: str
-    type: ValueType | SchemaType
+    type: SchemaType
     required: bool
     kind: Kind
     description: str = ""
@@ -160,7 +158,7 @@ def of_signature(
     tool : str
         Name of the tool, for error places.
     overrides : Mapping
-        Parameter -> Regex, Choice, compiled pattern or tree (a string that it matches), `guided.calls.values.bare` text, or annotation.
+        Parameter -> Regex, Choice, compiled pattern or tree (a string that it matches), or annotation.
     described : Mapping of str to str
         Descriptions by name.
 
@@ -256,14 +254,11 @@ def of_definition(schema: Any, tool: str, overrides: Mapping[str, Any], strict: 
     for name, inner, required in fields:
         override = overrides.get(name)
         # PERF: many tools have many parameters of few types (`python -m benchmarks.inventory --definitions 100000`).
-        kind: ValueType | SchemaType | None = document.known(inner) if override is None else None
+        kind = document.known(inner) if override is None else None
         if kind is None:
             inside = pointer + pointer_to(name)
-            lower: Callable[[], ValueType | SchemaType]
-            if override is None:
-                lower = partial(document.type_of, name)
-            else:
-                lower = partial(_type_of, override, inside, caps)
+            own = override is None
+            lower = partial(document.type_of, name) if own else partial(_type_of, override, inside, caps)
             kind = _satisfiable(lower, required, inside, lowered.never)
         description = inner.get("description", "") if isinstance(inner, Mapping) else ""
         description = description if isinstance(description, str) else ""
@@ -305,17 +300,14 @@ def together(parameters: Sequence[Parameter], tool: str, caps: Caps) -> Paramete
     """
     kinds = {}
     for parameter in parameters:
-        kind = string_of(parameter.type) if isinstance(parameter.type, ValueType) else parameter.type
-        kinds[parameter.label] = list_of(kind) if parameter.kind == "variadic" else kind
+        kinds[parameter.label] = list_of(parameter.type) if parameter.kind == "variadic" else parameter.type
     required = {parameter.label for parameter in parameters if parameter.required}
     pointer = pointer_to(tool)
     with placed(pointer):
         return Parameter("arguments", "arguments", arguments_of(kinds, required, pointer, caps), True, "whole")
 
 
-def _satisfiable(
-    lower: Callable[[], ValueType | SchemaType], required: bool, pointer: str, never: list[str]
-) -> ValueType | SchemaType | None:
+def _satisfiable(lower: Callable[[], SchemaType], required: bool, pointer: str, never: list[str]) -> SchemaType | None:
     """The type of a parameter; None if it is optional and no value satisfies it."""
     try:
         with placed(pointer):
@@ -355,10 +347,8 @@ def _known(overrides: Mapping[str, Any], names: Mapping[str, Any], tool: str) ->
             raise SchemaError(f"unknown parameter {name!r}", pointer_to(tool, name), "types")
 
 
-def _type_of(given: Any, place: str, caps: Caps) -> ValueType | SchemaType:
+def _type_of(given: Any, place: str, caps: Caps) -> SchemaType:
     """The type of an annotation, or of what is given instead of one."""
-    if isinstance(given, ValueType):
-        return given
     if isinstance(given, Regex | Choice | re.Pattern | Node):
         given = Annotated[str, given]
     # Of the class: an Annotated alias passes look-ups on to its type, and str has a method of that name.

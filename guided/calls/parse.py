@@ -10,13 +10,12 @@ Values are read by `json.loads` from the bytes that their type's automaton accep
 from dataclasses import replace
 
 from guided.calls.arguments import CallScanner
-from guided.calls.formats.texts import BLANKS, any_of, final_blanks, part
+from guided.calls.formats.texts import BLANKS, any_of, automaton_of, final_blanks, part
 from guided.calls.groups import opening, triggers_of
 from guided.calls.reads import Call, CallRead, Read, TextRead
 from guided.calls.scanner import Step, either, sequence
 from guided.calls.spec import Tools
 from guided.calls.triggers import Trigger, Triggers
-from guided.calls.values import automaton_of
 from guided.encoding import as_bytes
 from guided.errors import CallError
 

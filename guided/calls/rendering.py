@@ -21,7 +21,6 @@ from guided.calls.formats.texts import BLANKS, written
 from guided.calls.lowering import around, skipped
 from guided.calls.reads import Call
 from guided.calls.schema import SchemaType
-from guided.calls.values import ValueType, automaton_of
 from guided.errors import SchemaError, shown
 from guided.schema.formula.atoms import Notation
 from guided.schema.frontend.json_values import parse_json
@@ -370,14 +369,11 @@ def _kind(slot: Slot, value: Any) -> Slot:
 
 
 def _spelled(tool: str, slot: Slot, value: Any, form: Format) -> str:
-    if form.values == "json" and isinstance(slot.type, ValueType):
-        return str(value)
     try:
-        found = json_value(value) if isinstance(slot.type, ValueType) else _json_of(slot.type, value)
-        if isinstance(slot.type, SchemaType) and slot.type.notation is not None and slot.type.notation.opening:
+        found = _json_of(slot.type, value)
+        if slot.type.notation is not None and slot.type.notation.opening:
             return _checked(in_notation(found, slot.type.notation), slot, found)
-        is_raw = isinstance(slot.type, ValueType) or bool(slot.type.closing)
-        if form.values != "raw" or not isinstance(found, str) or not is_raw:
+        if form.values != "raw" or not isinstance(found, str) or not slot.type.closing:
             text = json.dumps(found, ensure_ascii=False, allow_nan=False)
             return as_python(text) if form.values == "python" else text
         return _checked(f"{form.quote}{found}{form.quote}", slot, found)
@@ -402,13 +398,8 @@ def _json_of(kind: SchemaType, value: Any) -> Any:
 
 def _checked(spelled: str, slot: Slot, value: Any) -> str:
     """Return a spelling of a value if it is read back as that value, else raise ValueError."""
-    if isinstance(slot.type, SchemaType):
-        # Why JSON: the type may read another object, such as a URL.
-        is_spelled = slot.type.scanner().accepts((spelled + slot.type.closing).encode())
-        is_read_back = is_spelled and parse_json(slot.type.in_json(spelled)) == value
-    else:
-        is_spelled = automaton_of(slot.type.node).accepts(spelled.encode())
-        is_read_back = is_spelled and json_value(slot.type.read(spelled)) == value
-    if not is_read_back:
+    is_spelled = slot.type.scanner().accepts((spelled + slot.type.closing).encode())
+    # Why JSON: the type may read another object, such as a URL.
+    if not is_spelled or parse_json(slot.type.in_json(spelled)) != value:
         raise ValueError(f"{spelled!r} is ambiguous here: it looks like its terminator or like a value of another type")
     return spelled

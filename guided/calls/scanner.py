@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from guided.calls.formats.texts import automaton_of
 from guided.calls.schema import SchemaType
-from guided.calls.values import automaton_of
 from guided.errors import CallError
 from guided.patterns.tree import Node, alternate, concat
 

@@ -15,15 +15,12 @@ from decimal import Decimal
 from functools import lru_cache
 from marshal import dumps
 from threading import RLock
-from typing import Annotated, Any, NamedTuple
-
-from pydantic import AfterValidator
+from typing import Any, NamedTuple
 
 from guided.automata.pushdown import GUARD, KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.caching import cached_property
 from guided.calls.schema_names import name_of
-from guided.calls.values import ValueType
 from guided.errors import SchemaError, within
 from guided.export.characters import operand_of as spelled
 from guided.limits import Limits
@@ -39,7 +36,6 @@ from guided.schema.frontend.location import pointer_of, pointer_to
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.readable import fields_dict
 from guided.schema.frontend.reader import TypeReader
-from guided.schema.frontend.type_patterns import TextPattern
 from guided.schema.frontend.typed import schema_of
 from guided.schema.pushdown.arguments import begins_arguments
 from guided.schema.pushdown.embedding import containers_of, has_value, value_machine
@@ -64,7 +60,6 @@ __all__ = [
     "list_of",
     "members",
     "options_in",
-    "string_of",
     "type_of_annotation",
     "type_of_schema",
 ]
@@ -549,13 +544,6 @@ def _of_annotation(annotation: Any, _text: str, caps: Caps) -> SchemaType:
     # Dates and others are strings with a pattern.
     is_class = found.name == "str" and isinstance(annotation, type)
     return replace(found, name=annotation.__name__ if is_class else found.name, reader=reader)
-
-
-@lru_cache(maxsize=4096)
-def string_of(kind: ValueType) -> SchemaType:
-    """Return the type of JSON strings whose values are the texts of a pattern."""
-    found = type_of_annotation(Annotated[str, TextPattern(kind.node), AfterValidator(kind.read)], "")
-    return replace(found, name=kind.name)
 
 
 def arguments_of(kinds: Mapping[str, SchemaType], required: Collection[str], place: str, caps: Caps) -> SchemaType:

@@ -156,7 +156,7 @@ class Tool:
         Name in calls; by default that of the callable or definition.
     types : Mapping, optional
         Parameter -> type of its values, which overrides the annotation: a `Regex`, a `Choice`, a compiled pattern or a pattern tree (a
-        string that it matches in full), unquoted text (`guided.calls.values.bare`), or any annotation.
+        string that it matches in full), or any annotation.
     examples : iterable of Example, optional
         Few-shot examples, each a question that this tool answers; a dict with the fields of `Example` is accepted.
     description : str, optional

@@ -19,9 +19,7 @@ from guided.calls.rendering import json_value, render_call, render_calls, render
 from guided.calls.schema import type_of_annotation
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.calls.values import bare
 from guided.errors import CallError, SchemaError
-from guided.patterns.parse import parse
 from tests.calls.languages import Language
 from tests.calls.signatures import calls, inventories, tool_of
 from tests.identifiers import shown
@@ -556,38 +554,6 @@ def test_T13_only_formats_in_the_style_of_the_paper_have_a_plus() -> None:
         assert not positional.accepts(said), said
     assert keyed.accepts(b'f(a=5, b="", c=[])')
     assert not keyed.accepts(b'f(a=+5, b="", c=[])')
-
-
-def test_T16_bare_text_is_written_without_quotes_where_a_format_has_it() -> None:
-    expression = bare(parse(r"\d+([+*/-]\d+)*"), "expression", str)
-
-    def divide(x: str, y: float) -> None: ...
-
-    tool = Tool(divide, types={"x": expression})
-    for form, said in (("tooldec-positional", "divide(39/3, 2)"), ("tooldec", "divide(x=39/3, y=2)")):
-        (call,) = parse_text(said, Tools([tool], form, tool_choice="required"))
-        assert call.arguments == {"x": "39/3", "y": 2.0}
-        assert render_call(
-            "divide", call.arguments, Tools([tool], form).argument_lists["divide"], format_named(form)
-        ).startswith(said[:-2])
-    spec = Tools([tool], "json", tool_choice="required")
-    (call,) = parse_text('{"name": "divide", "arguments": {"x": "39/3", "y": 2}}', spec)
-    assert call.arguments == {"x": "39/3", "y": 2.0}
-    with pytest.raises(CallError):
-        parse_text('{"name": "divide", "arguments": {"x": 39/3, "y": 2}}', spec)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    [("[a-z,]+", "may hold ','"), ("a|b\\)", "may hold"), ("a*", "may be empty"), ("a=b", "may hold '='")],
-)
-def test_T16_bare_text_that_has_no_clear_end_is_refused(pattern: str, reason: str) -> None:
-    def f(x: str) -> None: ...
-
-    with pytest.raises(SchemaError) as caught:
-        Tools([Tool(f, types={"x": bare(parse(pattern), "odd")})], "tooldec")
-    assert reason in str(caught.value)
-    assert caught.value.pointer == "/f/x"
 
 
 def test_names_that_a_format_cannot_write_are_refused() -> None:

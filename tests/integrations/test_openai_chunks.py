@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from guided.calls.tool import Tool
-from guided.calls.values import bare
 from guided.generate.api import tools
 from guided.generate.function_model import FunctionModel
 from guided.generate.schemas import json as json_generator
 from guided.generate.texts import regex
 from guided.generate.tools import ToolsGenerator
 from guided.integrations.openai_chunks import openai_chunks, openai_chunks_async
-from guided.patterns.parse import parse
 from tests.calls.wanting import VOCABULARY, Wanting
 from tests.generate.models import greedy_text_model
 
@@ -169,13 +166,6 @@ def test_fragments_join_to_the_json_of_the_arguments(text: str, form: str, argum
     else:
         assert call[1] == arguments
     assert message["finish_reason"] == "tool_calls"
-
-
-def test_text_without_quotes_is_a_json_string_though_it_looks_like_a_number() -> None:
-    tool = Tool(lambda total: 0, name="work_out", types={"total": bare(parse(r"[0-9/]{1,8}"), "sum")})
-    for spelled in ("39/3", "39"):
-        made = tools(Wanting(f"<T>work_out(total={spelled}) ="), [tool], format="tooldec", execute=False)
-        assert message_of(made)["tool_calls"] == [("work_out", f'{{"total": "{spelled}"}}')]
 
 
 def test_arguments_by_schema_are_passed_on_as_they_are() -> None:

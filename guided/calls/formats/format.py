@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from guided.calls.formats.texts import BLANKS, ending, least, written
-from guided.calls.values import automaton_of
+from guided.calls.formats.texts import BLANKS, automaton_of, ending, least, written
 from guided.errors import PatternError, SchemaError, shown
 from guided.patterns.parse import parse
 from guided.schema.formula.atoms import Notation
@@ -102,8 +101,6 @@ class Format:
         value and ``after_value``, which contains the name. Nothing tells types apart then (`guided.schema.pushdown.elements`).
     has_plus : bool
         Whether a number that is an argument may begin with ``+``.
-    has_bare : bool
-        Whether an argument may be unquoted text if its type is bare (`guided.calls.values.bare`). Otherwise it becomes a string.
     also : Mapping of str to sequence of str
         Alternatives for some of the texts, which are parsed but never rendered.
     id : str
@@ -148,7 +145,6 @@ class Format:
     argument_order: Literal["declared", "any"] = "declared"
     element: str = ""
     has_plus: bool = False
-    has_bare: bool = False
     also: Mapping[str, tuple[str, ...]] | tuple[tuple[str, tuple[str, ...]], ...] = ()
     first_triggers: tuple[str, ...] = ()
     id: str = ""

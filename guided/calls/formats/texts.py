@@ -7,10 +7,13 @@ r"""The texts of a format: blanks, placeholders, and the pattern of all spelling
 import re
 from functools import lru_cache
 
+from guided.automata.automaton import Automaton
+from guided.automata.build import from_tree
+from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Intersect, Literal, Node, alternate, concat, optional
 
-__all__ = ["BLANKS", "any_of", "ending", "final_blanks", "id_in", "least", "part", "source", "written"]
+__all__ = ["BLANKS", "any_of", "automaton_of", "ending", "final_blanks", "id_in", "least", "part", "source", "written"]
 
 BLANKS = " \n"
 _TOKENS = re.compile(r"\{([ \n]|id|name)\}|([ \n])|([^ \n{]+|\{)")
@@ -83,6 +86,12 @@ def _source(text: str, id_pattern: str, group: str) -> str:
 def any_of(texts: tuple[str, ...], id_pattern: str = "") -> Node:
     """Return the pattern of all spellings of several texts."""
     return alternate(part(text, id_pattern) for text in texts)
+
+
+@lru_cache(maxsize=1024)
+def automaton_of(node: Node) -> Automaton:
+    """Return the automaton of a pattern."""
+    return from_tree(node, Limits())
 
 
 def id_in(texts: tuple[str, ...], id_pattern: str, found: str) -> str | None:
