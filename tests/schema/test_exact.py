@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from guided.errors import LimitError
 from guided.limits import Limits
 from guided.schema.formula.exact import Number, fraction
 from tests.schema.engine import compiled
@@ -32,6 +33,15 @@ SCHEMAS: dict[str, Callable[[list[Any]], Any]] = {
     "bounds": lambda numbers: {"anyOf": [{"minimum": number} for number in numbers]},
     "divisors": lambda numbers: {"anyOf": [{"multipleOf": number} for number in numbers]},
 }
+
+
+class Odd(float):
+    """A float that is written otherwise, as numpy's are: ``np.float64(1.5)``."""
+
+    def __repr__(self) -> str:
+        return f"odd({float(self)})"
+
+
 COUNTS = ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"]
 
 
@@ -88,3 +98,15 @@ def test_equal_numbers_have_equal_hashes(value: int | Decimal, other: int | Frac
     assert number == same == value
     assert hash(number) == hash(same) == hash(number)
     assert len({number, same, Number(other)}) == 2 - (Fraction(other) == Fraction(value))
+
+
+@pytest.mark.parametrize("shape", SCHEMAS)
+def test_numbers_of_other_classes_are_numbers(shape: str) -> None:
+    plain, others = ([kind(number) for number in (0.5, 1.5, 1e22)] for kind in (float, Odd))
+    assert lowered(SCHEMAS[shape](others)).formulas.nodes == lowered(SCHEMAS[shape](plain)).formulas.nodes
+
+
+def test_numbers_too_large_to_compare_say_what_a_model_may_write_instead() -> None:
+    index = compiled({"uniqueItems": True, "type": "array"}, numbers="any")
+    with pytest.raises(LimitError, match="without exponents"):
+        index.accepts(b"[41e64051,1]")

@@ -16,6 +16,7 @@ __all__ = ["Number", "common_multiple", "fraction", "is_number", "number_bodies"
 
 # Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
 _DIGITS = Limits().digits
+_SMALLER = "write smaller numbers; for a model, numbers without exponents (numbers='plain')"
 
 
 class Number(Fraction):
@@ -62,13 +63,13 @@ def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Number:
         # A lower bound, too small by at most one; str() would take quadratic time.
         needed = (value.bit_length() - 1) * 30103 // 100_000 + 1
         if needed > digits:
-            raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
+            raise LimitError("digits", needed, digits, _SMALLER)
         return Number(value)
-    decimal = value if isinstance(value, Decimal) else Decimal(repr(value))
+    decimal = value if isinstance(value, Decimal) else Decimal(float.__repr__(value))
     exponent = decimal.as_tuple().exponent
     needed = max(abs(decimal.adjusted()), abs(int(exponent))) if decimal else 0
     if needed > digits:
-        raise LimitError("digits", needed, digits, "write smaller numbers in the schema")
+        raise LimitError("digits", needed, digits, _SMALLER)
     return Number(decimal) if decimal else Number(0)
 
 

@@ -18,7 +18,7 @@ from functools import cache
 from math import log10
 from typing import Any, NoReturn
 
-from guided.errors import LimitError, SchemaError
+from guided.errors import LimitError, SchemaError, brief
 from guided.limits import Limits
 
 __all__ = ["check_levels", "exact_decimal", "parse_json", "text_of", "token_value", "value_of"]
@@ -237,7 +237,7 @@ def _containers(parts: list[Any]) -> list[Any]:
             others += value
     for one in others:
         if not isinstance(one, str | int | float | Decimal | None):
-            raise SchemaError(f"a schema must consist of JSON values, not {type(one).__name__}", "", "schema")
+            raise SchemaError(f"a schema must consist of JSON values, not {brief(one)}", "", "schema")
         if isinstance(one, int) and one.bit_length() > _INTEGER_BITS:
             _check_digits(int(one.bit_length() * log10(2)), _LIMITS)
     return found
