@@ -162,7 +162,7 @@ class _Text:
         for place, token in enumerate(self.tokens):
             if token.text == directive:
                 rest = "".join(other.text for other in self.tokens[place + 1 : place + 30])
-                if rest.startswith(beginning):
+                if rest.lstrip(".").startswith(beginning.lstrip(".")):
                     return token.offset
         return None
 
@@ -498,7 +498,7 @@ def _collision(match: "re.Match[str]", found: _Text) -> GrammarError:
 def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
     name = match["path"].replace("/", ".").replace("\\", ".").removesuffix(".lark")
     offset = found.statement("%import", name)
-    return _at(found, f"%import: unknown grammar {name!r}", name, offset)
+    return _at(found, f"%import: unknown grammar {name!r}: give its folder in import_paths", name, offset)
 
 
 def _not_replaced(match: re.Match[str], found: _Text) -> GrammarError:

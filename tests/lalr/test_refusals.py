@@ -238,6 +238,13 @@ def test_imports_in_files_are_relative_to_the_file(tmp_path: Path) -> None:
     assert guided.Grammar(tmp_path / "own.lark").parse("abc").children == ["abc"]
 
 
+def test_a_file_that_is_not_found_is_named_with_the_line_of_its_import(tmp_path: Path) -> None:
+    (tmp_path / "own.lark").write_text("start: WORD\n%import .words.WORD\n", encoding="utf-8")
+    with pytest.raises(GrammarError, match="unknown grammar 'words': give its folder in import_paths") as caught:
+        guided.Grammar(tmp_path / "own.lark")
+    assert caught.value.line == 2
+
+
 def test_errors_of_an_imported_file_name_no_line_of_the_importing_one(tmp_path: Path) -> None:
     (tmp_path / "words.lark").write_text("\n\n\n\nWORD: /[a-z]+/ )\n", encoding="utf-8")
     (tmp_path / "own.lark").write_text("start: WORD\n%import .words.WORD\n", encoding="utf-8")
