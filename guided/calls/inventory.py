@@ -16,13 +16,14 @@ import numpy as np
 from guided.automata.build import from_tree, in_one_budget
 from guided.automata.calls import CallAutomaton
 from guided.automata.pushdown import Pushdown
+from guided.caching import cached_property
 from guided.calls.argument_list import ArgumentList
 from guided.calls.call_states import CallStates, Parts
 from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.format import LABEL, Format
 from guided.calls.formats.texts import any_of
 from guided.calls.groups import Count
-from guided.calls.lowering import argument_list_of, check_name, least_length, options_of, rest_tree
+from guided.calls.lowering import argument_list_of, call_tree, check_name, least_length, options_of, rest_tree
 from guided.calls.names import Names
 from guided.calls.naming import LeftOut
 from guided.calls.parameters import Parameter
@@ -37,7 +38,7 @@ from guided.errors import LimitError, PatternError, SchemaError, placed
 from guided.files import pack, unpack
 from guided.index.pushdown_masks import Masks
 from guided.limits import Limits
-from guided.patterns.tree import Call
+from guided.patterns.tree import Call, Node
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of, value_of
 from guided.schema.frontend.location import pointer_to
@@ -144,6 +145,16 @@ class ArgumentLists(Mapping[str, ArgumentList]):
             for parameter in _parameters(tool, self._form, *options) if few else tool.parameters(*options):
                 place = pointer_to(name) if parameter.kind == "whole" else pointer_to(name, parameter.label)
                 yield parameter.type.document, parameter.type.pointer, place
+
+    @cached_property
+    def call(self) -> tuple[Node | None, EmbeddedValues]:
+        """The tree of a call, None if no tool can be called, and the schema values in it."""
+        return self.made_call()
+
+    def made_call(self, has_texts: bool = False) -> tuple[Node | None, EmbeddedValues]:
+        """Make `call`; ``has_texts`` as of `EmbeddedValues`."""
+        embedded = EmbeddedValues(has_texts)
+        return (call_tree(tuple(self.items()), self._form, embedded) if self.tools else None), embedded
 
     @property
     def lowered(self) -> tuple[str, ...]:
@@ -259,11 +270,8 @@ class Inventory:
     def fingerprint(self) -> str:
         """SHA-256 in hex of the spec, independent of the order of its tools."""
         texts = replace(self.texts, continues=True, must_call=False)
-        found = fingerprint_of(self.kind, text_of([asdict(texts), asdict(self.caps), self.strict]), f"{self.total:x}")
-        if self.texts.continues:
-            return found
-        # Invariant: the same as the fingerprint of `guided.calls.spec.FirstCall`.
-        return fingerprint_of("next call" if self.texts.must_call else "first call", found)
+        options = text_of([asdict(texts), asdict(self.caps), self.strict])
+        return self.texts.fingerprint(fingerprint_of(self.kind, options, f"{self.total:x}"))
 
     @property
     def markers(self) -> tuple[str, ...]:

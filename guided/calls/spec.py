@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from functools import lru_cache, partial
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import in_one_budget
 from guided.calls.digest import digest
-from guided.calls.embedded import EmbeddedValues
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
 from guided.calls.groups import Count
 from guided.calls.inventory import ArgumentLists, Inventory, WritableTypes, rest_frame
-from guided.calls.lowering import call_tree, options_of
+from guided.calls.lowering import options_of
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import LeftOut, inventory
 from guided.calls.options import choice_of, chosen_tools, reasoning_texts
@@ -28,7 +27,6 @@ from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
 from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.json_values import text_of
 from guided.schema.frontend.location import pointer_to
@@ -37,7 +35,7 @@ from guided.schema.pushdown.frames import Frame
 if TYPE_CHECKING:
     from guided.engine.marked_grammar import MarkedGrammar
 
-__all__ = ["FirstCall", "Tools"]
+__all__ = ["Tools"]
 
 # Names of the state labels in an exported grammar.
 PARTS = {TEXT: "text", CALL: "call", CALL_END: "calls", REASONING: "reasoning"}
@@ -106,9 +104,10 @@ class Tools(Composable):
     reasoning: tuple[str, str] | None
     argument_lists: ArgumentLists = field(repr=False)
     is_inventory: bool = field(repr=False)
+    texts: Texts = field(repr=False)
     _caps: Caps = field(repr=False)
     _strict: bool = field(repr=False)
-    _inventories: dict[tuple[bool, bool], Inventory] = field(repr=False)
+    _inventories: dict[Texts, Inventory] = field(repr=False)
     _tools: tuple[Tool, ...] | None = field(repr=False)
     _options: dict[str, Any] = field(repr=False)
 
@@ -166,15 +165,17 @@ class Tools(Composable):
             found = tuple(tool for tool in found if tool.name not in lost)
         elif not is_inventory or argument_lists.are_few:
             argument_lists.check()
+        delimiters = reasoning_texts(reasoning, form)
         values: dict[str, Any] = {
             "format": form,
             "tool_choice": choice,
             "parallel_tool_calls": (count.fewest, count.most) if count.is_counted else count.most is None,
             "engine": engine,
             "count": count,
-            "reasoning": reasoning_texts(reasoning, form),
+            "reasoning": delimiters,
             "argument_lists": argument_lists,
             "is_inventory": is_inventory,
+            "texts": Texts(form, choice in ("auto", "none"), count, delimiters),
             "_caps": caps,
             "_strict": bool(strict),
             "_inventories": {},
@@ -203,7 +204,7 @@ class Tools(Composable):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: value readers are closures, which cannot be pickled, so the tools are built again.
-        return partial(Tools, **self._options), (self._given,)
+        return _remade, (self._given, self._options, self.texts)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -227,7 +228,7 @@ class Tools(Composable):
             return self.inventory().fingerprint
         form, kind = self.format, "running text" if self.is_running_text else "calls"
         kind += "" if self.engine == "nested" else " by lalr"
-        call, embedded = _call(self, False)
+        call, embedded = self.argument_lists.call
         documents = {id(value.schema): number for number, value in reversed([*enumerate(embedded.values)])}
         values = [
             text_of([value.schema if (first := documents[id(value.schema)]) == number else first, *value_data(value)])
@@ -236,14 +237,13 @@ class Tools(Composable):
         names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
         triggers = [*form.texts("trigger"), *form.first_triggers]
         options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning, *astuple(self._caps)])
-        return fingerprint_of(
-            "tools", kind, options, digest(_texts(self).tree(call)) if call is not None else "", *values
-        )
+        tree = digest(self.texts.tree(call)) if call is not None else ""
+        return self.texts.fingerprint(fingerprint_of("tools", kind, options, tree, *values))
 
     @property
     def is_running_text(self) -> bool:
         """Return whether calls are within running text (``tool_choice`` "auto" or "none")."""
-        return self.tool_choice in ("auto", "none")
+        return self.texts.is_running
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -261,17 +261,14 @@ class Tools(Composable):
     @property
     def markers(self) -> tuple[str, ...]:
         """Texts that may be special tokens of a vocabulary: those that open and close a call, and others of the format."""
-        return _texts(self).markers
+        return self.texts.markers
 
-    def inventory(self, continues: bool = True, must_call: bool = False) -> Inventory:
-        """The spec that lowers a definition once a text has passed the tool's name; of definitions only.
-
-        ``continues``: whether text follows a call. ``must_call``: whether every text has a call.
-        """
-        found = self._inventories.get((continues, must_call))
+    def inventory(self) -> Inventory:
+        """The spec that lowers a definition once a text has passed the tool's name; of definitions only."""
+        found = self._inventories.get(self.texts)
         if found is None:
-            made = Inventory.of(self.argument_lists, _texts(self, continues, must_call), self._caps, self._strict)
-            found = self._inventories.setdefault((continues, must_call), made)
+            made = Inventory.of(self.argument_lists, self.texts, self._caps, self._strict)
+            found = self._inventories.setdefault(self.texts, made)
         return found
 
     def with_changes(self, add: Iterable[AnyTool] = (), remove: Iterable[str] = ()) -> "Tools":
@@ -305,13 +302,10 @@ class Tools(Composable):
         n_tools = len(known) + len(added) - len(gone)
         if not is_plain or not n_tools or not all(map(_is_plain_definition, added)):
             kept = [tool for tool in self._given if not isinstance(tool, Tool) or tool.name not in gone]
-            return Tools([*kept, *added], **self._options)
+            return _remade([*kept, *added], self._options, self.texts)
         for name in names:
             if name in known and name not in gone:
                 raise SchemaError("duplicate tool name", pointer_to(name), "name")
-        copy = object.__new__(Tools)
-        for item in fields(Tools):
-            object.__setattr__(copy, item.name, getattr(self, item.name))
         writable = WritableTypes(self.format, self._caps, self._strict)
         for tool in added:
             writable.check(tool)
@@ -319,8 +313,12 @@ class Tools(Composable):
         if argument_lists.are_few:
             argument_lists.check()
         inventories = {key: found.changed(argument_lists, added, gone) for key, found in self._inventories.items()}
-        for name, value in (("_tools", None), ("argument_lists", argument_lists), ("_inventories", inventories)):
-            object.__setattr__(copy, name, value)
+        return self._with(_tools=None, argument_lists=argument_lists, _inventories=inventories)
+
+    def _with(self, **values: Any) -> "Tools":
+        copy = object.__new__(Tools)
+        for item in fields(Tools):
+            object.__setattr__(copy, item.name, values.get(item.name, getattr(self, item.name)))
         return copy
 
     def lower(self, limits: Limits) -> Lowering:
@@ -336,7 +334,17 @@ class Tools(Composable):
         LimitError
             A budget is exceeded.
         """
-        return self._lowered(limits, self.fingerprint, continues=True)
+        if self.is_inventory and not self.argument_lists.are_flat:
+            return self.inventory()
+        if self.engine == "lalr":
+            from guided.engine.grammar import Grammar
+            from guided.engine.marked_grammar import MarkedGrammar
+
+            return MarkedGrammar(Grammar(self.lark(limits=limits)), self.fingerprint, self.markers, self.notes)
+        frame = self._frame(limits)
+        if not frame.values:
+            return frame.automaton
+        return Template(frame, options_of(self.format, self._caps), self.fingerprint, self.markers, self.notes)
 
     def lark(self, *, limits: Limits | None = None) -> str:
         """A Lark grammar of the UTF-8 texts: ``lark.Lark(spec.lark(), parser="lalr")`` accepts these and no others.
@@ -348,41 +356,26 @@ class Tools(Composable):
         LimitError
             The grammar would be too large.
         """
-        return self._grammar_text(limits or Limits(), continues=True)
+        limits = limits or Limits()
+        frame = self._frame(limits, has_texts=True)
+        return framed_grammar(frame, options_of(self.format, self._caps), limits, names=PARTS).text
 
-    def first_call(self, must_call: bool = False) -> "FirstCall":
-        """The spec of the texts that end with their first call, and of those without a call unless `must_call`."""
-        return FirstCall(self, must_call)
+    def first_call(self, must_call: bool = False) -> "Tools":
+        """Return the spec of the texts that end with their first call, where a result is inserted next.
+
+        ``must_call``: whether texts without a call are left out.
+        """
+        return self._with(texts=replace(self.texts, continues=False, must_call=must_call))
 
     def with_options(self, **changes: Any) -> "Tools":
         """Return a copy with some arguments replaced."""
-        return Tools(**{"tools": self._given, **self._options, **changes})
+        return _remade(changes.pop("tools", self._given), {**self._options, **changes}, self.texts)
 
-    def _lowered(self, limits: Limits, fingerprint: str, continues: bool, must_call: bool = False) -> Lowering:
-        if self.is_inventory and not self.argument_lists.are_flat:
-            return self.inventory(continues, must_call)
-        if self.engine == "lalr":
-            from guided.engine.grammar import Grammar
-            from guided.engine.marked_grammar import MarkedGrammar
-
-            text = self._grammar_text(limits, continues, must_call)
-            return MarkedGrammar(Grammar(text), fingerprint, self.markers, self.notes)
-        frame = self._frame(limits, continues, must_call)
-        if not frame.values:
-            return frame.automaton
-        return Template(frame, options_of(self.format, self._caps), fingerprint, self.markers, self.notes)
-
-    def _grammar_text(self, limits: Limits, continues: bool, must_call: bool = False) -> str:
-        frame = self._frame(limits, continues, must_call, has_texts=True)
-        return framed_grammar(frame, options_of(self.format, self._caps), limits, names=PARTS).text
-
-    def _frame(self, limits: Limits, continues: bool, must_call: bool, *, has_texts: bool = False) -> Frame:
+    def _frame(self, limits: Limits, *, has_texts: bool = False) -> Frame:
         """The texts around schema values; with ``has_texts``, those in a notation are part of it."""
-        call, embedded = _call(self, has_texts)
+        call, embedded = self.argument_lists.made_call(has_texts) if has_texts else self.argument_lists.call
         try:
-            found = _texts(self, continues, must_call).automaton(
-                call, self.argument_lists or [tool.name for tool in self.tools], limits
-            )
+            found = self.texts.automaton(call, self.argument_lists or [tool.name for tool in self.tools], limits)
         except LimitError:
             for name, argument_list in self.argument_lists.items():
                 rest_frame(argument_list, self.format, limits, name)
@@ -390,59 +383,10 @@ class Tools(Composable):
         return embedded.frame(found)
 
 
-@dataclass(frozen=True, slots=True)
-class FirstCall:
-    """Texts that end with their first call, where a result is inserted next.
-
-    Attributes
-    ----------
-    tools : Tools
-        The spec of the whole text.
-    must_call : bool
-        Whether every text has a call.
-    """
-
-    tools: Tools
-    must_call: bool = False
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 in hex of the spec."""
-        return fingerprint_of("next call" if self.must_call else "first call", self.tools.fingerprint)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The notes of the tools (`Tools.notes`)."""
-        return self.tools.notes
-
-    @property
-    def markers(self) -> tuple[str, ...]:
-        """The markers of the tools (`Tools.markers`)."""
-        return self.tools.markers
-
-    def lower(self, limits: Limits) -> Lowering:
-        """The automaton or frame, as `Tools.lower`.
-
-        Raises
-        ------
-        LimitError
-            A budget is exceeded.
-        """
-        return self.tools._lowered(limits, self.fingerprint, continues=False, must_call=self.must_call)
+def _remade(tools: Sequence[AnyTool], options: Mapping[str, Any], texts: Texts) -> Tools:
+    made = Tools(tools, **options)
+    return made if texts.continues else made.first_call(texts.must_call)
 
 
 def _is_plain_definition(tool: Tool) -> bool:
     return tool.is_definition and not tool.types
-
-
-def _texts(spec: Tools, continues: bool = True, must_call: bool = False) -> Texts:
-    return Texts(spec.format, spec.is_running_text, spec.count, spec.reasoning, continues, must_call)
-
-
-@lru_cache(maxsize=256)
-def _call(spec: Tools, has_texts: bool) -> tuple[Node | None, EmbeddedValues]:
-    """The tree of a call, None if no tool can be called, and the schema values in it. Its arguments are as in `EmbeddedValues`."""
-    embedded = EmbeddedValues(has_texts)
-    if not spec.argument_lists:
-        return None, embedded
-    return call_tree(tuple(spec.argument_lists.items()), spec.format, embedded), embedded

@@ -8,6 +8,7 @@ from guided.calls.formats.format import Format
 from guided.calls.formats.texts import BLANKS, any_of, final_blanks, part
 from guided.calls.groups import Count, opening, several_of, triggers_of
 from guided.calls.modes import calls_only, reasoning_before, running_text, with_calls
+from guided.encoding import fingerprint_of
 from guided.limits import Limits
 from guided.patterns.tree import Node, alternate, concat
 
@@ -46,6 +47,10 @@ class Texts:
         found = form.markers or (form.start, form.terminator.strip())
         thought = tuple(text.strip() for text in self.reasoning or ())
         return (*(found if self.is_running or form.is_tagged or form.is_listed else form.markers), *thought)
+
+    def fingerprint(self, found: str) -> str:
+        """Return the fingerprint of a spec with these texts; ``found``: that of the same one whose texts continue."""
+        return found if self.continues else fingerprint_of("next call" if self.must_call else "first call", found)
 
     def tree(self, call: Node) -> Node:
         """The pattern tree after the trigger, or of the whole text if it consists of calls only."""

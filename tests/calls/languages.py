@@ -3,7 +3,7 @@
 from guided.automata.automaton import Automaton
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Configuration, Stacks
-from guided.calls.spec import FirstCall, Tools
+from guided.calls.spec import Tools
 from guided.limits import Limits
 
 __all__ = ["Language", "accepts", "died_at"]
@@ -12,7 +12,7 @@ __all__ = ["Language", "accepts", "died_at"]
 class Language:
     """The texts of a spec."""
 
-    def __init__(self, spec: Tools | FirstCall) -> None:
+    def __init__(self, spec: Tools) -> None:
         lowered = spec.lower(Limits())
         self._automaton = lowered if isinstance(lowered, Automaton) else None
         self._stacks = None
@@ -46,11 +46,11 @@ class Language:
         return place, len(data)
 
 
-def accepts(spec: Tools | FirstCall, text: str) -> bool:
+def accepts(spec: Tools, text: str) -> bool:
     """Is a text one of a spec's?"""
     return Language(spec).accepts(text.encode())
 
 
-def died_at(spec: Tools | FirstCall, text: str) -> int:
+def died_at(spec: Tools, text: str) -> int:
     """As `Language.died_at`."""
     return Language(spec).died_at(text.encode())

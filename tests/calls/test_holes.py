@@ -19,7 +19,7 @@ from guided.calls.lowering import call_tree
 from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead
 from guided.calls.rendering import render_call
-from guided.calls.spec import FirstCall, Tools
+from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
 from guided.engine.index import Index
@@ -306,7 +306,7 @@ def test_the_fingerprint_depends_on_the_types_of_values() -> None:
     one = spec({"type": "integer"}).fingerprint
     assert one == spec({"type": "integer"}).fingerprint
     assert len({one, spec({"type": "number"}).fingerprint, spec({"type": "integer"}, max_digits=3).fingerprint}) == 3
-    assert FirstCall(spec({"type": "integer"})).fingerprint != one
+    assert spec({"type": "integer"}).first_call().fingerprint != one
     # A frame is told by the texts that it allows, an inventory by its definitions.
     assert mixed({"type": "integer", "description": "x"}).fingerprint == mixed({"type": "integer"}).fingerprint
     assert mixed({"type": "number"}).fingerprint != mixed({"type": "integer"}).fingerprint

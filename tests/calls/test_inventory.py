@@ -112,9 +112,9 @@ class Regular:
         return self.automaton
 
 
-def whole(spec: Tools, continues: bool = True, must_call: bool = False) -> Any:
+def whole(spec: Tools) -> Any:
     """The spec of the automaton that has all calls of a spec."""
-    frame = spec._frame(Limits(), continues, must_call)
+    frame = spec._frame(Limits())
     if frame.values:
         return Template(frame, options_of(spec.format, NO_CAPS), "whole", spec.markers)
     return Regular(frame.automaton)
@@ -164,8 +164,9 @@ def test_T23_the_lazy_automaton_equals_the_explicit_one(form: str, data: st.Data
     spec = Tools(tools, form, tool_choice=choice, parallel_tool_calls=several, reasoning=reasoning)
     first = choice == "auto" and data.draw(st.booleans())
     must_call = first and data.draw(st.booleans())
-    explicit = compile(whole(spec, continues=not first, must_call=must_call), VOCABULARY)
-    lazy = compile(spec.inventory(continues=not first, must_call=must_call), VOCABULARY)
+    spec = spec.first_call(must_call) if first else spec
+    explicit = compile(whole(spec), VOCABULARY)
+    lazy = compile(spec.inventory(), VOCABULARY)
     assert_same(explicit, lazy, data)
 
 

@@ -14,7 +14,7 @@ from guided.calls.formats.files import format_named, format_names
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
-from guided.calls.spec import FirstCall, Tools
+from guided.calls.spec import Tools
 from guided.errors import LimitError, SchemaError
 from guided.export.characters import Characters
 from guided.limits import Limits
@@ -139,7 +139,7 @@ def test_texts_of_running_text_are_utf8() -> None:
 @pytest.mark.parametrize("must_call", [False, True])
 def test_first_calls(must_call: bool) -> None:
     nested, lalr = (
-        guided.compile(FirstCall(Tools([paint], "hermes", engine=engine), must_call), BYTES)  # type: ignore[arg-type]
+        guided.compile(Tools([paint], "hermes", engine=engine).first_call(must_call), BYTES)
         for engine in ("nested", "lalr")
     )
     call = '<tool_call>\n{"name": "paint", "arguments": {"colour": "red"}}\n</tool_call>'
