@@ -90,17 +90,17 @@ class CallScanner(Scanner):
         spelling = yield from self.scan_value(kind, reason, has_plus=False)
         try:
             found: dict[str, Any] = kind.read(spelling)
+            if kind.arguments is not None:
+                spans = [(name, first, last) for name, _, first, last in kind.members(spelling)]
+            else:
+                spans = [
+                    (name, len(spelling[:first].encode()), len(spelling[:last].encode()))
+                    for name, first, last in members(spelling)
+                ]
         except GuidedError as error:
             # The text is still a call.
             self._refused = CallError(f"invalid arguments of {tool}: {error}", "argument", begin)
             return {}
-        if kind.arguments is not None:
-            spans = [(name, first, last) for name, _, first, last in kind.members(spelling)]
-        else:
-            spans = [
-                (name, len(spelling[:first].encode()), len(spelling[:last].encode()))
-                for name, first, last in members(spelling)
-            ]
         for name, first, last in spans:
             self._reads.append(ArgumentRead(name, found[name], (begin + first, begin + last)))
         # Why: the reader of a function's arguments returns them in the order of the signature.

@@ -31,6 +31,7 @@ from guided.schema.formula.atoms import NO_CAPS, Arguments, Caps, JsonOptions, N
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
+from guided.schema.frontend.json_reader import JsonReader
 from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
 from guided.schema.frontend.location import pointer_of, pointer_to
 from guided.schema.frontend.lowering import Lowering
@@ -84,7 +85,6 @@ _LIMITS = Limits()
 # keywords do that refer to other schemas.
 _LONGEST_KEY = 4096
 _PLAIN_FORMAT = 2
-_JSON_TOKEN = re.compile(r'[\[\]{},:]|"(?:[^"\\]|\\.)*+"|[^\s\[\]{},:"]+', re.DOTALL)
 _DOLLAR = re.compile(rb"u...\0\$", re.DOTALL)
 _types: Memo["SchemaType"] = Memo(1 << 16)
 _documents: Memo[tuple[Any, dict[str, "SchemaType"]]] = Memo()
@@ -580,37 +580,12 @@ def list_of(kind: SchemaType) -> SchemaType:
 
 def members(spelling: str) -> list[tuple[str, int, int]]:
     """Name of each member of a JSON object, and the span of its value."""
-    found = []
-    place = _after_blanks(spelling, 1)
-    while spelling[place] == '"':
-        behind = _value_end(spelling, place)
-        name = parse_json(spelling[place:behind])
-        begin = _after_blanks(spelling, _after_blanks(spelling, behind) + 1)
-        end = _value_end(spelling, begin)
-        found.append((name, begin, end))
-        place = _after_blanks(spelling, end)
-        if spelling[place] == ",":
-            place = _after_blanks(spelling, place + 1)
-    return found
-
-
-def _value_end(text: str, place: int) -> int:
-    """Return the place after a value, at any depth."""
-    depth = 0
-    while True:
-        token = _JSON_TOKEN.match(text, place)
-        assert token is not None, "the text is JSON"
-        place = token.end()
-        depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
-        if not depth:
-            return place
-        place = _after_blanks(text, place)
-
-
-def _after_blanks(text: str, place: int) -> int:
-    while text[place] in " \t\r\n":
-        place += 1
-    return place
+    found = JsonReader().feed(spelling)
+    return [
+        (str(one.location.step), one.begin, one.end)
+        for one in found
+        if one.location is not None and one.location.within is None
+    ]
 
 
 def _needed(schemas: Mapping[str, Any], document: Any) -> dict[str, Any] | None:

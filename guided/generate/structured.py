@@ -16,9 +16,9 @@ from guided.events import Event, PartialValue, StreamEvent, ValueCompleted
 from guided.generate.generator import Generator, R, T_co, TextReader, no_value
 from guided.generate.model import LanguageModel, Prompt
 from guided.generate.options import GenerationOptions
-from guided.generate.partial_json import Completed, JsonReader
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
+from guided.schema.frontend.json_reader import Completed, JsonReader
 from guided.schema.frontend.location import pointer_of
 
 __all__ = ["JsonGenerator", "JsonSpec"]

@@ -25,10 +25,10 @@ from guided.engine.specs import Choice, Regex
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError, SchemaError
 from guided.generate.compositions import captures
-from guided.generate.partial_json import JsonReader
 from guided.guide.guide import Guide
 from guided.integrations.serving import FrontEnd, Options
 from guided.limits import Limits
+from guided.schema.frontend.json_reader import JsonReader
 from guided.schema.frontend.json_values import text_of
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits

@@ -20,10 +20,10 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import CallError, LimitError
 from guided.generate.function_model import FunctionModel
-from guided.generate.partial_json import JsonReader
 from guided.generate.schemas import json as json_generator
 from guided.limits import Limits
 from guided.schema.frontend import json_values
+from guided.schema.frontend.json_reader import JsonReader
 from guided.schema.frontend.json_values import check_levels, exact_decimal, parse_json
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.parsing import parse_call

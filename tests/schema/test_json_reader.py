@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.generate.partial_json import Completed, JsonReader
+from guided.schema.frontend.json_reader import Completed, JsonReader
 from guided.schema.frontend.json_values import token_value
 
 SCALARS = (
@@ -203,7 +203,7 @@ def characters_decoded(n: int, monkeypatch: pytest.MonkeyPatch) -> int:
         read.append(len(text))
         return token_value(text)
 
-    monkeypatch.setattr("guided.generate.partial_json.token_value", counted)
+    monkeypatch.setattr("guided.schema.frontend.json_reader.token_value", counted)
     reader = JsonReader()
     reader.feed('{"text": "')
     for _ in range(n // 4):
