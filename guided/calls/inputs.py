@@ -35,13 +35,13 @@ from guided.engine.specs import Choice, Regex
 from guided.errors import shown
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
+from guided.schema.frontend.tool_definitions import definition_of, is_definition
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["compile", "spec_of"]
 
 # A constraint as users write it.
 Given: TypeAlias = Any
-_SCHEMAS = ("parameters", "input_schema", "inputSchema")
 _TYPING = frozenset({"typing", "types", "typing_extensions"})
 # What literal texts hardly ever contain.
 _PATTERN_LIKE = re.compile(r"\\[dDsSwW]|\.[*+]|\][*+?{]")
@@ -165,26 +165,19 @@ def _is_type(given: Any) -> bool:
 def _is_tool(given: Any) -> bool:
     """Return whether an object is a tool: a definition, a `Tool`, or a callable other than a type."""
     if isinstance(given, Mapping):
-        return _is_definition(given)
+        return is_definition(given)
     if isinstance(given, str | Composable | enum.Enum | int | float | None) or _is_type(given):
         return False
     if callable(given):
         # Models can be called, which says how they are used.
         return not hasattr(type(given), "prompt_tokens")
-    from guided.calls.tool import Tool, definition_of
+    from guided.calls.tool import Tool
 
     return isinstance(given, Tool) or definition_of(given) is not None
 
 
-def _is_definition(given: Mapping[str, Any]) -> bool:
-    """Return whether a dict is the definition of a tool in the format of OpenAI, Anthropic or MCP."""
-    if given.get("type") == "function" and ("function" in given or "name" in given):
-        return True
-    return isinstance(given.get("name"), str) and any(isinstance(given.get(key), Mapping) for key in _SCHEMAS)
-
-
 def _of_mapping(given: Mapping[str, Any], tools: Callable[[list[Any]], Composable]) -> Any:
-    if _is_definition(given):
+    if is_definition(given):
         return tools([given])
     if given.get("type") == "structural_tag":
         from guided.engine.structural_tags import StructuralTag

@@ -12,9 +12,10 @@ from dataclasses import dataclass, fields
 from itertools import count
 from typing import Any, Literal
 
-from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool, definition_of
+from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool
 from guided.errors import ArgumentError, GuidedError, LimitError, PatternError, SchemaError, shown
 from guided.schema.frontend.location import pointer_to
+from guided.schema.frontend.tool_definitions import definition_of
 
 __all__ = ["PROMPT", "LeftOut", "as_named", "distinct", "inventory", "renamed"]
 

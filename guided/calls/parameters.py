@@ -32,13 +32,13 @@ from guided.schema.formula.atoms import Caps
 from guided.schema.frontend.callables import parameters_of, unwrapped
 from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.reader import hint_of_field
+from guided.schema.frontend.tool_definitions import closed_definition
 
 __all__ = [
     "SEPARABLE",
     "Documentation",
     "Lowered",
     "Parameter",
-    "closed_definition",
     "documentation_of",
     "of_definition",
     "of_signature",
@@ -59,10 +59,6 @@ SEPARABLE = frozenset({
     "title", "type",
 })  # fmt: skip
 _OTHER_TYPE = "Tool(..., types={name: annotation}) gives another type"
-# If one of these declares properties, closing the object around it would exclude them.
-_COMBINING = frozenset(
-    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "unevaluatedProperties", "propertyNames"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,15 +313,6 @@ def _satisfiable(lower: Callable[[], SchemaType], required: bool, pointer: str, 
             raise SchemaError(error.reason, error.pointer, error.keyword) from None
         never.append(pointer)
         return None
-
-
-def closed_definition(schema: Mapping[str, Any] | None, strict: bool) -> Mapping[str, Any]:
-    """The schema of a definition's arguments; with ``strict``, additional ones are forbidden unless the schema mentions them."""
-    if schema is None:
-        return {"type": "object", "properties": {}, "additionalProperties": False}
-    if "additionalProperties" in schema or not strict or schema.keys() & _COMBINING:
-        return schema
-    return {**schema, "additionalProperties": False}
 
 
 def _fields(schema: Mapping[str, Any], pointer: str) -> list[tuple[str, Any, bool]]:

@@ -18,7 +18,6 @@ from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import (
     Lowered,
     Parameter,
-    closed_definition,
     documentation_of,
     of_definition,
     of_signature,
@@ -31,6 +30,7 @@ from guided.schema.formula.atoms import NO_CAPS, Caps
 from guided.schema.frontend.callables import unwrapped
 from guided.schema.frontend.json_values import check_levels
 from guided.schema.frontend.location import pointer_to
+from guided.schema.frontend.tool_definitions import closed_definition, definition_of, schema_in
 
 __all__ = [
     "NAME",
@@ -42,12 +42,10 @@ __all__ = [
     "Tool",
     "as_example",
     "as_tool",
-    "definition_of",
 ]
 
 # Characters of a name. Blanks, quotes, brackets, commas and equals signs are excluded: they end a name in call formats.
 NAME = re.compile(r"[\w.\-/:]+")
-_SCHEMAS = ("parameters", "input_schema", "inputSchema")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,16 +129,6 @@ class Definition(Protocol):
     @property
     def name(self) -> str:
         """The tool's name."""
-
-
-def definition_of(item: Any) -> dict[str, Any] | None:
-    """The JSON definition of an object with ``name`` and ``inputSchema`` (or ``input_schema``); None for other objects."""
-    if isinstance(item, type | Mapping | Entry) or not isinstance(getattr(item, "name", None), str):
-        return None
-    schema = next((found for key in _SCHEMAS[1:] if (found := getattr(item, key, None)) is not None), None)
-    if schema is None:
-        return None
-    return {"name": item.name, "description": getattr(item, "description", None), "inputSchema": schema}
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
@@ -392,9 +380,8 @@ def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
     inner = definition.get("function", definition)
     if not isinstance(inner, Mapping) or "name" not in inner:
         raise SchemaError("a definition needs a name", "", "name")
-    schema = next((inner[key] for key in _SCHEMAS if key in inner), None)
     description = inner.get("description")
-    return inner["name"], description if isinstance(description, str) else "", schema
+    return inner["name"], description if isinstance(description, str) else "", schema_in(definition)
 
 
 def _checked_name(name: Any) -> str:

@@ -31,16 +31,12 @@ from guided.files import read_text
 from guided.limits import Limits
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.openapi import operation_schema
+from guided.schema.frontend.tool_definitions import closed_definition, definition_of, is_definition, schema_in
 
 if TYPE_CHECKING:
     from guided.schema.frontend.reader import TypeReader
 
 __all__ = ["Input", "input_of"]
-
-_PARAMETERS = ("parameters", "input_schema", "inputSchema")
-# A schema with any of these keywords constrains undeclared arguments itself.
-_OTHERS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames")
-_COMBINING = ("$ref", "allOf", "anyOf", "oneOf", "not", "if")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,11 +85,7 @@ def input_of(given: Any, operation: str | None = None, source: str = "auto") -> 
         if not isinstance(given, Mapping | bool):
             raise SchemaError(f"a schema must be an object, true or false, not {shown(given)}", "", "schema")
     if not isinstance(given, (dict, type)):
-        # A tool object of the MCP SDK: the name of the attribute depends on its version.
-        names = () if isinstance(given, Mapping) else ("inputSchema", "input_schema")
-        listed = next((found for name in names if isinstance(found := getattr(given, name, None), Mapping)), None)
-        if listed is not None:
-            given = {"name": getattr(given, "name", ""), "inputSchema": listed}
+        given = definition_of(given) or given
     if isinstance(given, bool):
         return Input(_without_operation(given, operation))
     if isinstance(given, Mapping):
@@ -145,20 +137,12 @@ def _schema_in(given: Mapping[str, Any]) -> Any:
     """Return the schema in a definition, or the input itself if it is a schema."""
     if given.get("type") == "json_schema":
         return _of_response_format(given)
-    inner = given.get("function") if given.get("type") == "function" else None
-    tool = inner if isinstance(inner, Mapping) else given
-    if given.get("type") != "function" and not (
-        isinstance(given.get("name"), str) and any(map(given.__contains__, _PARAMETERS))
-    ):
+    if not is_definition(given):
         return given
-    key = next((key for key in _PARAMETERS if key in tool), None)
-    schema = {} if key is None or tool[key] is None else tool[key]
+    schema = {} if (found := schema_in(given)) is None else found
     if not isinstance(schema, Mapping):
-        raise SchemaError(f"the parameters of a tool must be a schema, not {shown(schema)}", f"/{key}", str(key))
-    closed = {"type": "object", **schema}
-    if not any(key in schema for key in (*_OTHERS, *_COMBINING)):
-        closed["additionalProperties"] = False
-    return closed
+        raise SchemaError(f"the parameters of a tool must be a schema, not {shown(schema)}", "", "parameters")
+    return {"type": "object", **closed_definition(schema, strict=True)}
 
 
 def _is_operation(given: Mapping[str, Any]) -> bool:
