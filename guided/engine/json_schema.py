@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import InvalidOperation
 from functools import lru_cache
 from os import PathLike
@@ -27,13 +27,13 @@ from guided.engine.specs import (
     finite_spec,
     options_of,
 )
-from guided.engine.templates import read_arguments
+from guided.engine.templates import options_data, read_options
 from guided.errors import ArgumentError, LimitError, SchemaError, VocabularyError, brief, kind_of, shown
 from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
-from guided.schema.formula.atoms import CAPS, NO_CAPS, Arguments, Caps, JsonOptions
+from guided.schema.formula.atoms import CAPS, Arguments, Caps, JsonOptions
 from guided.schema.formula.formulas import Formulas
 from guided.schema.frontend.inputs import input_of
 from guided.schema.frontend.json_values import check_levels, text_of, value_of
@@ -76,11 +76,6 @@ _NO_KEYWORD = (
 )
 _NO_OBJECT = "no object satisfies the schema and can be written in this style"
 _SHOWN_OPTIONS = ("whitespace", "property_order", "numbers", "escapes", "format", "unsupported")
-
-# Options that only values in calls have.
-_OF_CALLS = ("notation", "words", "arguments", "quote")
-# Options that `data` holds elsewhere.
-_APART = (*_OF_CALLS, "formats", "caps", "excludes")
 
 
 class SchemaOptions(TypedDict, total=False):
@@ -296,38 +291,19 @@ class JsonSchema(Composable, Generic[T_co]):
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of schema, registry and options."""
-        kind = "json schema" if self.engine == "nested" else "json schema by lalr"
-        eager = [f"eager={self.eager}"] if self.eager else []
-        written = [f"arguments={self.options.arguments}"] if self.options.arguments else []
-        caps = [repr(self.options.caps)] if self.options.caps != NO_CAPS else []
-        excluded = [f"excludes={self.options.excludes}"] if self.options.excludes else []
-        return fingerprint_of(kind, self._text, repr(self.options), *eager, *written, *caps, *excluded)
+        return fingerprint_of("json schema", self._text, text_of(self._chosen))
 
     @property
     def data(self) -> str:
         """Schema, registry and options as text; of a type only its schema."""
-        return text_of(
-            {
-                "schema": self.schema,
-                "registry": self.registry,
-                "options": {
-                    name: value
-                    for name, value in asdict(replace(self.options, formats=())).items()
-                    if name not in _APART
-                },
-                "unenforced": self._unenforced,
-                "engine": self.engine,
-                **({"eager": self.eager} if self.eager else {}),
-                **({"arguments": asdict(self.options.arguments)} if self.options.arguments else {}),
-                **({"caps": asdict(self.options.caps)} if self.options.caps != NO_CAPS else {}),
-                **({"excludes": self.options.excludes} if self.options.excludes else {}),
-                **(
-                    {"formats": {name: texts.key for name, texts in self.options.formats}}
-                    if self.options.formats
-                    else {}
-                ),
-            }
-        )
+        made_of = {"schema": self.schema, "registry": self.registry, "unenforced": self._unenforced}
+        return text_of(made_of | self._chosen)
+
+    @property
+    def _chosen(self) -> dict[str, Any]:
+        """Options as JSON values."""
+        formats = {name: texts.key for name, texts in self.options.formats}
+        return {"options": options_data(self.options), "formats": formats, "engine": self.engine, "eager": self.eager}
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "JsonSchema[Any]":
@@ -340,20 +316,17 @@ class JsonSchema(Composable, Generic[T_co]):
         """
         try:
             content = value_of(data, limits)
-            chosen = {"engine": content["engine"], "eager": content.get("eager", False)}
-            formats: dict[str, Any] = {
-                name: finite_spec(value_of(key, limits)) for name, key in content.get("formats", {}).items()
-            }
-            spec = cls(True, **content["options"], **chosen, formats=formats, **content.get("caps", {}))
-            object.__setattr__(spec, "schema", content["schema"])
-            object.__setattr__(spec, "registry", dict(content["registry"]))
+            spec = cls(True, engine=content["engine"], eager=content["eager"])
+            formats = {name: finite_spec(value_of(key, limits)) for name, key in content["formats"].items()}
+            for name, value in (
+                ("schema", content["schema"]),
+                ("registry", dict(content["registry"])),
+                ("options", read_options(content["options"], _own_formats(formats))),
+                ("_unenforced", tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])),
+            ):
+                object.__setattr__(spec, name, value)
             for document in (spec.schema, *spec.registry.values()):
                 check_levels(document)
-            if not content.keys().isdisjoint(("arguments", "excludes")):
-                excludes = tuple(map(str, content.get("excludes", ())))
-                spec = spec.written_as(read_arguments(content.get("arguments")), excludes)
-            unenforced = tuple((str(pointer), str(keyword)) for pointer, keyword in content["unenforced"])
-            object.__setattr__(spec, "_unenforced", unenforced)
         except (KeyError, TypeError, RecursionError, LimitError, SchemaError, InvalidOperation) as error:
             raise ValueError(f"not a valid JSON Schema with options: {error}") from error
         return spec

@@ -28,8 +28,8 @@ class MarkedGrammar:
     @property
     def data(self) -> str:
         """All fields as text."""
-        content = {"grammar": self.grammar.data, "fingerprint": self.fingerprint, "markers": self.markers}
-        return text_of({**content, **({"notes": self.notes} if self.notes else {})})
+        made_of = {"grammar": self.grammar.data, "fingerprint": self.fingerprint}
+        return text_of({**made_of, "markers": self.markers, "notes": self.notes})
 
     @classmethod
     def from_data(cls, data: str, limits: Limits | None = None) -> "MarkedGrammar":
@@ -37,7 +37,7 @@ class MarkedGrammar:
         try:
             content: Any = value_of(data, limits)
             grammar = Grammar.from_data(content["grammar"], limits)
-            markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
+            markers, notes = (tuple(map(str, content[name])) for name in ("markers", "notes"))
             return cls(grammar, str(content["fingerprint"]), markers, notes)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a valid grammar with markers: {error}") from error

@@ -19,7 +19,7 @@ from guided.schema.pushdown.embedding import Embedding, around_of, check_documen
 from guided.schema.pushdown.frames import Frame, Value
 from guided.schema.report.contradictions import impossible
 
-__all__ = ["Template", "impossible_in", "read_arguments", "value_data"]
+__all__ = ["Template", "impossible_in", "options_data", "read_options", "value_data"]
 
 _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "labels": np.int32, "holes": np.int32}
 _NOTES = 10
@@ -52,12 +52,11 @@ class Template:
         content = {
             "arrays": {name: [array.shape, pack(array.tobytes())] for name, array in arrays.items()},
             "documents": [held[number] for number in documents],
-            "values": [[documents[id(value.schema)], *value_data(value)] for value in values],
-            "options": asdict(self.options),
+            "values": [[documents[id(value.schema)], value.place, *value_data(value)] for value in values],
+            "options": options_data(self.options),
             "fingerprint": self.fingerprint,
             "markers": self.markers,
-            "places": [value.place for value in values],
-            **({"notes": self.notes} if self.notes else {}),
+            "notes": self.notes,
         }
         return text_of(content)
 
@@ -72,22 +71,11 @@ class Template:
             }
             documents = content["documents"]
             values = tuple(_value(documents[number], *rest) for number, *rest in content["values"])
-            places = content.get("places", [])
-            if len(places) == len(values):
-                values = tuple(replace(value, place=str(place)) for value, place in zip(values, places, strict=True))
             holes = arrays.pop("holes")
             _check(holes, values, **arrays)
             frame = Frame(Automaton(**arrays), holes, values)
-            chosen = {
-                **content["options"],
-                "notation": _notation(content["options"].get("notation")),
-                "caps": Caps(**content["options"]["caps"]),
-                "excludes": tuple(content["options"].get("excludes", ())),
-                "formats": (),
-            }
-            options = JsonOptions(**chosen)
-            markers, notes = (tuple(map(str, content.get(name, ()))) for name in ("markers", "notes"))
-            return cls(frame, options, str(content["fingerprint"]), markers, notes)
+            markers, notes = (tuple(map(str, content[name])) for name in ("markers", "notes"))
+            return cls(frame, read_options(content["options"]), str(content["fingerprint"]), markers, notes)
         except (KeyError, IndexError, TypeError, AttributeError, RecursionError, SchemaError) as error:
             raise ValueError(f"not a valid template: {error}") from error
 
@@ -117,28 +105,39 @@ def impossible_in(values: Iterable[Value], options: JsonOptions, limits: Limits)
 
 def value_data(value: Value) -> list[Any]:
     """Return what a value is besides its document and its place."""
-    more: list[Any] = [None if one is None else asdict(one) for one in (value.notation, value.arguments)]
-    more.append(value.any_order or None)
-    while more and more[-1] is None:
-        more.pop()
-    return [value.pointer, value.begins.decode("latin-1"), *more]
+    texts = [None if one is None else asdict(one) for one in (value.notation, value.arguments)]
+    return [value.pointer, value.begins.decode("latin-1"), *texts, value.any_order]
 
 
 def _value(
-    document: Any, pointer: Any, begins: Any, notation: Any = None, arguments: Any = None, any_order: Any = None
+    document: Any, place: Any, pointer: Any, begins: Any, notation: Any, arguments: Any, any_order: Any
 ) -> Value:
-    texts = _notation(notation), read_arguments(arguments)
-    return Value(document, str(pointer), begins.encode("latin-1"), *texts, bool(any_order))
+    texts = _notation(notation), _arguments(arguments)
+    return Value(document, str(pointer), begins.encode("latin-1"), *texts, bool(any_order), str(place))
 
 
-def read_arguments(data: Any) -> Arguments | None:
-    """Return the texts around arguments that a dict of their fields describes.
+def options_data(options: JsonOptions) -> dict[str, Any]:
+    """Return options as JSON values, without formats of the user's own."""
+    return asdict(replace(options, formats=()))
+
+
+def read_options(data: Any, formats: tuple[Any, ...] = ()) -> JsonOptions:
+    """Return the options of `options_data`.
 
     Raises
     ------
     ValueError, KeyError, TypeError
-        It does not.
+        The data describes none.
     """
+    chosen: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    if data["words"] not in ("json", "python") or data["quote"] not in ('"', "'"):
+        raise ValueError("its words or quotes are unknown")
+    chosen |= {"caps": Caps(**data["caps"]), "excludes": tuple(map(str, data["excludes"])), "formats": formats}
+    chosen |= {"notation": _notation(data["notation"]), "arguments": _arguments(data["arguments"])}
+    return JsonOptions(**chosen)
+
+
+def _arguments(data: Any) -> Arguments | None:
     if data is None:
         return None
     texts = {name: str(text) for name, text in data.items() if name not in ("notation", "between")}
@@ -152,7 +151,7 @@ def _notation(data: Any) -> Notation | None:
     if data is None:
         return None
     opening, closing, reserved, part = (data[name] for name in ("opening", "closing", "reserved", "part"))
-    padding = data.get("padding", "none")
+    padding = data["padding"]
     if part not in ("all", "strings", "others") or padding not in ("none", "blanks", "line feeds") or not str(closing):
         raise ValueError("its notation is unknown")
     return Notation(str(opening), str(closing), tuple(map(str, reserved)), part, padding)
