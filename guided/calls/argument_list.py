@@ -18,8 +18,6 @@ class Slot:
 
     Attributes
     ----------
-    name : str
-        Name of the Python parameter.
     label : str
         Name of the argument in calls.
     type : SchemaType
@@ -30,7 +28,6 @@ class Slot:
         Type of its strings, if the format gives strings a key of their own; the same object as ``type`` if all values are strings.
     """
 
-    name: str
     label: str
     type: SchemaType
     required: bool

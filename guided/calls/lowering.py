@@ -80,13 +80,13 @@ def argument_list_of(tool: str, parameters: Sequence[Parameter], form: Format) -
         with placed(pointer):
             kind, text = _written_types(kind, form, pointer)
         if form.is_positional and parameter.kind == "variadic":
-            variadic = Slot(parameter.name, parameter.label, kind, False)
+            variadic = Slot(parameter.label, kind, False)
         elif form.is_positional and parameter.kind != "keyword":
-            positional.append(Slot(parameter.name, parameter.label, kind, i <= last))
+            positional.append(Slot(parameter.label, kind, i <= last))
         else:
             if not form.can_name(parameter.label):
                 raise _refused(_QUOTES, form, pointer, "name")
-            keyed.append(Slot(parameter.name, parameter.label, kind, parameter.required, text))
+            keyed.append(Slot(parameter.label, kind, parameter.required, text))
     # Values must not begin like a key that may occur in their place.
     firsts = {(form.before_key.lstrip(BLANKS) or slot.label).encode()[0] for slot in keyed}
     for slot in (*positional, *([variadic] if variadic else ())):

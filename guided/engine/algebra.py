@@ -90,7 +90,7 @@ class Composition(Composable):
     __slots__ = ()
     kind: ClassVar[str] = COMPOSITION
     # Names of the attributes besides the parts.
-    _own: ClassVar[tuple[str, ...]] = ()
+    own_names: ClassVar[tuple[str, ...]] = ()
     parts: tuple[Part, ...]
     levels: int
 
@@ -101,7 +101,7 @@ class Composition(Composable):
         def joined(part: Part, inner: list[str]) -> str:
             if not isinstance(part, Composition):
                 return _fingerprint(part)
-            own = [f"{name}={getattr(part, name)!r}" for name in part._own]
+            own = [f"{name}={getattr(part, name)!r}" for name in part.own_names]
             return fingerprint_of("composition", type(part).__name__, *own, *inner)
 
         return folded(self, joined)
@@ -217,7 +217,7 @@ class Repeat(Composition):
         An argument has the wrong type.
     """
 
-    _own = ("min", "max")
+    own_names = ("min", "max")
     parts: tuple[Part, ...]
     levels: int
     min: int
@@ -265,7 +265,7 @@ class FreeText(Composition):
         An argument has the wrong type.
     """
 
-    _own = ("stop", "excludes", "max_tokens")
+    own_names = ("stop", "excludes", "max_tokens")
     parts: tuple[Part, ...]
     levels: int
     stop: tuple[str, ...]
@@ -288,7 +288,9 @@ class FreeText(Composition):
 
     def __repr__(self) -> str:
         given = (
-            f"{name}={shown(getattr(self, name), 40)}" for name in self._own if getattr(self, name) not in ((), None)
+            f"{name}={shown(getattr(self, name), 40)}"
+            for name in self.own_names
+            if getattr(self, name) not in ((), None)
         )
         return f"FreeText({', '.join(given)})"
 
@@ -331,7 +333,7 @@ class Dispatch(Composition):
 class Named(Composition):
     """A part whose text or value is captured under a name; ``part.named(name)`` makes it."""
 
-    _own = ("name",)
+    own_names = ("name",)
     parts: tuple[Part, ...]
     name: str
     levels: int = field(init=False)

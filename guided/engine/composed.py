@@ -105,6 +105,12 @@ class Composed:
             raise ValueError(f"not a valid composition: {error}") from error
 
 
+_KINDS: Mapping[str, type[Composition]] = {
+    "concatenation": Concatenation, "alternatives": Alternatives, "dispatch": Dispatch, "optional": Maybe, "repeat": Repeat,
+    "named": Named, "text": FreeText,
+}  # fmt: skip
+
+
 def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:
     """Yield the leaves with a stack, as what they are lowered to."""
     if isinstance(part, Composition):
@@ -116,23 +122,15 @@ def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:
 
 def _stored(part: Part, limits: Limits) -> Any:
     """Return a tree as JSON values: ``[kind, content...]``."""
-    match part:
-        case str():
-            return part
-        case Concatenation():
-            return ["concatenation", *(_stored(each, limits) for each in part.parts)]
-        case Alternatives():
-            return ["alternatives", *(_stored(each, limits) for each in part.parts)]
-        case Dispatch():
-            return ["dispatch", *(_stored(each, limits) for each in part.parts)]
-        case Maybe():
-            return ["optional", _stored(part.parts[0], limits)]
-        case Repeat():
-            return ["repeat", part.min, part.max, *(_stored(each, limits) for each in part.parts)]
-        case Named():
-            return ["named", part.name, _stored(part.parts[0], limits)]
-        case FreeText():
-            return ["text", part.stop, part.excludes, part.max_tokens]
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Composition):
+        kind = next(kind for kind, node in _KINDS.items() if isinstance(part, node))
+        return [
+            kind,
+            *(getattr(part, name) for name in part.own_names),
+            *(_stored(each, limits) for each in part.parts),
+        ]
     if isinstance(part, FINITE_SPECS):
         return finite_data(part)
     leaf = leaf_of(part, limits)
