@@ -9,7 +9,6 @@ import datetime
 import enum
 import json
 import re
-import secrets
 import uuid
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
@@ -29,10 +28,8 @@ from guided.schema.strings.notation import as_python, in_notation
 
 __all__ = ["argument_json", "json_value", "openings", "render_call", "render_calls", "render_result", "render_results"]
 
-# Maximum number of errors shown of an exception group, and bits of integers that Python always writes (2,000 digits).
-_ERRORS_SHOWN, _LONG_INTEGER = 10, 6_643
-# Bits of the longest integer written in full: the time is quadratic in its length.
-_LONGEST_INTEGER = 1 << 18
+# Maximum number of errors shown of an exception group.
+_ERRORS_SHOWN = 10
 
 
 def render_calls(
@@ -112,7 +109,7 @@ def render_call(
     if argument_list.whole is not None and argument_list.whole.arguments is not None:
         return begun + _arguments(name, argument_list.whole, arguments, form) + after
     if argument_list.whole is not None:
-        return begun + _spelled(name, Slot("", "arguments", argument_list.whole, True), arguments, form) + after
+        return begun + _spelled(name, Slot("arguments", argument_list.whole, True), arguments, form) + after
     slots = argument_list.slots
     known = {slot.label for slot in slots}
     for label in arguments:
@@ -211,13 +208,13 @@ def render_result(call: Call) -> str:
     """Render a call's result or error for the model; works for any object and returns valid Unicode.
 
     A string is used as is, other values as JSON, or else as ``str``; an error by its class and message, including those of the errors in
-    an exception group. If that fails, the text names the value's type and the failure. Unpaired surrogates become U+FFFD. Integers are
-    written in full up to 79,000 digits.
+    an exception group. If that fails, the text names the value's type and the failure. Unpaired surrogates become U+FFFD. Integers have
+    at most 4,300 digits (`sys.set_int_max_str_digits`).
     """
     if call.error is not None:
         return f"error: {_described(call.error)}"
     try:
-        found = call.result if isinstance(call.result, str) else _json(json_value(call.result))
+        found = call.result if isinstance(call.result, str) else json.dumps(json_value(call.result), ensure_ascii=False)
         return _unicode(found)
     except Exception:  # Why: the value is any object, whose methods may raise anything
         return _as_text(call.result)
@@ -236,7 +233,7 @@ def _described(error: BaseException, levels: int = 3) -> str:
 def _as_text(value: object) -> str:
     """``str(value)``, or the type of the value if that fails."""
     try:
-        return _unicode(_digits(value) if type(value) is int else str(value))
+        return _unicode(str(value))
     except Exception as error:  # Why: as above
         return f"<{type(value).__name__} that cannot be written: {type(error).__name__}>"
 
@@ -250,38 +247,6 @@ def _unicode(text: str) -> str:
     except UnicodeEncodeError:
         return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return plain
-
-
-def _json(value: Any) -> str:
-    """Serialize a JSON value; integers may have any length."""
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except ValueError:
-        # Why: Python refuses to write integers of more than 4,300 digits, so each becomes a string that is then replaced.
-        mark, numbers = secrets.token_hex(), list[int]()
-        text = json.dumps(_without_long_integers(value, mark, numbers), ensure_ascii=False)
-        return re.sub(f'"{mark}([0-9]+)"', lambda match: _digits(numbers[int(match[1])]), text)
-
-
-def _without_long_integers(value: Any, mark: str, numbers: list[int]) -> Any:
-    match value:
-        case dict():
-            return {key: _without_long_integers(item, mark, numbers) for key, item in value.items()}
-        case list():
-            return [_without_long_integers(item, mark, numbers) for item in value]
-        case int() if value.bit_length() > _LONGEST_INTEGER:
-            return _digits(value)
-        case int() if value.bit_length() > _LONG_INTEGER:
-            numbers.append(value)
-            return f"{mark}{len(numbers) - 1}"
-        case _:
-            return value
-
-
-def _digits(value: int) -> str:
-    if value.bit_length() > _LONGEST_INTEGER:
-        return f"<integer of {value.bit_length():,} bits>"
-    return str(value) if value.bit_length() <= _LONG_INTEGER else f"{Decimal(value):f}"
 
 
 def json_value(value: Any) -> Any:
