@@ -29,7 +29,7 @@ from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.kernel_parser import Controls, Ended
 from guided.lalr.lexeme_paths import LexemePaths, preference
-from guided.lalr.stack_symbols import bits
+from guided.lalr.tables import bits
 
 __all__ = ["Completion"]
 

@@ -1,24 +1,19 @@
-"""Conversion of Lark's parser objects to `LalrTables`. The parse table is read from the objects that Lark runs, not recomputed.
+"""Conversion of Lark's parser objects to `LalrTables`: their rules, the LALR(1) table of these, and the lexer's context in each state.
 
-For each parser state: its row of the parse table, and what its lexer tries (`guided.lalr.lexers`). Conflicts come from Lark's analysis,
-which resolves them silently.
+The table is that which Lark makes of the same rules (`guided.lalr.analysis`), with the conflicts that Lark resolves silently.
 
 Refused, because tables cannot express them: callbacks on tokens, custom lexers and post-lexers, patterns of the ``regex`` module,
 grammars over bytes.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from functools import cache
-
 from lark import Lark
-from lark.grammar import Rule
+from lark import exceptions as of_lark
 from lark.indenter import Indenter
-from lark.parsers.lalr_analysis import IntParseTable, LALR_Analyzer, Reduce
 
 from guided.automata.steps import Steps
 from guided.errors import GrammarError
-from guided.lalr.lexers import lexer_of
+from guided.lalr.analysis import Analysis
+from guided.lalr.lexers import lexer_of, terminals_of
 from guided.lalr.tables import Conflict, Indentation, LalrTables, Start, column, csr
 from guided.limits import Limits
 
@@ -29,67 +24,98 @@ _END = "$END"
 _INDENTER = ("handle_NL", "_process", "process", "always_accept")
 
 
-def read_tables(lark: Lark, analysis: LALR_Analyzer, limits: Limits, steps: Steps) -> LalrTables:
+def read_tables(lark: Lark, limits: Limits, steps: Steps) -> LalrTables:
     """Return the tables of a Lark object.
-
-    Parameters
-    ----------
-    analysis : LALR_Analyzer
-        Analysis of the same rules; source of the conflicts.
 
     Raises
     ------
     GrammarError
-        Its lexer or post-lexer cannot be expressed as tables.
+        Its lexer or post-lexer cannot be expressed as tables, or its rules collide.
     LimitError
-        Its terminals exceed a budget.
+        Its rules or terminals exceed a budget.
     """
     conf = lark.parser.lexer_conf
     if isinstance(conf.lexer_type, type):
         reason = "a lexer of your own is not supported: use 'contextual' or 'basic'"
         raise GrammarError(reason, conf.lexer_type.__name__)
     indentation = _indentation(conf.postlex) if conf.postlex else None
-    table = lark.parser.parser._parse_table
-    states = _breadth_first(table)
-    nonterminals = sorted({str(rule.origin.name) for rule in lark.rules})
-    accepted = [{*conf.terminals_by_name}] * len(states)
-    if conf.lexer_type == "contextual":
-        always = conf.postlex.always_accept if conf.postlex else ()
-        accepted = [{*table.states[state], *always} for state in states]
-    lexer, contexts = lexer_of(conf, accepted, limits, steps)
-    terminals = [terminal.name for terminal in lexer.terminals]
-    known = {*nonterminals, _END, *terminals}
+    sides = {(str(rule.origin.name), *(str(one.name) for one in rule.expansion)): rule for rule in lark.rules}
+    written = sorted(sides)
+    nonterminals = sorted({names[0] for names in written})
+    terminals = [str(terminal.name) for terminal in terminals_of(conf)]
     # Lark keeps unreachable rules that refer to each other; their terminals may occur in no state.
-    used = {str(symbol) for state in states for symbol in table.states[state]}
-    used |= {str(symbol.name) for rule in lark.rules for symbol in rule.expansion}
-    declared = sorted(used - known)
+    declared = sorted({name for names in written for name in names} - {*nonterminals, *terminals})
     symbols = (*terminals, *declared, _END, *nonterminals)
-    symbol_of = {name: number for number, name in enumerate(symbols)}
-    end = symbol_of[_END]
-    rules = {rule: (str(rule.origin.name), *(str(symbol.name) for symbol in rule.expansion)) for rule in lark.rules}
-    ordered = sorted(rules, key=lambda rule: rules[rule])
-    rule_of = {rule: number for number, rule in enumerate(ordered)}
-    state_of = {state: number for number, state in enumerate(states)}
+    numbers = {name: number for number, name in enumerate(symbols)}
+    end = numbers[_END]
+    rules = [(numbers[names[0]], tuple(numbers[name] for name in names[1:])) for names in written]
+    texts = tuple(f"{names[0]}: {' '.join(names[1:])}".rstrip() for names in written)
+    starts = sorted(set(lark.options.start))
+    for name in starts:
+        if name not in nonterminals:
+            raise of_lark.GrammarError(f"Using an undefined rule: {name}")
+    priorities = [sides[names].options.priority or 0 for names in written]
+    analysis = Analysis(symbols, end, rules, priorities, [numbers[name] for name in starts], steps)
+    if analysis.collisions:
+        raise _collision(
+            sorted((symbols[terminal], [texts[one] for one in those]) for terminal, those in analysis.collisions)
+        )
     entries: list[int] = []
-    for number, state in enumerate(states):
-        for symbol, (action, target) in table.states[state].items():
-            entries += number, symbol_of[str(symbol)], -1 - rule_of[target] if action is Reduce else state_of[target]
+    accepted = []
+    for state, (moves, reduces) in enumerate(zip(analysis.moves, analysis.reduces, strict=True)):
+        for symbol, target in moves.items():
+            entries += state, symbol, target
+        for symbol, rule in reduces.items():
+            entries += state, symbol, -1 - rule
+        accepted.append({symbol for symbol in (*moves, *reduces) if symbol < len(terminals)})
+    every = set(range(len(terminals)))
+    always = {numbers[name] for name in (conf.postlex.always_accept if conf.postlex else ()) if name in numbers} & every
+    if conf.lexer_type != "contextual":
+        always = every
+    accepted = [one | always for one in accepted]
+    lexer, contexts = lexer_of(conf, accepted, limits, steps)
     return LalrTables(
         symbols,
         end,
-        *csr(entries, len(states), end),
-        column([symbol_of[rules[rule][0]] for rule in ordered]),
-        column([len(rule.expansion) for rule in ordered]),
-        tuple(_text(rules[rule]) for rule in ordered),
+        *csr(entries, len(analysis.moves), end),
+        column(origin for origin, _ in rules),
+        column(len(side) for _, side in rules),
+        texts,
         column(contexts),
         tuple(
-            Start(name, state_of[table.start_states[name]], state_of[table.end_states[name]])
+            Start(name, starts.index(name), analysis.moves[starts.index(name)][numbers[name]])
             for name in lark.options.start
         ),
         lexer,
         indentation,
-        _conflicts(analysis),
+        tuple(
+            Conflict(*conflict)
+            for conflict in sorted(
+                (symbols[terminal], texts[rule], texts[taken] if taken >= 0 else "", count)
+                for (terminal, rule, taken), count in analysis.conflicts.items()
+            )
+        ),
     )
+
+
+def _collision(collisions: list[tuple[str, list[str]]]) -> GrammarError:
+    """Return the error of rules that the parser cannot choose from, given the terminals before which it cannot."""
+    terminal, (first, *_) = collisions[0]
+    rules = list(dict.fromkeys(rule for _, those in collisions for rule in those))
+    for rule in rules:
+        name, _, side = rule.partition(": ")
+        # Names of repeats begin so, which nobody wrote.
+        if side == name and not name.startswith("__"):
+            reason = f"the rule {name} may stand for itself alone, so a text has endless readings: leave that alternative out"
+            return GrammarError(reason, name)
+    name = first.partition(":")[0]
+    before = f"before {terminal}" if terminal != _END else "at the end of the text"
+    listed = "".join(f"\n    {rule}" for rule in rules)
+    reason = (
+        f"the same text can be read by different rules, and {before} LALR(1) cannot tell which (a reduce/reduce collision): "
+        f"merge the rules, or give one a higher priority (`{name}.2: ...`). The rules:{listed}"
+    )
+    return GrammarError(reason, name)
 
 
 def check_object(lark: Lark) -> None:
@@ -127,39 +153,3 @@ def _indentation(postlex: object) -> Indentation:
         str(postlex.DEDENT_type),
         int(postlex.tab_len),
     )
-
-
-def _breadth_first(table: IntParseTable) -> list[int]:
-    """Return the states that the starts reach, in an order that depends only on names."""
-    states = list(dict.fromkeys(table.start_states[name] for name in sorted(table.start_states)))
-    seen = set(states)
-    for state in states:
-        row = table.states[state]
-        for symbol in sorted(row):
-            action, target = row[symbol]
-            if action is not Reduce and target not in seen:
-                seen.add(target)
-                states.append(target)
-    return states
-
-
-def _conflicts(analysis: LALR_Analyzer) -> tuple[Conflict, ...]:
-    found: Counter[tuple[str, str, str]] = Counter()
-    text_of = cache(_text_of)
-    for items in analysis.lr0_itemsets:
-        for terminal, rules in items.lookaheads.items():
-            if len(rules) == 1 and terminal not in items.transitions:
-                continue
-            ranked = sorted(rules, key=lambda rule: (-(rule.options.priority or 0), text_of(rule)))
-            shifts = terminal in items.transitions
-            taken = "" if shifts else text_of(ranked[0])
-            found.update((str(terminal.name), text_of(rule), taken) for rule in (ranked if shifts else ranked[1:]))
-    return tuple(Conflict(*conflict, count) for conflict, count in sorted(found.items()))
-
-
-def _text_of(rule: Rule) -> str:
-    return _text((str(rule.origin.name), *(str(symbol.name) for symbol in rule.expansion)))
-
-
-def _text(names: Sequence[str]) -> str:
-    return f"{names[0]}: {' '.join(names[1:])}".rstrip()

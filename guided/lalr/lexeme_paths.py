@@ -14,7 +14,7 @@ from typing import NamedTuple
 from guided.arrays import DEAD
 from guided.caching import cached_property
 from guided.lalr.lexing import Lexing, Match
-from guided.lalr.stack_symbols import bits
+from guided.lalr.tables import bits
 
 __all__ = ["LexemePath", "LexemePaths"]
 

@@ -27,7 +27,7 @@ from guided.patterns.bounds import first_characters
 from guided.patterns.charset import Charset
 from guided.patterns.source import Intervals
 
-__all__ = ["NoLexer", "lexer_of", "parsed_pattern"]
+__all__ = ["NoLexer", "lexer_of", "parsed_pattern", "terminals_of"]
 
 # Step cost of a terminal of a context, of a string terminal that a regex terminal may match, and of a byte that its scanner reads.
 _TERMINAL, _PAIR, _BYTE = 300, 50, 50
@@ -44,15 +44,20 @@ class NoLexer:
         pass
 
 
+def terminals_of(conf: LexerConf) -> list[TerminalDef]:
+    """Return the terminals of a grammar in the order in which Lark's lexers try them."""
+    return sorted(conf.terminals, key=_preference)
+
+
 def lexer_of(
-    conf: LexerConf, accepted: Sequence[Collection[str]], limits: Limits, steps: Steps
+    conf: LexerConf, accepted: Sequence[Collection[int]], limits: Limits, steps: Steps
 ) -> tuple[Lexer, list[int]]:
     """Return the lexer of a grammar, and its context in each parser state.
 
     Parameters
     ----------
-    accepted : sequence of collection of str
-        By parser state: the symbols that it accepts, besides ignored terminals.
+    accepted : sequence of collection of int
+        By parser state: the terminals that it accepts, besides ignored ones.
 
     Raises
     ------
@@ -61,7 +66,7 @@ def lexer_of(
     LimitError
         The terminals exceed a budget.
     """
-    known = sorted(conf.terminals, key=_preference)
+    known = terminals_of(conf)
     numbers = {str(terminal.name): number for number, terminal in enumerate(known)}
     for name in sorted(set(conf.ignore) - numbers.keys()):
         raise GrammarError("it is in %ignore but not defined", name)
@@ -103,7 +108,7 @@ def lexer_of(
             Scanner([known[number] for number in tried], conf.g_regex_flags, re, False)  # type: ignore[no-untyped-call]
         return tried, pairs
 
-    by_state = [frozenset(numbers[name] for name in names if name in numbers) | ignored for names in accepted]
+    by_state = [ignored.union(terminals) for terminals in accepted]
     found = {active: context_of(active) for active in dict.fromkeys(by_state)}
     keywords = sorted({pair for _, pairs in found.values() for pair in pairs})
     keyword_of = {pair: number for number, pair in enumerate(keywords)}

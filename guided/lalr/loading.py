@@ -14,12 +14,10 @@ from typing import Any
 
 from lark import Lark, load_grammar
 from lark.common import LexerConf
-from lark.parsers.lalr_parser import LALR_Parser
 
 from guided.automata.build import spend_together
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, GuidedError
-from guided.lalr.analysis import Analysis
 from guided.lalr.imports import packaged_only
 from guided.lalr.lark_tables import check_object, read_tables
 from guided.lalr.lexers import NoLexer
@@ -98,12 +96,11 @@ def tables_of_text(
         "import_paths": import_sources(import_paths, allow_files=allow_files),
         "source_path": source,
         "g_regex_flags": flags,
-        "_plugins": {"LALR_Parser": _parser(steps), "BasicLexer": NoLexer, "ContextualLexer": NoLexer},
+        "_plugins": {"LALR_Parser": _NoParser, "BasicLexer": NoLexer, "ContextualLexer": NoLexer},
     }
     with _refusing(text, source):
         steps.spend(check_size(text, limits, start), _TOO_LARGE)
-        lark = Lark(text, **options)
-        tables = read_tables(lark, lark.parser.parser.analysis, limits, steps)
+        tables = read_tables(Lark(text, **options), limits, steps)
         intervals = Intervals(limits.intervals)
         for terminal in tables.lexer.terminals:
             if _UNUSUAL.search(terminal.pattern):
@@ -124,8 +121,7 @@ def tables_of_object(lark: Lark, limits: Limits) -> LalrTables:
     """
     with _refusing(""):
         check_object(lark)
-        steps = Steps(limits.steps)
-        return read_tables(lark, _analyzed(lark.parser.parser_conf, steps), limits, steps)
+        return read_tables(lark, limits, Steps(limits.steps))
 
 
 @cache
@@ -146,22 +142,13 @@ def _parser_of_grammars() -> None:
     function.cache = FunctionType(function.__code__, names)()
 
 
-def _analyzed(parser_conf: Any, steps: Steps) -> Analysis:
-    analysis = Analysis(steps, parser_conf)
-    analysis.compute_lalr()  # type: ignore[no-untyped-call]
-    return analysis
+class _NoParser:
+    """A plugin of Lark in place of its parser, whose tables `guided.lalr.lark_tables` makes."""
 
+    _parse_table = SimpleNamespace(states={})
 
-def _parser(steps: Steps) -> type[LALR_Parser]:
-    """Return a subclass of Lark's parser that only builds tables and keeps the analysis."""
-
-    class Parser(LALR_Parser):
-        def __init__(self, parser_conf: Any, **_: bool) -> None:
-            self.analysis = _analyzed(parser_conf, steps)
-            self._parse_table = self.analysis.parse_table
-            self.parser_conf = parser_conf
-
-    return Parser
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
 
 
 def import_sources(import_paths: Sequence[str], *, allow_files: bool) -> list[Any]:

@@ -25,7 +25,7 @@ from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import GrammarError, LimitError
 from guided.lalr.program import AGAIN, ENTER, JUMP, LOOK, MATCH, READ, SPLIT, Program
-from guided.lalr.tables import Lexer, LexerContext
+from guided.lalr.tables import Lexer, LexerContext, bits
 from guided.limits import Limits
 
 __all__ = ["Event", "Keyword", "Ordered", "determinize_in_order"]
@@ -291,7 +291,7 @@ class _Construction:
         """Return the members of a set of numbers."""
         found = self.listed.get(classes)
         if found is None:
-            found = self.listed[classes] = [c for c, digit in enumerate(f"{classes:b}"[::-1]) if digit == "1"]
+            found = self.listed[classes] = bits(classes)
         return found
 
     def _lefts_after(self, left: int) -> dict[int, int]:

@@ -17,9 +17,8 @@ from typing import NamedTuple
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexing import last_characters
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.stack_symbols import bits
 from guided.lalr.stacks import Stacks
-from guided.lalr.tables import LalrTables, Start, Terminal
+from guided.lalr.tables import LalrTables, Start, Terminal, bits
 
 __all__ = ["PrefixPosition", "PrefixPositions", "shown_terminal"]
 

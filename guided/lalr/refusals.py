@@ -258,7 +258,7 @@ def _of_lark(error: Exception, found: _Text, source: str) -> GrammarError:
     """Convert an exception of Lark."""
     if len(error.args) == 2 and isinstance(error.args[1], SyntaxError):
         return _bad_escape(str(error.args[0]), found)
-    message = _sorted(str(error).strip()) or type(error).__name__
+    message = str(error).strip() or type(error).__name__
     for pattern, explain in _MESSAGES:
         match = pattern.search(message)
         if match is not None:
@@ -476,25 +476,6 @@ def _recursion(match: "re.Match[str]", found: _Text) -> GrammarError:
     return _at(found, reason, name, found.definition(name))
 
 
-def _collision(match: "re.Match[str]", found: _Text) -> GrammarError:
-    first = re.search(r"<(\w+) :", match.string)
-    rule = first[1] if first else WHOLE
-    terminal = re.search(r"Terminal\('([^']*)'\)", match.string)
-    pairs = re.findall(r"- <(\w+) : ([^>]*)>", match.string)
-    for name, side in pairs:
-        # Names of repeats begin so, which nobody wrote.
-        if side.strip() == name and not name.startswith("__"):
-            reason = f"the rule {name} may stand for itself alone, so a text has endless readings: leave that alternative out"
-            return _at(found, reason, name, found.definition(name))
-    listed = "".join(f"\n    {name}: {side.strip()}" for name, side in dict.fromkeys(pairs))
-    before = f"before {terminal[1]}" if terminal and terminal[1] != "$END" else "at the end of the text"
-    reason = (
-        f"the same text can be read by different rules, and {before} LALR(1) cannot tell which (a reduce/reduce collision): "
-        f"merge the rules, or give one a higher priority (`{rule}.2: ...`). The rules:{listed}"
-    )
-    return _at(found, reason, rule, found.definition(rule))
-
-
 def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
     name = match["path"].replace("/", ".").replace("\\", ".").removesuffix(".lark")
     offset = found.statement("%import", name)
@@ -523,15 +504,6 @@ _MESSAGES = (
     ),
     (re.compile(rf"inside terminals \((?:NonTerminal\(')?(?P<name>{_NAME})(?:'\))? in (?P<terminal>{_NAME})"), _rule_in_terminal),
     (re.compile(rf"Recursion in terminal '(?P<name>{_NAME})'"), _recursion),
-    (re.compile(r"^Reduce/Reduce"), _collision),
     (re.compile(r"^Bad Range for "), lambda _, found: _ranges(found)),
     (re.compile(r"No such file or directory: '(?P<path>[^']*)'"), _import_failed),
 )  # fmt: skip
-
-
-def _sorted(reason: str) -> str:
-    """Sort the collisions in a message, which Lark lists in set order."""
-    if not reason.startswith("Reduce/Reduce"):
-        return reason
-    found: Sequence[list[str]] = [collision.split("\n\t- ") for collision in reason.split("\n\n")]
-    return "\n\n".join(sorted("\n\t- ".join([head, *sorted(rules)]) for head, *rules in found))

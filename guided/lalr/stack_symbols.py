@@ -20,9 +20,9 @@ from guided.errors import LimitError
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Indents
 from guided.lalr.stacks import Parser
-from guided.lalr.tables import LalrTables, Start
+from guided.lalr.tables import LalrTables, Start, bits
 
-__all__ = ["StackSymbol", "StackSymbols", "bits"]
+__all__ = ["StackSymbol", "StackSymbols"]
 
 
 class StackSymbol(NamedTuple):
@@ -262,13 +262,3 @@ class StackSymbols:
             if cells > 1:
                 work += [(source, cells - 1, rule) for source in before[state]]
         return [{key: place for place, key in enumerate(sorted(keys))} for keys in found]
-
-
-def bits(word: int) -> list[int]:
-    """Return the positions of the set bits, ascending."""
-    found = []
-    while word:
-        low = word & -word
-        found.append(low.bit_length() - 1)
-        word ^= low
-    return found

@@ -24,6 +24,7 @@ __all__ = [
     "LexerContext",
     "Start",
     "Terminal",
+    "bits",
     "column",
     "csr",
 ]
@@ -229,3 +230,9 @@ def _columns(rows: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array, I
 def column(numbers: Iterable[int]) -> Int32Array:
     """Return numbers as an array."""
     return freeze(np.array(list(numbers), np.int32))
+
+
+def bits(word: int) -> list[int]:
+    """Return the positions of the set bits, ascending."""
+    # Why: clearing the lowest bit repeatedly would copy the number each time.
+    return [place for place, digit in enumerate(f"{word:b}"[::-1]) if digit == "1"]

@@ -22,9 +22,9 @@ from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import scanner_of
-from guided.lalr.stack_symbols import StackSymbols, bits
+from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.stacks import Stacks as ParserStacks
-from guided.lalr.tables import LalrTables
+from guided.lalr.tables import LalrTables, bits
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.lalr.prefixes import Prefixes
