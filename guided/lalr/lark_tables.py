@@ -1,6 +1,6 @@
 """Conversion of Lark's parser objects to `LalrTables`: their rules, the LALR(1) table of these, and the lexer's context in each state.
 
-The table is that which Lark makes of the same rules (`guided.lalr.analysis`), with the conflicts that Lark resolves silently.
+The table is the one that Lark makes of the same rules (`guided.lalr.analysis`), with the conflicts that Lark resolves silently.
 
 Refused, because tables cannot express them: callbacks on tokens, custom lexers and post-lexers, patterns of the ``regex`` module,
 grammars over bytes.
