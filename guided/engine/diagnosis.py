@@ -6,7 +6,6 @@ The text may be cut anywhere. What it ends with is then a whole value (``"ab"``,
 Complexity: a compile and a walk of the text for each option that is tried; the search of `guided.schema.report.contradictions`.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from json import dumps
@@ -17,6 +16,7 @@ from guided.errors import GuidedError
 from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
+from guided.schema.frontend.json_reader import JsonReader
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.report.contradictions import refusal, refused_name
 from guided.vocabulary.vocabulary import single_bytes
@@ -25,12 +25,8 @@ __all__ = ["diagnosis"]
 
 # The options that allow the most texts of a value, in the order in which an error names them.
 _WIDEST = {"property_order": "any", "whitespace": "flexible", "numbers": "any", "escapes": "any"}
-_CLOSES = {"{": "}", "[": "]"}
 _LITERALS = ("true", "false", "null")
 _BEGINNINGS = frozenset("-+.eE")
-_LONGEST_ESCAPE = 12
-# The first half of a pair of escapes.
-_HALF = re.compile(r"\\u[dD][89abAB]..$")
 _BLANKS = " \t\n\r"
 
 
@@ -129,62 +125,27 @@ def _end_of(text: str, limits: Limits) -> _End:
     ValueError
         It does not begin a JSON text.
     """
-    given, text = text, text.rstrip(_BLANKS)
-    stack: list[str] = []
-    # Where the current member or item begins, at each level, and whether a name comes next.
-    begins: list[int] = []
-    expects_name = in_string = is_name = False
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if in_string:
-            at += character == "\\"
-            in_string = character != '"'
-        elif character == '"':
-            in_string, is_name = True, expects_name
-            expects_name = False
-        elif character in _CLOSES:
-            stack.append(character)
-            begins.append(at + 1)
-            expects_name = character == "{"
-        elif character in "}]" and stack:
-            stack.pop()
-            begins.pop()
-            is_name = expects_name = False
-        elif character == "," and stack:
-            begins[-1] = at
-            expects_name = stack[-1] == "{"
-        elif character == ":":
-            is_name = False
-        at += 1
-    closing = "".join(_CLOSES[each] for each in reversed(stack))
-    last = text[-1:]
-    if expects_name or is_name or last in ("", ",", ":", "["):
-        name = "" if last == "," and expects_name else None
-        if is_name and last != ":":
-            # Blanks belong to a name, too.
-            spelled = given[begins[-1] + (given[begins[-1]] == ",") :].lstrip(_BLANKS)
-            name = _first_value(_closed(spelled) if in_string else [spelled.rstrip(_BLANKS)], "", limits)
-        if (stack and stack[-1] == "{") or last == ",":
-            text = text[: begins[-1]]
-        value = parse_json(text + ("null" if not text else "") + closing, exact_decimal, None, limits)
-        path = None if name is None else tuple(_steps_to(value, len(stack) - 1))
-        return _End(value, path, not in_string and last == '"', name)
-    if in_string:
-        ends = _closed(text)
+    reader, stripped = JsonReader(), text.rstrip(_BLANKS)
+    reader.feed(stripped)
+    if reader.is_in_string:
+        reader.feed(text[len(stripped) :])
+    last = stripped[-1:]
+    name = reader.name or (("", False) if last == "," and reader.closing.startswith("}") else None)
+    if name is not None or reader.is_before_value:
+        cut = (text[: reader.begin] if reader.name or last == ":" else stripped).rstrip(_BLANKS + ",")
+        value = parse_json((cut or "null") + reader.closing, exact_decimal, None, limits)
+        if name is None:
+            return _End(value, None, False)
+        return _End(value, tuple(_steps_to(value, reader.depth - 1)), name[1], name[0])
+    if reader.is_in_string:
+        ends = [text[: reader.begin] + dumps(reader.open_string)]
     elif last.isalpha() and last not in "eE":
-        word = text[len(text.rstrip("abcdefghijklmnopqrstuvwxyz")) :]
-        ends = [text[: len(text) - len(word)] + literal for literal in _LITERALS if literal.startswith(word)]
+        word = stripped[len(stripped.rstrip("abcdefghijklmnopqrstuvwxyz")) :]
+        ends = [stripped.removesuffix(word) + literal for literal in _LITERALS if literal.startswith(word)]
     else:
-        ends = [text + "0"] if last in _BEGINNINGS else [text]
-    value = _first_value(ends, closing, limits)
-    return _End(value, tuple(_steps_to(value, len(stack))), not in_string and last in '"}]el')
-
-
-def _closed(text: str) -> list[str]:
-    """Return texts that end a string whose last escape may be cut."""
-    ends = (text[: len(text) - cut] for cut in range(min(_LONGEST_ESCAPE, len(text))))
-    return [end + '"' for end in ends if not _HALF.search(end)]
+        ends = [stripped + "0"] if last in _BEGINNINGS else [stripped]
+    value = _first_value(ends, reader.closing, limits)
+    return _End(value, tuple(_steps_to(value, reader.depth)), not reader.is_in_string and last in '"}]el')
 
 
 def _first_value(ends: list[str], closing: str, limits: Limits) -> Any:

@@ -16,6 +16,7 @@ import html
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ from guided.arrays import Int32Array
 from guided.automata.automaton import Automaton
 from guided.automata.drawing import to_svg
 from guided.automata.graph import graph_of, least_nodes
+from guided.errors import LimitError
 from guided.index.composition import CompositionIndex
 from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex
+from guided.schema.frontend.json_reader import JsonReader
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["drawing_of", "explorer_page"]
@@ -38,7 +41,6 @@ _NODES_DRAWN = 60
 _DEAD, _UNEXPLORED = -1, -2
 # A cell of the stack counts as much as this many bytes where states are explored.
 _PER_CELL = 16
-_OPENING, _CLOSING = b"{[", b"}]"
 
 
 def explorer_page(
@@ -139,15 +141,8 @@ def _depth(tables: PushdownIndex | CompositionIndex, state: int) -> int:
 
 def _cells(text: bytes, depth: int) -> list[str]:
     """Names of the cells of a stack: the open objects and arrays of a JSON text if they are as many, else numbers."""
-    names: list[str] = []
-    is_string = is_escaped = False
-    for byte in text:
-        if is_string:
-            is_string, is_escaped = is_escaped or byte != ord('"'), byte == ord("\\") and not is_escaped
-        elif byte == ord('"'):
-            is_string = True
-        elif byte in _OPENING:
-            names.append("object" if byte == _OPENING[0] else "array")
-        elif byte in _CLOSING and names:
-            names.pop()
+    reader = JsonReader()
+    with suppress(ValueError, LimitError):
+        reader.feed(text.decode(errors="replace"))
+    names = ["object" if bracket == "}" else "array" for bracket in reversed(reader.closing)]
     return names if len(names) == depth else [f"cell {number}" for number in range(1, depth + 1)]

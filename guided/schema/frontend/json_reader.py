@@ -105,10 +105,38 @@ class JsonReader:
         return len(self._open)
 
     @property
+    def closing(self) -> str:
+        """The brackets that close what is incomplete."""
+        return "".join(_CLOSING[one.bracket] for one in reversed(self._open))
+
+    @property
+    def begin(self) -> int:
+        """Offset of the last string, number or literal."""
+        return self._begin
+
+    @property
+    def is_in_string(self) -> bool:
+        """Return whether a string is incomplete, which may be a key."""
+        return self._within in ("string", "escape")
+
+    @property
+    def is_before_value(self) -> bool:
+        """Return whether a value or a key has to begin, or may."""
+        return not self._within and self._expected not in (", or end", "end")
+
+    @property
+    def name(self) -> tuple[str, bool] | None:
+        """The key so far of a member without a value, and whether the key is complete; None elsewhere."""
+        if self._expected == ":":
+            return self._open[-1].key, True
+        return (self._characters(), False) if self.is_in_string and self._expected in ("key", "key or }") else None
+
+    @property
     def open_string(self) -> str | None:
         """The characters so far of an incomplete string that is a value; None outside of one."""
-        if self._within not in ("string", "escape") or self._expected in ("key", "key or }"):
-            return None
+        return self._characters() if self.is_in_string and self._expected not in ("key", "key or }") else None
+
+    def _characters(self) -> str:
         n_read, rest = self._rest
         if n_read < len(self._token):
             rest += "".join(self._token[n_read:])
