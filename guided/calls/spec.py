@@ -1,14 +1,13 @@
 """The spec `Tools`: output of a model that can call tools."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import in_one_budget
-from guided.calls.digest import digest
 from guided.calls.formats.detection import format_of
 from guided.calls.formats.files import format_named
 from guided.calls.formats.format import Format
@@ -18,6 +17,7 @@ from guided.calls.lowering import options_of
 from guided.calls.modes import CALL, CALL_END, REASONING, TEXT
 from guided.calls.naming import LeftOut, inventory
 from guided.calls.options import choice_of, chosen_tools, reasoning_texts
+from guided.calls.schema import SchemaType
 from guided.calls.texts import Texts
 from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.encoding import fingerprint_of
@@ -223,22 +223,24 @@ class Tools(Composable):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 in hex of the spec; the same language written in the same way has the same fingerprint."""
+        """SHA-256 in hex of what the spec is made of: tools by their arguments, format and options."""
         if self.is_inventory:
             return self.inventory().fingerprint
-        form, kind = self.format, "running text" if self.is_running_text else "calls"
-        kind += "" if self.engine == "nested" else " by lalr"
-        call, embedded = self.argument_lists.call
-        documents = {id(value.schema): number for number, value in reversed([*enumerate(embedded.values)])}
-        values = [
-            text_of([value.schema if (first := documents[id(value.schema)]) == number else first, *value_data(value)])
-            for number, value in enumerate(embedded.values)
+        documents: dict[int, tuple[int, Any]] = {}
+
+        def made_of(kind: SchemaType) -> list[Any]:
+            number, _ = documents.setdefault(id(kind.document), (len(documents), kind.document))
+            return [number, *value_data(kind.value)]
+
+        calls = [
+            [name, listed.first_key, listed.variadic is not None, listed.whole and made_of(listed.whole)]
+            + [[slot.label, slot.required, *(made_of(one.type) for one in slot.kinds)] for slot in listed.slots]
+            for name, listed in self.argument_lists.items()
         ]
-        names = [tool.name for tool in self.tools] if form.by_name and not self.argument_lists else []
-        triggers = [*form.texts("trigger"), *form.first_triggers]
-        options = text_of([triggers, form.by_name, names, *astuple(self.count), self.reasoning, *astuple(self._caps)])
-        tree = digest(self.texts.tree(call)) if call is not None else ""
-        return self.texts.fingerprint(fingerprint_of("tools", kind, options, tree, *values))
+        names = [tool.name for tool in self.tools] if self.format.by_name and not calls else []
+        texts = replace(self.texts, continues=True, must_call=False)
+        content = [asdict(texts), asdict(self._caps), names, calls, [document for _, document in documents.values()]]
+        return self.texts.fingerprint(fingerprint_of("tools", self.engine, text_of(content)))
 
     @property
     def is_running_text(self) -> bool:
