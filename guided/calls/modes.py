@@ -16,7 +16,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, Int64Array
-from guided.automata.automaton import Automaton
 from guided.automata.calls import CALL_LETTER, NO_CALL, CallAutomaton
 from guided.automata.steps import check_size
 from guided.calls.triggers import Trigger, Triggers
@@ -29,7 +28,6 @@ __all__ = [
     "REASONING",
     "TEXT",
     "calls_only",
-    "ended_by_calls",
     "reasoning_before",
     "running_text",
     "with_calls",
@@ -116,13 +114,6 @@ def calls_only(calls: CallAutomaton) -> CallAutomaton:
     """Label an automaton of calls without text around them."""
     labels = np.where(calls.accepting, CALL_END, CALL).astype(np.int32)
     return CallAutomaton.from_table(calls.table, calls.classes, calls.accepting, labels, calls.called)
-
-
-def ended_by_calls(text: Automaton) -> Automaton:
-    """Restrict running text to the texts that end with their first call, and those without a call."""
-    is_end = text.labels == CALL_END
-    table = np.where(is_end[:, None], DEAD, text.table).astype(np.int32)
-    return Automaton.from_table(table, text.classes, text.accepting | is_end, text.labels)
 
 
 def with_calls(text: CallAutomaton) -> CallAutomaton:

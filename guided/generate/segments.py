@@ -14,18 +14,12 @@ Near its end, a text may contain fewer calls, or only the last one; ``free`` is 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from guided.automata.automaton import Automaton
-from guided.calls.modes import ended_by_calls
 from guided.calls.spec import Tools
-from guided.encoding import fingerprint_of
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
-from guided.engine.specs import Spec
 from guided.errors import IndexFormatError, SchemaError, shown
 from guided.generate.generator import check_index
 from guided.generate.model import LanguageModel
-from guided.index.pushdown import PushdownIndex
-from guided.index.regular import RegularIndex
 from guided.limits import Limits
 
 __all__ = ["Segment", "Segments"]
@@ -139,28 +133,11 @@ class Segments:
         return self._usual[n_before > 0].least
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """The spec of a running-text index truncated after the first call. It reuses the automaton of the index instead of lowering again."""
-
-    text: Index
-    markers: tuple[str, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        return fingerprint_of("cut", self.text.spec_fingerprint)
-
-    def lower(self, limits: Limits) -> Automaton:  # noqa: ARG002 - the protocol's signature
-        tables = self.text.tables
-        assert isinstance(tables, RegularIndex), "calls are of regular languages"
-        return ended_by_calls(tables.automaton)
-
-
 def _index_of(
     spec: Tools, has_segments: bool, model: LanguageModel, index: Index | None, limits: Limits | None
 ) -> Index:
     """The index of the first segment, or of the whole text if there are no segments."""
-    needed: Spec = spec.first_call() if has_segments else spec
+    needed = spec.first_call() if has_segments else spec
     if index is None:
         return compile(needed, model.vocabulary, limits)
     check_index(index)
@@ -168,9 +145,7 @@ def _index_of(
         return index
     if index.spec_fingerprint == spec.fingerprint:
         index.check_vocabulary(model.vocabulary)
-        # A stack index creates its parts on demand, so it is compiled again.
-        cut = needed if isinstance(index.tables, PushdownIndex) else _Cut(index, spec.markers)
-        return compile(cut, model.vocabulary, limits)
+        return compile(needed, model.vocabulary, limits)
     raise IndexFormatError(
         f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than these tools in this format "
         f"({spec.fingerprint[:12]})"

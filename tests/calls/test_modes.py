@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings
 from guided.automata.calls import CallAutomaton
-from guided.calls.digest import digest
-from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, ended_by_calls, reasoning_before
+from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, reasoning_before
 from guided.calls.modes import running_text as running_text_with_values
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
@@ -113,12 +112,6 @@ def test_T2_the_start_of_a_text_and_the_end_of_a_call_have_the_same_continuation
     (end,) = np.flatnonzero(automaton.labels == CALL_END)
     assert np.array_equal(automaton.table[0], automaton.table[end])
     assert automaton.run(b"<T>x=") == end
-
-
-def test_ending_an_automaton_by_calls_is_building_it_so() -> None:
-    for trigger in TRIGGERS:
-        whole = running_text([Trigger(trigger)], from_strings(CALLS), Limits())
-        assert ended_by_calls(whole) == running_text([Trigger(trigger)], from_strings(CALLS), Limits(), continues=False)
 
 
 def test_without_calls_the_trigger_is_never_allowed() -> None:
@@ -237,17 +230,6 @@ def test_fingerprints_identify_the_language() -> None:
     fingerprints = [spec.fingerprint for spec in specs]
     assert len(set(fingerprints)) == len(fingerprints)
     assert Tools([add, now]).fingerprint == Tools([Tool(add), now], "json", "auto").fingerprint
-
-
-def test_digests_of_trees_are_of_their_structure() -> None:
-    patterns = ["a", "b", "ab", "a|b", "(?:ab)*", "(?:ab)+", "(?=a)a", "(?!a)a", "(?<=a)a", "[a-c]", "a{2,3}", ""]
-    assert len({digest(parse(pattern)) for pattern in patterns}) == len(patterns)
-    assert digest(~parse("a")) != digest(parse("a"))
-    assert digest(parse("a") & parse("b")) != digest(parse("b") & parse("a"))
-    deep = parse("a")
-    for _ in range(10_000):
-        deep = deep + deep
-    assert digest(deep) == digest(deep)
 
 
 @pytest.mark.parametrize(
