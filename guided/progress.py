@@ -17,7 +17,7 @@ from guided.locks import Rank, new_lock
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["announcement", "counting", "is_shown", "notice", "progress", "silenced"]
+__all__ = ["announcement", "counting", "is_shown", "progress", "silenced"]
 
 _logger = logging.getLogger("guided")
 _lock = new_lock(Rank.DISPLAY)
@@ -108,23 +108,13 @@ def counting(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield count
 
 
-def notice(text: str) -> None:
-    """Write a permanent line above those of `progress`."""
-    if not is_shown():
-        return
+def announcement(text: str) -> None:
+    """Write a permanent line, above those of `progress` if some are shown, unless lines are turned off."""
     with _lock:
-        if _display is not None:
+        if is_shown() and _display is not None:
             _display.console.print(f"guided: {text}", markup=False, highlight=False, soft_wrap=True)
         else:
-            sys.stderr.write(f"guided: {text}\n")
-
-
-def announcement(text: str) -> None:
-    """Write a permanent line, on a terminal or not, unless lines are turned off."""
-    if is_shown():
-        notice(text)
-    else:
-        _write(text)
+            _write(text)
 
 
 def _write(text: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guided.progress import is_shown, notice, progress, silenced
+from guided.progress import announcement, is_shown, progress, silenced
 
 pty = pytest.importorskip("pty", reason="needs terminals of POSIX")
 
@@ -39,7 +39,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
 def test_a_terminal_shows_progress_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shown:
         with progress("reading [bold]") as say:
-            notice("this stays")
+            announcement("this stays")
             say("reading more")
             with progress("reading the rest"):
                 assert is_shown()
@@ -70,7 +70,6 @@ def test_the_logger_turns_lines_off(monkeypatch: pytest.MonkeyPatch) -> None:
 def show_everything() -> None:
     with progress("reading", announce=True) as say:
         say("more")
-        notice("this")
 
 
 def test_lines_are_silenced_and_announcements_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +80,8 @@ def test_lines_are_silenced_and_announcements_are_not(monkeypatch: pytest.Monkey
 
 def test_elsewhere_there_is_nothing_but_announcements(capsys: pytest.CaptureFixture[str]) -> None:
     with progress("reading"), progress("fetching", announce=True):
-        notice("this")
-    assert capsys.readouterr().err == "guided: fetching ...\n"
+        announcement("this")
+    assert capsys.readouterr().err == "guided: fetching ...\nguided: this\n"
 
 
 KERNEL = """

@@ -8,11 +8,12 @@ per tool in the same order. Only names change; an unusable answer is an error an
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from copy import copy
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
 
-from guided.calls.tool import NAME, AnyTool, Entry, Tool, as_tool
+from guided.calls.tool import AnyTool, Entry, Tool, as_tool, checked_name
 from guided.errors import ArgumentError, GuidedError, LimitError, PatternError, SchemaError, shown
 from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.tool_definitions import definition_of
@@ -133,16 +134,9 @@ def as_named(tool: Tool, name: str) -> Tool:
     SchemaError
         The name is invalid.
     """
-    if not NAME.fullmatch(name):
-        raise SchemaError(
-            "a tool name must consist of letters, digits and _ . - / :, at least one character",
-            pointer_to(name),
-            "name",
-        )
-    copy = object.__new__(Tool)
-    for item in fields(Tool):
-        object.__setattr__(copy, item.name, name if item.name == "name" else getattr(tool, item.name))
-    return copy
+    found = copy(tool)
+    object.__setattr__(found, "name", checked_name(name))
+    return found
 
 
 def distinct(tools: Iterable[Tool]) -> tuple[Tool, ...]:
@@ -234,8 +228,8 @@ def renamed(tools: Iterable[Tool], ask: Callable[[str], Any], prompt: str = PROM
     if twice is not None:
         raise SchemaError(f"duplicate name {shown(twice)}", pointer_to(twice), "names")
     copies = tuple(as_named(tool, name) for tool, name in zip(found, names, strict=True))
-    for copy, tool in zip(copies, found, strict=True):
-        object.__setattr__(copy, "original", tool.name)
+    for one, tool in zip(copies, found, strict=True):
+        object.__setattr__(one, "original", tool.name)
     return copies
 
 

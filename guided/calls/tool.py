@@ -42,6 +42,7 @@ __all__ = [
     "Tool",
     "as_example",
     "as_tool",
+    "checked_name",
 ]
 
 # Characters of a name. Blanks, quotes, brackets, commas and equals signs are excluded: they end a name in call formats.
@@ -212,7 +213,7 @@ class Tool:
         else:
             raise TypeError(f"a tool must be a callable or a dict, not {type(definition).__name__}")
         values = {
-            "name": _checked_name(own if name is None else name),
+            "name": checked_name(own if name is None else name),
             "description": summary if description is None else description,
             "examples": tuple(map(as_example, examples)),
             "run": run,
@@ -384,7 +385,8 @@ def _parts(definition: Mapping[str, Any]) -> tuple[Any, str, Any]:
     return inner["name"], description if isinstance(description, str) else "", schema_in(definition)
 
 
-def _checked_name(name: Any) -> str:
+def checked_name(name: Any) -> str:
+    """Return the name of a tool, or raise SchemaError or TypeError."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a tool must be a str, not {type(name).__name__}")
     if not NAME.fullmatch(name):
