@@ -18,18 +18,13 @@ from urllib.parse import quote
 from guided.caching import cached_property
 from guided.encoding import fingerprint_of
 from guided.errors import SchemaError, shown
-from guided.schema.frontend.bundling import bundled
 from guided.schema.frontend.json_values import text_of
 from guided.schema.frontend.location import pointer_to
-from guided.schema.frontend.openapi import FORMS, METHODS, Content, content_of, parameters_of, resolved
+from guided.schema.frontend.openapi import BODY, METHODS, Argument, arguments_of, resolved, schema_of
 
 __all__ = ["Operation", "Request", "Rest", "operations"]
 
-_IN_PATH = re.compile(r"\{([^{}]+)\}")
 _WORDS = re.compile(r"[^\w.\-/:]+")
-# Keywords of a Swagger 2 parameter that are not part of its schema.
-_NOT_SCHEMA = frozenset({"name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"})
-_BODY = "body"
 # Keys of a document and of an operation that determine the schemas.
 _KEPT = frozenset({"openapi", "swagger", "components", "definitions", "parameters", "requestBodies", "$defs"})
 _REQUEST_KEYS = frozenset({"parameters", "requestBody", "$ref"})
@@ -65,32 +60,6 @@ class Request:
     media: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """One argument of an operation.
-
-    Attributes
-    ----------
-    label : str
-        Name in calls.
-    name, where : str
-        Name in the document, and its place: path, query, header, cookie, formData or body.
-    schema : Any
-    required : bool
-    description : str
-    media : str
-        Media type of a body.
-    """
-
-    label: str
-    name: str
-    where: str
-    schema: Any
-    required: bool
-    description: str
-    media: str = ""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
     """One operation of a document.
@@ -120,32 +89,8 @@ class Operation:
         """
         document = self.document.content
         item = resolved(document, document["paths"][self.path], self.pointer.rpartition("/")[0])
-        operation = item[self.method]
-        found: list[Argument] = []
-        labels: set[str] = set()
-        for place, parameter in parameters_of(document, self.pointer, list(item.get("parameters") or ()), operation):
-            name, where = parameter.get("name"), parameter.get("in")
-            if not isinstance(name, str) or not isinstance(where, str):
-                raise SchemaError("a parameter needs name and in", place, "name")
-            label = name if name not in labels else f"{name}_in_{where}"
-            labels.add(label)
-            required = parameter.get("required") is True or where == "path"
-            schema = _schema_of(parameter, place, self.document.is_swagger)
-            media = FORMS[0] if where == "formData" else ""
-            found.append(Argument(label, name, where, schema, required, _text(parameter), media))
-        declared = {argument.name for argument in found if argument.where == "path"}
-        for name in _IN_PATH.findall(self.path):
-            if name not in declared:
-                raise SchemaError(
-                    f"the path has {{{name}}}, but no path parameter has this name", self.pointer, "parameters"
-                )
-        if not self.document.is_swagger and operation.get("requestBody") is not None:
-            body = resolved(document, operation["requestBody"], f"{self.pointer}/requestBody")
-            content = content_of(body) or Content("", True, False)
-            label = _BODY if _BODY not in labels else f"{_BODY}_in_{_BODY}"
-            required = body.get("required") is True
-            found.append(Argument(label, _BODY, _BODY, content.schema, required, _text(body), content.media))
-        return tuple(found)
+        shared = list(item.get("parameters") or ())
+        return arguments_of(document, self.pointer, shared, item[self.method], self.path)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -156,18 +101,7 @@ class Operation:
         SchemaError
             An argument is malformed, or a reference has no target.
         """
-        arguments = self.arguments
-        properties = {argument.label: argument.schema for argument in arguments}
-        raw: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-        if required := [argument.label for argument in arguments if argument.required]:
-            raw["required"] = required
-        found = bundled(raw, self.document.content, self.pointer, self.document.is_older)
-        properties = found["properties"]
-        for argument in arguments:
-            inner = properties[argument.label]
-            if argument.description and isinstance(inner, dict) and "$ref" not in inner:
-                inner["description"] = argument.description
-        return found
+        return schema_of(self.arguments, self.document.content, self.pointer, self.document.is_older)
 
     def request(self, arguments: Mapping[str, Any]) -> Request:
         """Return the request of a call with these arguments."""
@@ -180,7 +114,7 @@ class Operation:
             media = argument.media or media
             if argument.where == "path":
                 path = path.replace("{" + argument.name + "}", quote(_shown(value), safe=""))
-            elif argument.where == _BODY:
+            elif argument.where == BODY:
                 body = value
             else:
                 groups.setdefault(argument.where, {})[argument.name] = value
@@ -267,23 +201,6 @@ def _name(operation: Mapping[str, Any], method: str, path: str) -> str:
         whole = part.startswith("{") and part.endswith("}") and part.count("{") == 1
         words.append(f"by_{part[1:-1]}" if whole else part)
     return re.sub("__+", "_", _WORDS.sub("_", "_".join(filter(None, words)))).strip("_")
-
-
-def _schema_of(parameter: Mapping[str, Any], place: str, is_swagger: bool) -> Any:
-    if "schema" in parameter:
-        return parameter["schema"]
-    if is_swagger:
-        own = {keyword: value for keyword, value in parameter.items() if keyword not in _NOT_SCHEMA}
-        return {**own, "type": "string"} if own.get("type") == "file" else own
-    content = content_of(parameter)
-    if content is None:
-        raise SchemaError("it has neither a schema nor content", place, "content")
-    return content.schema
-
-
-def _text(holder: Mapping[str, Any]) -> str:
-    text = holder.get("description")
-    return text if isinstance(text, str) else ""
 
 
 def _shown(value: Any) -> str:

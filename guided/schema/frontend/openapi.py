@@ -1,4 +1,4 @@
-"""OpenAPI 3 operations: the object of an operation's parameters, with its request body as ``body``.
+"""Operations of OpenAPI 3 and Swagger 2: the object of an operation's parameters, with its request body as ``body``.
 
 Properties have the names of the parameters, whether these are in path, query, headers or cookies. What they refer to in the document is
 bundled with them (`guided.schema.frontend.bundling`), which translates schemas of version 3.0. Schemas of 3.1 are JSON Schemas.
@@ -6,7 +6,8 @@ bundled with them (`guided.schema.frontend.bundling`), which translates schemas 
 Complexity: linear in the document; iterative. Nothing is fetched.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,14 @@ from guided.errors import SchemaError, shown
 from guided.schema.frontend.bundling import bundled, follow
 from guided.schema.frontend.location import pointer_to
 
-__all__ = ["FORMS", "METHODS", "Content", "content_of", "operation_schema", "parameters_of", "resolved"]
+__all__ = ["BODY", "METHODS", "Argument", "arguments_of", "operation_schema", "resolved", "schema_of"]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+BODY = "body"
 _LONGEST_CHAIN = 100
+_IN_PATH = re.compile(r"\{([^{}]+)\}")
+# Keywords of a Swagger 2 parameter that are not part of its schema.
+_NOT_SCHEMA = frozenset({"name", "in", "required", "description", "collectionFormat", "allowEmptyValue", "schema"})
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
@@ -34,29 +39,98 @@ def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[st
     Raises
     ------
     SchemaError
-        The operation does not exist, a parameter is malformed, two have the same name, or a reference has no target.
+        The operation does not exist, a parameter is malformed, or a reference has no target.
     """
     pointer, shared, chosen = ("", [], given) if "paths" not in given else _chosen(given, operation)
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    for place, parameter in parameters_of(given, pointer, shared, chosen):
-        name = parameter.get("name")
-        if not isinstance(name, str):
-            raise SchemaError("a parameter needs a name", place, "name")
-        if name in properties:
-            raise SchemaError(f"duplicate parameter {name!r}", place, "name")
-        properties[name] = _schema_of(parameter, place)
-        if parameter.get("required") or parameter.get("in") == "path":
-            required.append(name)
-    if chosen.get("requestBody") is not None:
-        body = resolved(given, chosen["requestBody"], f"{pointer}/requestBody")
-        if "body" in properties:
-            raise SchemaError("the parameter name 'body' is reserved for the request body", pointer, "requestBody")
-        properties["body"] = _schema_of(body, f"{pointer}/requestBody")
-        if body.get("required"):
-            required.append("body")
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return bundled(schema, given, pointer, is_older=str(given.get("openapi", "3.1")).startswith("3.0"))
+    is_older = str(given.get("openapi", "3.1")).startswith("3.0")
+    return schema_of(arguments_of(given, pointer, shared, chosen), given, pointer, is_older)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of an operation.
+
+    Attributes
+    ----------
+    label : str
+        Name in calls.
+    name, where : str
+        Name in the document, and its place: path, query, header, cookie, formData or body.
+    schema : Any
+    required : bool
+    description : str
+    media : str
+        Media type of a body.
+    """
+
+    label: str
+    name: str
+    where: str
+    schema: Any
+    required: bool
+    description: str
+    media: str = ""
+
+
+def arguments_of(
+    document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any], path: str = ""
+) -> tuple[Argument, ...]:
+    """Return the arguments of an operation: parameters in order, then the body.
+
+    ``shared``: the parameters of the operation's path. Of two parameters with one name the second is distinguished by its place.
+
+    Raises
+    ------
+    SchemaError
+        A parameter is malformed.
+    """
+    is_swagger = "swagger" in document and "openapi" not in document
+    found: list[Argument] = []
+    labels: set[str] = set()
+    for place, parameter in _parameters_of(document, pointer, shared, operation):
+        name, where = parameter.get("name"), parameter.get("in")
+        if not isinstance(name, str) or not isinstance(where, str):
+            raise SchemaError("a parameter needs name and in", place, "name")
+        label = name if name not in labels else f"{name}_in_{where}"
+        labels.add(label)
+        required = parameter.get("required") is True or where == "path"
+        media = FORMS[0] if where == "formData" else ""
+        schema = _schema_of(parameter, place, is_swagger)
+        found.append(Argument(label, name, where, schema, required, _text(parameter), media))
+    declared = {argument.name for argument in found if argument.where == "path"}
+    for name in _IN_PATH.findall(path):
+        if name not in declared:
+            raise SchemaError(f"the path has {{{name}}}, but no path parameter has this name", pointer, "parameters")
+    if not is_swagger and operation.get("requestBody") is not None:
+        body = resolved(document, operation["requestBody"], f"{pointer}/requestBody")
+        media, schema = _content_of(body) or ("", True)
+        label = BODY if BODY not in labels else f"{BODY}_in_{BODY}"
+        found.append(Argument(label, BODY, BODY, schema, body.get("required") is True, _text(body), media))
+    return tuple(found)
+
+
+def schema_of(
+    arguments: Sequence[Argument], document: Mapping[str, Any], pointer: str, is_older: bool
+) -> dict[str, Any]:
+    """Return the schema of an operation's arguments, including everything that it refers to.
+
+    ``is_older``: whether the document is older than OpenAPI 3.1.
+
+    Raises
+    ------
+    SchemaError
+        A reference has no target.
+    """
+    properties = {argument.label: argument.schema for argument in arguments}
+    raw: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if required := [argument.label for argument in arguments if argument.required]:
+        raw["required"] = required
+    found = bundled(raw, document, pointer, is_older)
+    for argument in arguments:
+        inner = found["properties"][argument.label]
+        if argument.description and isinstance(inner, dict) and "$ref" not in inner:
+            inner["description"] = argument.description
+    return found
 
 
 def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[Any], Mapping[str, Any]]:
@@ -82,7 +156,7 @@ def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[
     return found[wanted]
 
 
-def parameters_of(
+def _parameters_of(
     document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield location and object of each parameter; those of the operation override those of its path.
@@ -122,42 +196,31 @@ def resolved(document: Mapping[str, Any], given: Any, pointer: str) -> Mapping[s
     raise SchemaError("the references form a cycle", pointer, "$ref")
 
 
-def _schema_of(holder: Mapping[str, Any], pointer: str) -> Any:
-    """Return the schema of a parameter or body: its own, or that of its content, JSON or a form."""
-    if "schema" in holder:
-        return holder["schema"]
-    found = content_of(holder)
-    if found is None or not found.is_structured:
-        raise SchemaError("it has neither a schema nor content of JSON or a form", pointer, "content")
-    return found.schema
+def _schema_of(parameter: Mapping[str, Any], place: str, is_swagger: bool) -> Any:
+    if "schema" in parameter:
+        return parameter["schema"]
+    if is_swagger:
+        own = {keyword: value for keyword, value in parameter.items() if keyword not in _NOT_SCHEMA}
+        return {**own, "type": "string"} if own.get("type") == "file" else own
+    content = _content_of(parameter)
+    if content is None:
+        raise SchemaError("it has neither a schema nor content", place, "content")
+    return content[1]
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The content of a parameter or body in one media type.
-
-    Attributes
-    ----------
-    media : str
-        The media type.
-    schema : dict or bool
-    is_structured : bool
-        Whether it is JSON or a form, whose schema describes the values.
-    """
-
-    media: str
-    schema: Any
-    is_structured: bool
+def _text(holder: Mapping[str, Any]) -> str:
+    text = holder.get("description")
+    return text if isinstance(text, str) else ""
 
 
-def content_of(holder: Mapping[str, Any]) -> Content | None:
-    """Return the content of a parameter or body: JSON if there is any, then forms, then the first one; None if there is none."""
+def _content_of(holder: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Return media type and schema of a parameter or body: JSON if there is any, then forms, then the first one; None if there is none."""
     content = holder.get("content")
-    best: tuple[int, Content] | None = None
+    best: tuple[int, tuple[str, Any]] | None = None
     for kind, media in content.items() if isinstance(content, Mapping) else ():
         name = kind.partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
         rank = 0 if is_json else 1 + FORMS.index(name) if name in FORMS else 1 + len(FORMS)
         if isinstance(media, Mapping) and (best is None or rank < best[0]):
-            best = rank, Content(kind, media.get("schema", True), rank <= len(FORMS))
+            best = rank, (kind, media.get("schema", True))
     return None if best is None else best[1]
