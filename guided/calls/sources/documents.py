@@ -77,15 +77,21 @@ def read_tools(
     """
     content: Any
     content, digest = _content(source) if isinstance(source, str | os.PathLike) else (source, None)
-    if not isinstance(content, Mapping) and isinstance(listed := getattr(content, "tools", None), list | tuple):
-        content = listed
+    if not isinstance(content, Mapping) and isinstance(within := getattr(content, "tools", None), list | tuple):
+        content = within
     if not isinstance(content, Mapping):
         if not isinstance(content, Iterable):
             raise TypeError(f"a document must be a path, a dict or a list, not {type(content).__name__}")
         return [Tool(item) for item in content]
-    choice = _Choice(select)
+    if isinstance(select, str | bytes | Mapping) or not (
+        select is None or callable(select) or isinstance(select, Iterable)
+    ):
+        raise TypeError(
+            f"select must be a list of keys and names, or a function of both, not {shown(select)}: put a single one in a list"
+        )
+    names = None if select is None or callable(select) else dict.fromkeys(select)
     document: Any
-    operations: Iterable[tuple[str, str, str] | tuple[str, SchemaError]]
+    operations: Iterable[tuple[str, str, str | SchemaError]]
     if "openapi" in content or "swagger" in content:
         check_levels(content)
         document = rest.Rest(content)
@@ -100,80 +106,51 @@ def read_tools(
         # That of the file is cheaper than one of the content.
         document.fingerprint = digest
     tools: list[Tool] = []
-    for operation in operations:
-        if len(operation) == 2:
-            choice.fail(*operation)
-            continue
-        key, usual, description = operation
-        if not choice.has(key, usual):
-            continue
-        run = partial(_call, document, key, send) if send is not None and isinstance(document, rest.Rest) else None
-        tool = Tool(Entry(usual if name is None else name(key, usual), description, document, key, run))
-        try:
-            if check:
-                tool.parameters()
-        except (LimitError, PatternError, SchemaError) as error:
-            choice.leave_out(key, error)
+    left_out: dict[str, GuidedError] = {}
+    known = set[str]()
+    for key, usual, about in operations:
+        known |= {key, usual}
+        error: GuidedError | None = about if isinstance(about, SchemaError) else None
+        if names is None:
+            is_chosen = error is not None or select is None or (callable(select) and select(key, usual))
         else:
+            # Of a path that cannot be read, any of its operations.
+            is_chosen = not names.keys().isdisjoint((key, usual)) or (
+                error is not None and any(key == one.partition(" ")[2] for one in names)
+            )
+        if not is_chosen:
+            continue
+        if not isinstance(about, SchemaError):
+            run = partial(_call, document, key, send) if send is not None and isinstance(document, rest.Rest) else None
+            tool = Tool(Entry(usual if name is None else name(key, usual), about, document, key, run))
+            error = _error_of(tool) if check else None
+        if error is None:
             tools.append(tool)
-    choice.tell(bool(tools))
+        elif names is not None:
+            raise error
+        else:
+            left_out[key] = error
+    if left_out and not tools:
+        raise next(iter(left_out.values()))
+    for one in names or ():
+        if one not in known:
+            advice = closest(str(one), known) or f"; known are {listed(sorted(known), 20, 60)}"
+            raise SchemaError(f"the document has no operation {shown(one)}{advice}", "", "select")
+    if left_out:
+        shown_ones = [f"{key}: {error}" for key, error in list(left_out.items())[:_LISTED]]
+        shown_ones += [f"and {len(left_out) - _LISTED:,} more"] * (len(left_out) > _LISTED)
+        reason = f"left out {len(left_out):,} of the operations: {'; '.join(shown_ones)}"
+        warnings.warn(reason, UserWarning, stacklevel=3)
     return tools
 
 
-class _Choice:
-    """Which operations become tools, and what is left out."""
-
-    def __init__(self, select: Callable[[str, str], bool] | Iterable[str] | None) -> None:
-        if isinstance(select, str | bytes | Mapping) or not (
-            select is None or callable(select) or isinstance(select, Iterable)
-        ):
-            raise TypeError(
-                f"select must be a list of keys and names, or a function of both, not {shown(select)}: put a single one in a list"
-            )
-        self._select = select if callable(select) else None
-        self._listed = None if select is None or callable(select) else dict.fromkeys(select, False)
-        self._left_out: dict[str, GuidedError] = {}
-        self._known: list[str] = []
-
-    def has(self, key: str, name: str) -> bool:
-        """Whether an operation is chosen."""
-        self._known += {key, name}
-        if self._listed is None:
-            return self._select is None or self._select(key, name)
-        found = self._listed.keys() & {key, name}
-        self._listed.update(dict.fromkeys(found, True))
-        return bool(found)
-
-    def leave_out(self, key: str, error: GuidedError) -> None:
-        """Leave out an operation, or raise its error if it is listed."""
-        if self._listed is not None:
-            raise error
-        self._left_out[key] = error
-
-    def fail(self, key: str, error: SchemaError) -> None:
-        """Leave out what cannot be read; raise its error if it is listed."""
-        if self._listed is None:
-            self._left_out[key] = error
-        elif any(key in (one, one.partition(" ")[2]) for one in self._listed):
-            raise error
-
-    def tell(self, has_tools: bool) -> None:
-        """Raise the first error if nothing is left; else warn of what is left out, and raise for unknown names."""
-        if self._left_out and not has_tools:
-            raise next(iter(self._left_out.values()))
-        for one, is_found in (self._listed or {}).items():
-            if not is_found:
-                advice = closest(str(one), self._known) or f"; known are {listed(sorted(self._known), 20, 60)}"
-                raise SchemaError(f"the document has no operation {shown(one)}{advice}", "", "select")
-        if self._left_out:
-            shown_ones = [f"{key}: {error}" for key, error in list(self._left_out.items())[:_LISTED]]
-            more = len(self._left_out) - len(shown_ones)
-            shown_ones += [f"and {more:,} more"] * bool(more)
-            warnings.warn(
-                f"left out {len(self._left_out):,} of the operations: {'; '.join(shown_ones)}",
-                UserWarning,
-                stacklevel=4,
-            )
+def _error_of(tool: Tool) -> GuidedError | None:
+    """Return the error of a tool that cannot be lowered."""
+    try:
+        tool.parameters()
+    except (LimitError, PatternError, SchemaError) as error:
+        return error
+    return None
 
 
 def _call(document: rest.Rest, key: str, send: Callable[[rest.Request], Any], /, **arguments: Any) -> Any:

@@ -172,7 +172,7 @@ class Rest:
         return Operation(self, method.lower(), path, pointer_to("paths", path, method.lower()))
 
 
-def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, SchemaError]]:
+def operations(document: Rest) -> Iterator[tuple[str, str, str | SchemaError]]:
     """Yield key, name and description of each operation, in the order of the document; of a malformed one key or path, and the error."""
     for path, given in document.content.get("paths", {}).items():
         if path.startswith("x-"):
@@ -180,7 +180,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, Sch
         try:
             item = resolved(document.content, given, pointer_to("paths", path))
         except SchemaError as error:
-            yield path, error
+            yield path, "", error
             continue
         for method in METHODS:
             operation, key = item.get(method), f"{method.upper()} {path}"
@@ -189,7 +189,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str] | tuple[str, Sch
                 yield key, _name(operation, method, path), summary if isinstance(summary, str) else ""
             elif operation is not None:
                 reason = f"an operation must be an object, not {shown(operation)}"
-                yield key, SchemaError(reason, pointer_to("paths", path), method)
+                yield key, "", SchemaError(reason, pointer_to("paths", path), method)
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str) -> str:

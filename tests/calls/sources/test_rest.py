@@ -309,6 +309,8 @@ def test_operations_are_selected_by_key_by_name_or_by_a_function() -> None:
     ) as caught:
         read_tools(given, select=["GET /aa"])
     assert caught.value.keyword == "select"
+    with pytest.raises(SchemaError, match=r"no operation 'x'; known are GET /a, "):
+        read_tools(given, select=["x"])
     for wrong in ("GET /a", b"x", {"GET /a": True}, 5):
         with pytest.raises(TypeError, match="select must be a list of keys and names, or a function of both"):
             read_tools(given, select=wrong)  # type: ignore[arg-type]
