@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from guided.automata.steps import Steps
 from guided.engine.algebra import Composition, Named, Part, Repeat
+from guided.engine.located import at_place
 from guided.engine.network import Leaf, Nfa, nfa_of
 from guided.errors import LimitError
 from guided.index.pushdown import PushdownIndex
@@ -264,11 +265,12 @@ class _Stack:
 
     def __init__(self, leaf: Leaf, limits: Limits) -> None:
         assert leaf.lowered is not None
-        self._lowered, self._limits = leaf.lowered, limits
+        self._lowered, self._limits, self._place = leaf.lowered, limits, leaf.place
         self._index = self._made()
 
     def _made(self) -> PushdownIndex:
-        lowered = self._lowered.pushdown(self._limits, bytes([1] * 256))
+        with at_place(self._place):
+            lowered = self._lowered.pushdown(self._limits, bytes([1] * 256))
         # Why nothing to begin anew with: readers hold positions of the index between calls.
         return PushdownIndex(lowered.automaton, single_bytes(), self._limits, None, lowered.n_common, lowered.masks)
 

@@ -26,7 +26,6 @@ from guided.engine.algebra import (
     Repeat,
     Stored,
 )
-from guided.engine.located import LocatedStack
 from guided.engine.network import leaf_of
 from guided.engine.specs import (
     FINITE_SPECS,
@@ -76,14 +75,14 @@ class Composed:
     @property
     def inner(self) -> tuple[type[StoredSpec], ...]:
         """Classes of the leaves with a stack."""
-        leaves = _leaves(self.tree, self.limits)
-        return tuple({type(leaf.spec if isinstance(leaf, LocatedStack) else leaf): None for leaf in leaves})
+        return tuple({type(spec): None for spec, _ in _leaves(self.tree, self.limits)})
 
     def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
         """Return notes on parts of schemas in the tree that no text ever has."""
         found = dict[str, None]()
-        for leaf in _leaves(self.tree, limits):
-            found.update(dict.fromkeys(impossible_parts(leaf, limits)))
+        for spec, place in _leaves(self.tree, limits):
+            notes = impossible_parts(spec, limits)
+            found.update(dict.fromkeys(f"{place}: {note}" if place else note for note in notes))
         return tuple(found)
 
     @property
@@ -111,13 +110,13 @@ _KINDS: Mapping[str, type[Composition]] = {
 }  # fmt: skip
 
 
-def _leaves(part: Part, limits: Limits) -> Iterator[StackSpec]:
-    """Yield the leaves with a stack, as what they are lowered to."""
+def _leaves(part: Part, limits: Limits) -> Iterator[tuple[StackSpec, str]]:
+    """Yield the specs with a stack that leaves are lowered to, with their places."""
     if isinstance(part, Composition):
         for each in part.parts:
             yield from _leaves(each, limits)
-    elif not isinstance(part, (str, *FINITE_SPECS)) and (lowered := leaf_of(part, limits).lowered) is not None:
-        yield lowered
+    elif not isinstance(part, (str, *FINITE_SPECS)) and (leaf := leaf_of(part, limits)).lowered is not None:
+        yield leaf.lowered, leaf.place
 
 
 def _stored(part: Part, limits: Limits) -> Any:

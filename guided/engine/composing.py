@@ -8,6 +8,7 @@ import numpy as np
 from guided.automata.automaton import Automaton
 from guided.engine.algebra import Composition
 from guided.engine.composed import Composed
+from guided.engine.located import at_place
 from guided.engine.network import Network, network_of, trimmed
 from guided.engine.specs import NO_TEXT, NO_VALUE, Lowered, StackSpec
 from guided.errors import GrammarError, GuidedError, LimitError, SchemaError, VocabularyError, brief
@@ -73,7 +74,8 @@ def compose(
     for leaf in network.parts:
         try:
             if leaf.lowered is not None:
-                found, lowered = tables_of(leaf.lowered)
+                with at_place(leaf.place):
+                    found, lowered = tables_of(leaf.lowered)
                 unenforced.update(dict.fromkeys(lowered.unenforced))
                 notes.update(dict.fromkeys(lowered.notes))
             else:

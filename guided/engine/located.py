@@ -1,8 +1,7 @@
 """Specs that are part of a document: their errors say where.
 
-`Located` and `LocatedStack` wrap a leaf of a composition. They lower as the wrapped spec does; errors get the JSON Pointer of its place.
-Two classes, since having `pushdown` or `lower` is what distinguishes a `StackSpec` from other specs. `TreeSpec` is a leaf made from a
-pattern tree.
+`Located` is a leaf of a composition: a spec, whose errors get the JSON Pointer of its place (`guided.engine.network.leaf_of`). `TreeSpec`
+is a leaf made from a pattern tree.
 """
 
 import copy
@@ -15,12 +14,11 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import over_characters, spend_together
 from guided.automata.steps import Steps
 from guided.engine.algebra import Composable
-from guided.engine.specs import Lowered, impossible_parts, needs_stack
 from guided.errors import GuidedError, SchemaError
 from guided.limits import Limits
 from guided.patterns.tree import Node
 
-__all__ = ["Located", "LocatedStack", "TreeSpec", "at_place", "located"]
+__all__ = ["Located", "TreeSpec", "at_place"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -38,44 +36,6 @@ class Located(Composable):
     def fingerprint(self) -> str:
         """SHA-256 in hex of the spec's content."""
         return str(self.spec.fingerprint)
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Maximum number of tokens that begin in the text, as of the spec."""
-        return getattr(self.spec, "max_tokens", None)
-
-    def lower(self, limits: Limits) -> Any:
-        """Return what the spec is lowered to. Raises as the spec, with the place."""
-        with at_place(self.place):
-            return self.spec.lower(limits)
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class LocatedStack(Located):
-    """A spec that needs a stack, at a place of a document; implements `StackSpec`."""
-
-    @property
-    def kind(self) -> str:
-        """Kind of the spec in index files."""
-        return str(self.spec.kind)
-
-    @property
-    def data(self) -> str:
-        """The spec as text, without its place."""
-        return str(self.spec.data)
-
-    def from_data(self, data: str, limits: Limits | None = None) -> Any:
-        """Return the spec that `data` describes."""
-        return self.spec.from_data(data, limits)
-
-    def pushdown(self, limits: Limits, alphabet: bytes) -> Lowered:
-        """Return the automaton of the texts. Raises as the spec, with the place."""
-        with at_place(self.place):
-            return self.spec.pushdown(limits, alphabet)  # type: ignore[no-any-return]
-
-    def impossible_parts(self, limits: Limits) -> tuple[str, ...]:
-        """Return the spec's notes on parts that no text ever has, with the place."""
-        return tuple(f"{self.place}: {note}" for note in impossible_parts(self.spec, limits))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -96,17 +56,14 @@ class TreeSpec(Composable):
         return found
 
 
-def located(spec: Any, place: str) -> Located:
-    """Return a spec whose errors say that it is at a place of a document."""
-    return (LocatedStack if needs_stack(spec) else Located)(spec, place)
-
-
 @contextmanager
 def at_place(place: str) -> Iterator[None]:
-    """Put a place into the errors of a block."""
+    """Put a place, if it is not empty, into the errors of a block."""
     try:
         yield
     except GuidedError as error:
+        if not place:
+            raise
         if isinstance(error, SchemaError):
             raise SchemaError(error.reason, place + error.pointer, error.keyword) from error
         found = copy.copy(error)

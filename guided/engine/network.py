@@ -13,8 +13,7 @@ Complexity: that of one regular expression of the size of the composition (`guid
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -74,6 +73,8 @@ class Leaf:
     # The spec, or what it is lowered to, if it needs a stack.
     lowered: StackSpec | None = None
     max_tokens: int | None = None
+    # JSON Pointer in the document that the composition was read from; empty if there is none.
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,6 +238,9 @@ def leaf_of(item: Part, limits: Limits) -> Leaf:
         return Leaf(None, from_tree(tree.Literal(item), limits))
     if isinstance(item, FreeText):
         return Leaf(item, from_tree(_free_text(item, limits), limits), max_tokens=item.max_tokens)
+    if isinstance(item, Located):
+        with at_place(item.place):
+            return replace(leaf_of(item.spec, limits), place=item.place)
     if isinstance(item, Stored):
         stored = item.lowered
         is_regular = isinstance(stored, Automaton)
@@ -401,15 +405,15 @@ class _Trees:
 
     def _leaf(self, item: Part) -> tree.Node:
         """Return the tree of a leaf: finite ones by their characters, others as calls."""
-        with at_place(item.place) if isinstance(item, Located) else nullcontext():
+        spec, place = (item.spec, item.place) if isinstance(item, Located) else (item, "")
+        with at_place(place):
             spend_together(_PER_PART)
         if self._merges and isinstance(item, str):
             return tree.Literal(item)
         if self._merges and isinstance(item, Choice):
             return tree.Alternate(tuple(map(tree.Literal, item.options)))
-        spec, place = (item.spec, item.place) if isinstance(item, Located) else (item, "")
         if self._merges and isinstance(spec, Regex) and spec.builder == "guided":
-            with at_place(place) if place else nullcontext():
+            with at_place(place):
                 found = parse(spec.pattern, spec.flags, self._limits)
             # Assertions see only the text of the pattern.
             has_assertions = fold(found, lambda node, parts: isinstance(node, tree.Look) or any(parts))

@@ -19,7 +19,7 @@ from guided.encoding import fingerprint_of
 from guided.engine.algebra import Alternatives, Concatenation, Dispatch, FreeText, Maybe, Part, Repeat
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema, Whitespace
-from guided.engine.located import TreeSpec, at_place, located
+from guided.engine.located import Located, TreeSpec, at_place
 from guided.engine.specs import Regex, check_text
 from guided.errors import GuidedError, SchemaError, shown
 from guided.keywords import closest, suggest_keywords
@@ -288,7 +288,7 @@ class _Reader:
         place = self._schema_place(at)
         with at_place(place):
             spec: JsonSchema[Any] = JsonSchema(schema, source="schema", **options)
-            return located(spec.written_as(written, excludes), place)
+            return Located(spec.written_as(written, excludes), place)
 
     def _free_text(self, given: Mapping[str, Any], at: str, excluded: tuple[str, ...], stop: tuple[str, ...]) -> Part:
         """Return free text up to the first occurrence of a stop string, which belongs to it; without one, the text may end anywhere."""
@@ -315,12 +315,12 @@ class _Reader:
             found = concat([tree, alternate(map(Literal, stop))])
             tree = Intersect((found, Complement(concat([_containing(stop), _CHARACTER]))))
         fingerprint = fingerprint_of("pattern tree", "text", str(characters), repr(excludes), repr(stop), str(tokens))
-        return located(TreeSpec(tree, fingerprint, tokens), at)
+        return Located(TreeSpec(tree, fingerprint, tokens), at)
 
     def _grammar(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         text = _text(given, "grammar", at)
         with at_place(f"{at}/grammar"):
-            return located(Grammar(text, limits=self._limits), f"{at}/grammar")
+            return Located(Grammar(text, limits=self._limits), f"{at}/grammar")
 
     def _elements(self, given: Mapping[str, Any], at: str, ends: tuple[str, ...]) -> tuple[Part, ...]:
         elements = _filled(given, "elements", at)
@@ -439,7 +439,7 @@ _FORMATS: dict[str, tuple[Callable[[_Reader, Mapping[str, Any], str, tuple[str, 
         ("excludes", "max_tokens", "max_chars"),
     ),
     "regex": (
-        lambda _reader, given, at, _ends: located(Regex(_text(given, "pattern", at), ascii=True), f"{at}/pattern"),
+        lambda _reader, given, at, _ends: Located(Regex(_text(given, "pattern", at), ascii=True), f"{at}/pattern"),
         ("pattern",),
     ),
     "grammar": (_Reader._grammar, ("grammar",)),
