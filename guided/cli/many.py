@@ -1,7 +1,7 @@
 """``guided run --input``: a text for each line of a JSONL file.
 
-Each answer is a line of the output, written when its text ends: the number of its prompt, a digest of what was asked of which model, and
-the result. A later run with the same prompts, model, constraint and options reads the file and generates only what is missing, with the
+Each answer is a line of the output, written when its text ends: the number of its prompt and the ``id`` that its line has, a digest of what
+was asked of which model, and the result. A later run with the same prompts, model, constraint and options reads the file and generates only what is missing, with the
 same seeds; a line that was cut short is dropped.
 """
 
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["read_prompts", "write_answers"]
 
-# A line of the input and its prompt.
-Entry = tuple[bytes, Any]
+# A line of the input, its prompt, and the beginning of its answer.
+Entry = tuple[bytes, Any, dict[str, Any]]
 
 
 def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
-    """Return each line and its prompt.
-
-    A line is a prompt as a JSON string, or an object with ``prompt`` or ``messages``.
+    """Return the prompt of each line: a JSON string, or an object with ``prompt`` or ``messages``, and perhaps an ``id``.
 
     Raises
     ------
@@ -54,7 +52,8 @@ def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
                     prompt = _prompt(value, chat=chat)
                 except ValueError as error:
                     raise UsageError(f"{path}, line {number}: {error}") from error
-                found.append((line.strip(), prompt))
+                named = {"id": value["id"]} if isinstance(value, dict) and "id" in value else {}
+                found.append((line.strip(), prompt, {"index": len(found), **named}))
     return found
 
 
@@ -95,16 +94,17 @@ def write_answers(
     request = repr((model, fingerprint, sorted(options.items()))).encode()
     # The prompt as well as the line: ``--chat`` makes another prompt of a line.
     digests = [
-        hashlib.sha256(b"\0".join((request, line, repr(prompt).encode()))).hexdigest()[:16] for line, prompt in prompts
+        hashlib.sha256(b"\0".join((request, line, repr(prompt).encode()))).hexdigest()[:16]
+        for line, prompt, _ in prompts
     ]
     with nullcontext() if path is None else path.open("r+b" if path.exists() else "x+b") as output:
         done = set[int]() if output is None or path is None else _answered(output, digests, path)
         if done:
             print(f"{len(done):,} of {len(prompts):,} prompts have their answers already", file=sys.stderr)
-        rest = [None if place in done else prompt for place, (_, prompt) in enumerate(prompts)]
+        rest = [None if place in done else prompt for place, (_, prompt, _) in enumerate(prompts)]
         for place, result in generate.map(rest, width, **options):
             n_failed += result.error is not None
-            answer = {"index": place, "input": digests[place], **data(result)}
+            answer = {**prompts[place][2], "input": digests[place], **data(result)}
             if output is None:
                 print_json(answer)
             else:

@@ -171,7 +171,7 @@ def load(
     if not _HUB_NAME.fullmatch(str(path_or_name)) or path.parent.is_dir():
         hint = "" if "/" in str(path) else "; on the hub, a model is owner/name"
         raise ModelError(f"no such file or folder: {path}{hint}")
-    return _read(str(path_or_name), {}, dtype, device)
+    return _read(str(path_or_name), _hub_options(str(path_or_name)), dtype, device)
 
 
 def default_model_folder() -> Path:
@@ -274,7 +274,27 @@ def _read_llama(path: Path | None, device: str) -> LlamaCpp:
     return LlamaCpp(llm)
 
 
-def _read(source: str, options: dict[str, str], dtype: str, device: str) -> Model:
+def _hub_options(name: str) -> dict[str, Any]:
+    """How a model of the hub is read: where the hub cannot be reached, its cache only, since its client would try for a minute."""
+    from huggingface_hub import model_info, try_to_load_from_cache
+    from huggingface_hub.utils import HfHubHTTPError
+
+    try:
+        model_info(name, timeout=10)
+    except HfHubHTTPError:
+        # The hub has answered, and says more to transformers.
+        return {}
+    except Exception as error:  # of the HTTP library, which depends on the version
+        if not isinstance(try_to_load_from_cache(name, "config.json"), str):
+            raise ModelError(
+                f"{name} is not in the cache of the Hugging Face hub, and the hub cannot be reached ({error}): connect to the network, "
+                "or give a model's folder or .gguf file"
+            ) from error
+        return {"local_files_only": True}
+    return {}
+
+
+def _read(source: str, options: dict[str, Any], dtype: str, device: str) -> Model:
     with _loading(source) as (model_class, tokenizer_class):
         tokenizer = tokenizer_class.from_pretrained(source, **options)
         model = model_class.from_pretrained(source, **options, **_dtype(dtype))

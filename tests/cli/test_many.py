@@ -43,6 +43,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, n_bytes: int) -> None:
     assert run(tmp_path) == ACCEPTED
     expected = answers(tmp_path)
     assert [answer["index"] for answer in expected] == list(range(5))
+    assert [answer.get("id") for answer in expected] == [None, 7, None, None, None]
     whole = (tmp_path / "answers.jsonl").read_bytes()
     (tmp_path / "answers.jsonl").write_bytes(whole[:n_bytes])
     assert run(tmp_path) == ACCEPTED
