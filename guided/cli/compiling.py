@@ -1,7 +1,6 @@
 """``guided compile``: compile specs to index files, many at once."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -61,16 +60,6 @@ def compile_specs(
         Path,
         typer.Option("--output", "-o", metavar="FOLDER", help="Output folder of the index files and the manifest."),
     ] = Path("indices"),
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            min=1,
-            metavar="N",
-            help="Number of processes; by default one for each 16 constraints, at most one per core.",
-        ),
-    ] = None,
     force: Annotated[bool, typer.Option("--force", "-f", help="Recompile indices that are up to date.")] = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -104,11 +93,8 @@ def compile_specs(
     output.mkdir(parents=True, exist_ok=True)
     entries, outcomes = read_manifest(output), dict[str, Outcome]()
     try:
-        with (
-            progress(f"{COMPILING}: 0 of {len(sources)}") as say,
-            closing(compile_batch(sources, words, output, jobs, explore=explore, force=force)) as coming,
-        ):
-            for outcome in coming:
+        with progress(f"{COMPILING}: 0 of {len(sources)}") as say:
+            for outcome in compile_batch(sources, words, output, explore=explore, force=force):
                 outcomes[outcome.name] = outcome
                 interrupts.check()
                 say(f"{COMPILING}: {len(outcomes)} of {len(sources)}")

@@ -11,8 +11,7 @@ a file ends    holds
 ``.json``      definitions of functions: a list, or an object with a list ``tools``; any other object is a JSON Schema
 =============  =====================================================================
 
-A file with one spec gives it its own name, without the ending. A source is data, so it can be sent to another process; a spec with the
-user's functions cannot.
+A file with one spec gives it its own name, without the ending.
 """
 
 import json

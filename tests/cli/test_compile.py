@@ -15,7 +15,6 @@ import pytest
 
 import guided
 from guided.cli import interrupts
-from guided.cli.batch import _deaf
 from guided.cli.vocabularies import read_vocabulary
 from guided.index.storage import FORMAT_VERSION
 from tests.cli.programs import call, errors_of, process, write_ranks
@@ -151,18 +150,9 @@ def test_another_release_compiles_again(folder: Path, key: str) -> None:
     assert statuses("specs.toml", "-o", "out") == {"answer": "compiled", "date": "up to date", "calls": "up to date"}
 
 
-@pytest.mark.slow
-def test_the_same_input_gives_the_same_bytes_here_and_in_processes(folder: Path) -> None:
-    assert statuses("specs.toml", "-o", "here", "--jobs", "1") == statuses("specs.toml", "-o", "there", "--jobs", "2")
-    assert contents(folder / "here") == contents(folder / "there")
-    assert len(contents(folder / "here")) == 4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_spec_that_fails_does_not_stop_the_others(folder: Path, jobs: str) -> None:
+def test_a_spec_that_fails_does_not_stop_the_others(folder: Path) -> None:
     (folder / "specs.toml").write_text(BAD + SPECS + "\n[lacking]\ntools = 'none.py'\n")
-    done = call("compile", "specs.toml", *VOCABULARY, "-o", "out", "-j", jobs)
+    done = call("compile", "specs.toml", *VOCABULARY, "-o", "out")
     assert done.exit_code == 1
     assert "failed bad: missing ), unterminated subpattern (at position 0)\n    (a\n    ^\n" in done.stderr
     assert "failed lacking: no such file: none.py\n" in done.stderr
@@ -183,16 +173,6 @@ def test_a_fault_is_one_specs_concern(folder: Path, monkeypatch: pytest.MonkeyPa
     assert done.exit_code == 1
     assert "failed answer: internal error in guided (KeyError: 'x')" in done.stderr
     assert "2 compiled, 1 failed" in done.stdout
-
-
-@pytest.mark.slow
-def test_a_process_that_dies_is_reported(folder: Path) -> None:
-    dies = "import multiprocessing, os\nif multiprocessing.parent_process():\n    os._exit(9)\n"
-    (folder / "dying.py").write_text(dies + TOOLS)
-    found = statuses("dying.py", "--regex", "a", "--regex", "b", "-o", "out", "--jobs", "2", code=1)
-    assert found == {"dying": "failed", "regex": "compiled", "regex-2": "compiled"}
-    entries = json.loads(Path("out/manifest.json").read_text())["indices"]
-    assert entries[0]["error"]["message"] == "the process died during this compile (out of memory?)"
 
 
 def test_earlier_entries_stay(folder: Path) -> None:
@@ -339,7 +319,6 @@ def test_arguments_that_are_wrong(folder: Path) -> None:
     assert "latin.regex is not UTF-8, at byte 0" in errors_of("compile", "latin.regex")
     assert "Error: ranks: File exists" in errors_of("compile", "specs.toml", *VOCABULARY, "-o", "ranks")
     assert "two constraints are named 'choice'" in errors_of("compile", "--choice", "a", "--tools", "choice.py")
-    assert "--jobs" in errors_of("compile", "specs.toml", "--jobs", "0")
 
 
 @pytest.mark.skipif(
@@ -352,11 +331,10 @@ def test_a_folder_that_can_not_be_written_to(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder: Path, jobs: str) -> None:
+def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder: Path) -> None:
     specs = "\n".join(f"[s{number}]\nregex = '\\w{{1,{number + 60}}}'" for number in range(40))
     Path("specs.toml").write_text(specs)
-    command = [sys.executable, "-m", "guided", "compile", "specs.toml", *VOCABULARY, "-j", jobs]
+    command = [sys.executable, "-m", "guided", "compile", "specs.toml", *VOCABULARY]
     # Why: what runs the tests in the background may have told all its children to ignore interrupts. A session of its own is a
     # terminal's: the interrupt reaches all processes.
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
@@ -383,7 +361,7 @@ def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder
         guided.load_index(f"indices/{name}", vocabulary)
     listed = [entry["file"] for entry in json.loads(Path("indices/manifest.json").read_text())["indices"]]
     assert set(listed) <= set(done)
-    assert len(done) - len(listed) <= int(jobs)
+    assert len(done) - len(listed) <= 1
     Path("specs.toml").write_text("\n".join(specs.splitlines()[:12]))
     again = statuses("specs.toml")
     assert sum(status == "up to date" for status in again.values()) == len(
@@ -391,26 +369,10 @@ def test_an_interrupt_leaves_complete_files_only_and_the_next_run_resumes(folder
     )
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-def test_an_interrupt_while_a_process_starts_is_held_back() -> None:
-    held, before = list[int](), signal.signal(signal.SIGINT, lambda *_: held.append(len(known)))
-    known = list[int]()
-    try:
-        with _deaf():
-            os.kill(os.getpid(), signal.SIGINT)
-            child = subprocess.run(
-                [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGINT)"], check=False
-            )
-            known.append(child.returncode)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert (known, held) == ([0], [1])
-
-
 def test_an_interrupt_that_was_swallowed_ends_a_compile(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """C code between the handler and this loop may drop the exception."""
     monkeypatch.setattr(interrupts, "was_received", lambda: True)
-    done = call("compile", "specs.toml", *VOCABULARY, "-j", "1")
+    done = call("compile", "specs.toml", *VOCABULARY)
     assert (done.exit_code, done.stdout) == (interrupts.INTERRUPTED, "")
     assert len(json.loads(Path("indices/manifest.json").read_text())["indices"]) == 1
 
@@ -418,7 +380,7 @@ def test_an_interrupt_that_was_swallowed_ends_a_compile(folder: Path, monkeypatc
 @pytest.mark.slow
 def test_output_printed_by_tools_is_not_an_answer(folder: Path) -> None:
     (folder / "abilities.py").write_text("print('hello')\n" + TOOLS)
-    done = process("compile", "specs.toml", *VOCABULARY, "--json", "-j", "2", cwd=folder)
+    done = process("compile", "specs.toml", *VOCABULARY, "--json", cwd=folder)
     assert [json.loads(line)["status"] for line in done.stdout.splitlines()] == ["compiled"] * 3
     assert b"hello" in done.stderr
 

@@ -182,7 +182,7 @@ def test_compile_writes_schemas_too(folder: Path) -> None:
 @pytest.mark.slow
 def test_compile_takes_schemas_as_options(folder: Path) -> None:
     write_ranks(folder / "ranks")
-    done = call("compile", "--json-schema", "schema.json", "--json-schema", "shapes.py:Car", "--jobs", "2", *VOCABULARY)
+    done = call("compile", "--json-schema", "schema.json", "--json-schema", "shapes.py:Car", *VOCABULARY)
     assert done.exit_code == 0, done.output
     found = reply("inspect", "indices/schema.index")
     assert (found["kind"], found["explored"]) == ("json schema", 0)
