@@ -47,9 +47,7 @@ __all__ = [
     "ToolArgument",
     "ToolCall",
     "ToolCallStarted",
-    "ToolEvent",
     "ToolResult",
-    "ToolsResult",
     "ValueCompleted",
     "plain",
 ]
@@ -181,6 +179,9 @@ class Result(Generic[T_co]):
     steered : int or None
         Index in ``tokens`` of the first token that the budget chose instead of the model; ``len(tokens)`` if the model chose all of them
         and the budget ended the text where it could continue. None if the budget changed nothing. May be 0: test ``is not None``.
+    calls : tuple of Call
+        With tools, in order, each with ``name``, ``arguments``, ``result`` and ``span``: its position in ``text``, trigger and terminator
+        included. In running text, the texts of all `Text`, `ToolCall` and `ToolResult` events joined are ``text``.
     """
 
     text: str
@@ -196,6 +197,7 @@ class Result(Generic[T_co]):
     logprobs: tuple[Logprob, ...] = ()
     refused: tuple["Refused", ...] = ()
     steered: int | None = None
+    calls: tuple[Call, ...] = ()
 
     @property
     def probabilities(self) -> dict[str, float]:
@@ -235,21 +237,6 @@ class Result(Generic[T_co]):
             f"{type(self).__name__}(text={shown(self.text)}, {value}, {len(self.tokens)} tokens, "
             f"finish_reason={self.finish_reason!r}{'' if self.steered is None else f', steered={self.steered}'})"
         )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ToolsResult(Result[list[Call]]):
-    """A generated text and its calls. Its `value` is the list of calls.
-
-    In running text, the texts of all `Text`, `ToolCall` and `ToolResult` events joined are ``text``.
-
-    Attributes
-    ----------
-    calls : tuple of Call
-        In order, each with ``name``, ``arguments``, ``result`` and ``span``: its position in ``text``, trigger and terminator included.
-    """
-
-    calls: tuple[Call, ...] = ()
 
 
 def plain(value: Any) -> Any:
@@ -448,7 +435,7 @@ class Done(Event, Generic[R_co]):
     result: R_co
 
 
-# For type checkers, which narrow unions: the events of a generator of values of type T, and those of tools.
+# For type checkers, which narrow unions: the events of a generator of values of type T.
 StreamEvent: TypeAlias = (
     Text
     | Refused
@@ -461,4 +448,3 @@ StreamEvent: TypeAlias = (
     | ToolResult
     | Done[Result[T]]
 )
-ToolEvent: TypeAlias = Text | ToolCallStarted | ToolArgument | ToolCall | ToolResult | Done[ToolsResult]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.events import Call, Result, ToolsResult
+from guided.events import Call, Result
 from guided.generate.function_model import FunctionModel
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.generate.models import ASCII, ascii_model
@@ -102,7 +102,7 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
     "Result": [
         lambda: Result(LONG, Opaque(), tuple(range(9_999)), "stop", 1),
         lambda: Result(LONG, None, (), "stop_string", 1, guided.IncompleteError(LONG)),
-        lambda: ToolsResult(LONG, [], (), "stop", 1, calls=(Call(LONG, {LONG: LONG}, (0, 1)),)),
+        lambda: Result(LONG, [], (), "stop", 1, calls=(Call(LONG, {LONG: LONG}, (0, 1)),)),
     ],
     "Tool": [lambda: guided.Tool(tool, description=LONG), lambda: guided.Tool(long_tools()[0])],
     "Tools": [

@@ -104,15 +104,15 @@ TYPES = [
     ("guided.Choice(['a']).read('a')", "str"),
     ("guided.grammar(model, 'json')('p').value", "Tree[Token]"),
     ("guided.grammar(model, guided.Grammar('json'))('p').value", "Any"),
-    ("guided.tools(model, [add])('p')", "events.ToolsResult"),
+    ("guided.tools(model, [add])('p')", "guided.Result[list[events.Call]]"),
     ("guided.tools(model, [add])('p').calls", "tuple[events.Call, ...]"),
     ("guided.tools(model, [add])('p').calls[0].name", "str"),
     ("guided.tools(model, [add])('p').calls[0].arguments", "dict[str, Any]"),
     ("guided.tools(model, [add])('p').calls[0].result", "Any"),
     ("guided.tools(model, [add])('p').calls[0].span", "tuple[int, int]"),
     ("guided.tools(model, [add])('p').value", "list[events.Call]"),
-    ("guided.tools(model, [add]).batch(['p'])[0]", "events.ToolsResult"),
-    ("guided.tools(model, [add]).sample('p', 2)[0]", "events.ToolsResult"),
+    ("guided.tools(model, [add]).batch(['p'])[0]", "guided.Result[list[events.Call]]"),
+    ("guided.tools(model, [add]).sample('p', 2)[0]", "guided.Result[list[events.Call]]"),
     ("guided.generator(model, guided.Regex('a'))('p').value", "str"),
     ("guided.generator(model, None)('p').value", "str"),
     ("guided.generator(model, City)", "JsonGenerator[City]"),
@@ -133,16 +133,16 @@ TYPES = [
     ("guided.generator(model, [Color.RED, Color.BLUE])('p').value", "Color"),
     ("guided.generator(model, 'a+')('p').value", "str"),
     ("guided.generator(model, re.compile('a+'))('p').value", "str"),
-    ("guided.generator(model, add)('p')", "events.ToolsResult"),
+    ("guided.generator(model, add)('p')", "guided.Result[list[events.Call]]"),
     ("guided.generator(model, [add])('p').calls[0].name", "str"),
     ("guided.generator(model, guided.FreeText() + 'x')('p').value", "str"),
     ("guided.generator(model, guided.compile(City, vocabulary))('p').value", "Any"),
     ("guided.compile(City, vocabulary)", "guided.Index"),
-    ("guided.tools(model, add)('p')", "events.ToolsResult"),
+    ("guided.tools(model, add)('p')", "guided.Result[list[events.Call]]"),
     ("guided.regex(model, re.compile('a'))('p').value", "str"),
     ("guided.generator(model, guided.JsonSchema(City))('p').value", "City"),
     ("guided.generator(model, guided.Choice(Color))('p').value", "Color"),
-    ("guided.generator(model, guided.Tools([add]))('p')", "events.ToolsResult"),
+    ("guided.generator(model, guided.Tools([add]))('p')", "guided.Result[list[events.Call]]"),
     ("guided.compile(guided.JsonSchema(City), vocabulary)", "guided.Index"),
     ("guided.load_index('path', vocabulary)", "guided.Index"),
     ("guided.compile(guided.Regex('a'), vocabulary).guide()", "guided.Guide"),
@@ -176,12 +176,12 @@ for tool_event in guided.tools(model, [add]).stream("p"):
         case guided.events.ToolCall(call) | guided.events.ToolResult(call):
             assert_type(call, events.Call)
         case guided.events.Done(tools_result):
-            assert_type(tools_result, events.ToolsResult)
+            assert_type(tools_result, guided.Result[list[events.Call]])
 
 
 async def asynchronously() -> None:
     assert_type((await guided.json(model, City).generate_async("p")).value, City)
-    assert_type(await guided.tools(model, [add]).generate_async("p"), events.ToolsResult)
+    assert_type(await guided.tools(model, [add]).generate_async("p"), guided.Result[list[events.Call]])
     async for event in guided.regex(model, "a").stream_async("p"):
         if isinstance(event, events.Done):
             assert_type(event.result.value, str)

@@ -1,8 +1,8 @@
 """``guided run --input``: a text for each line of a JSONL file.
 
 Each answer is a line of the output, written when its text ends: the number of its prompt and the ``id`` that its line has, a digest of what
-was asked of which model, and the result. A later run with the same prompts, model, constraint and options reads the file and generates only what is missing, with the
-same seeds; a line that was cut short is dropped.
+was asked of which model, and the result. A later run with the same prompts, model, constraint and options reads the file and generates
+only what is missing, with the same seeds; a line that was cut short is dropped.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ def read_prompts(path: Path, *, chat: bool) -> list[Entry]:
     UsageError
         A line is none of these; with its number.
     """
-    found = []
+    found = list[Entry]()
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.strip():

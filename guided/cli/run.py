@@ -243,7 +243,7 @@ def _search(given: str | None) -> "SearchMethod | None":
 
 
 # Fields of a result that few generations have.
-_IF_ANY = ("captures", "samples", "scores", "log_z", "logprobs", "refused", "steered")
+_IF_ANY = ("calls", "captures", "samples", "scores", "log_z", "logprobs", "refused", "steered")
 
 
 def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget: str) -> None:

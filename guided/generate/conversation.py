@@ -6,12 +6,12 @@ before the calls and ``tool_calls``, one message of role ``tool`` for each resul
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 from guided.calls.rendering import argument_json, json_value, render_result
 from guided.errors import kind_of, shown
-from guided.events import Done, Event, Result, StreamEvent, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
+from guided.events import Done, Event, Result, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 from guided.generate.generator import Generator
 from guided.generate.messages import check_messages
 from guided.generate.model import Message
@@ -20,7 +20,7 @@ from guided.generate.structured import JsonGenerator
 from guided.generate.tools import ToolsGenerator, ToolStream, ToolStreamAsync
 from guided.keywords import suggest_attributes, suggest_keywords
 
-__all__ = ["Conversation", "ConversationStream", "ConversationStreamAsync"]
+__all__ = ["Conversation"]
 
 T = TypeVar("T")
 
@@ -118,10 +118,11 @@ class Conversation(Generic[T]):
     @suggest_keywords(GenerationOptions)
     def stream(
         self, content: str | Message | None = None, *, partial: bool = False, **options: Unpack[GenerationOptions]
-    ) -> "ConversationStream[T]":
+    ) -> ToolStream[T]:
         """Run one turn as events, like the generator's ``stream``; ``partial`` is for `JsonGenerator`. The last event adds the turn."""
         turn, shown = self._turn(content, options), self._showing(partial)
-        return ConversationStream(self.generator.stream(turn.messages, **shown, **turn.options), turn)
+        events = self.generator.stream(turn.messages, **shown, **turn.options)
+        return ToolStream(events, _entrance(events), turn.record)
 
     async def generate_async(
         self, content: str | Message | None = None, **options: Unpack[GenerationOptions]
@@ -139,10 +140,11 @@ class Conversation(Generic[T]):
     @suggest_keywords(GenerationOptions)
     def stream_async(
         self, content: str | Message | None = None, *, partial: bool = False, **options: Unpack[GenerationOptions]
-    ) -> "ConversationStreamAsync[T]":
+    ) -> ToolStreamAsync[T]:
         """Run one turn as events without blocking the running event loop, like the generator's ``stream_async``."""
         turn, shown = self._turn(content, options), self._showing(partial)
-        return ConversationStreamAsync(self.generator.stream_async(turn.messages, **shown, **turn.options), turn)
+        events = self.generator.stream_async(turn.messages, **shown, **turn.options)
+        return ToolStreamAsync(events, _entrance(events), turn.record)
 
     @property
     def pending(self) -> list[dict[str, Any]]:
@@ -296,51 +298,10 @@ def _object(members: dict[str, str | list[str]]) -> str:
     return "{" + ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {item}" for name, item in written.items()) + "}"
 
 
-class ConversationStream(Iterator[StreamEvent[T]]):
-    """The events of one turn; the last one adds the turn to the conversation."""
+def _entrance(events: Any) -> Callable[[str | None], None]:
+    """What starts a call in a stream of events."""
 
-    def __init__(self, events: Iterator[Event], turn: _Turn) -> None:
-        self._events, self._turn = events, turn
-
-    def __next__(self) -> StreamEvent[T]:
-        event = next(self._events)
-        self._turn.record(event)
-        return cast("StreamEvent[T]", event)
-
-    def close(self) -> None:
-        """Abandon the turn."""
-        close = getattr(self._events, "close", None)
-        if close is not None:
-            close()
-
-    def enter(self, tool: str | None = None) -> None:
-        """Start a call now, like `ToolStream.enter`; only for a generator with tools."""
-        _stream_of_tools(self._events, ToolStream).enter(tool)
-
-
-class ConversationStreamAsync(AsyncIterator[StreamEvent[T]]):
-    """Like `ConversationStream`, for an event loop."""
-
-    def __init__(self, events: AsyncIterator[Event], turn: _Turn) -> None:
-        self._events, self._turn = events, turn
-
-    async def __anext__(self) -> StreamEvent[T]:
-        event = await anext(self._events)
-        self._turn.record(event)
-        return cast("StreamEvent[T]", event)
-
-    async def aclose(self) -> None:
-        """Abandon the turn."""
-        close = getattr(self._events, "aclose", None)
-        if close is not None:
-            await close()
-
-    def enter(self, tool: str | None = None) -> None:
-        """Like `ConversationStream.enter`."""
-        _stream_of_tools(self._events, ToolStreamAsync).enter(tool)
-
-
-def _stream_of_tools(events: Any, kind: Any) -> Any:
-    if not isinstance(events, kind):
+    def refuse(tool: str | None) -> None:  # noqa: ARG001 - as `ToolStream.enter`
         raise ValueError("only a generator made by guided.tools has calls")
-    return events
+
+    return events.enter if isinstance(events, ToolStream | ToolStreamAsync) else refuse

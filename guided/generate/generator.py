@@ -259,13 +259,10 @@ class Generator(Generic[T_co]):
         try:
             yield from self.coroutine(prompt, settings, settings.sampler(place))
         except GuidedError as error:
-            yield Done(self._failed(error))
+            yield Done(Result("", None, (), "error", 0, error))
         except Exception as error:
             error.add_note(f"of the prompt at index {place}")
             raise
-
-    def _failed(self, error: GuidedError) -> Result[T_co]:
-        return Result("", None, (), "error", 0, error)
 
     @suggest_keywords(GenerationOptions)
     def batch(

@@ -17,18 +17,17 @@ continues from there. When the call is complete, the context is restored as if t
 
 import inspect
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Generator as Generated
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Unpack, cast
+from typing import Any, TypeVar, Unpack
 
 from guided.calls.prompts import few_shot
 from guided.calls.spec import Tools
 from guided.calls.tool import Example, Tool
 from guided.calls.tool_prompt import ToolPrompt
 from guided.engine.index import Index
-from guided.errors import GuidedError, LimitError
-from guided.events import Call, Event, ToolEvent, ToolsResult
+from guided.errors import LimitError
+from guided.events import Call, Event, StreamEvent
 from guided.generate.decoding import TextCoroutine
 from guided.generate.drivers import alone, alone_async
 from guided.generate.generator import Generator, no_value
@@ -46,11 +45,19 @@ _logger = logging.getLogger("guided.generate")
 
 __all__ = ["ToolStream", "ToolStreamAsync", "ToolsGenerator"]
 
+T = TypeVar("T")
+
 
 class ToolsGenerator(Generator[list[Call]]):
     """Generates text with tool calls, runs the calls, and continues from their results.
 
-    Made by `guided.tools`.
+    Made by `guided.tools`. ``calls`` of its results are the calls, and so is ``value``, as a list.
+
+    With a search, each segment is searched for itself: the text up to and including a call, whose result the model then reads. Stop strings
+    end the text that was chosen, but not the texts of the search. ``retries`` must be 0: the model reads the error of a call in its result.
+
+    A call that the budget steered does not run (see ``run_steered``). A call that ``on_budget="raise"`` or ``"truncate"`` cuts is in
+    ``error.text``, but neither in ``text`` nor in ``calls``.
 
     Parameters
     ----------
@@ -110,61 +117,16 @@ class ToolsGenerator(Generator[list[Call]]):
         return few_shot(self.spec, question, plain)
 
     @suggest_keywords(GenerationOptions)
-    def __call__(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> ToolsResult:
-        """Generate one text like `Generator.__call__`. The result also has ``calls``.
-
-        With a search, each segment is searched for itself: the text up to and including a call, whose result the model
-        then reads. Stop strings end the text that was chosen, but not the texts of the search.
-
-        ``retries`` must be 0: the model reads the error of a call in its result.
-
-        A call that the budget steered does not run (see ``run_steered``). A call that ``on_budget="raise"`` or ``"truncate"`` cuts is in
-        ``error.text``, but neither in ``text`` nor in ``calls``.
-        """
-        return cast("ToolsResult", super().__call__(prompt, **options))
-
-    async def generate_async(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> ToolsResult:
-        """Like `__call__`, without blocking the running event loop."""
-        return cast("ToolsResult", await super().generate_async(prompt, **options))
-
-    @suggest_keywords(GenerationOptions)
-    def batch(  # type: ignore[override]
-        self, prompts: Sequence[Prompt], width: int = 8, **options: Unpack[GenerationOptions]
-    ) -> list[ToolsResult]:
-        """Like `Generator.batch`."""
-        return cast("list[ToolsResult]", super().batch(prompts, width, **options))
-
-    @suggest_keywords(GenerationOptions)
-    def map(
-        self,
-        prompts: Iterable[Prompt | None],
-        width: int = 8,
-        *,
-        ordered: bool = False,
-        **options: Unpack[GenerationOptions],
-    ) -> Iterator[tuple[int, ToolsResult]]:
-        """Like `Generator.map`."""
-        return cast("Iterator[tuple[int, ToolsResult]]", super().map(prompts, width, ordered=ordered, **options))
-
-    def _failed(self, error: GuidedError) -> ToolsResult:
-        return ToolsResult("", [], (), "error", 0, error)
-
-    @suggest_keywords(GenerationOptions)
-    def sample(self, prompt: Prompt, n: int, width: int = 8, **options: Unpack[GenerationOptions]) -> list[ToolsResult]:  # type: ignore[override]
-        """Like `Generator.sample`."""
-        return cast("list[ToolsResult]", super().sample(prompt, n, width, **options))
-
-    @suggest_keywords(GenerationOptions)
-    def stream(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> "ToolStream":
+    def stream(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> "ToolStream[list[Call]]":
         """Generate one text as events, like `Generator.stream`; the caller can start a call on the way (`ToolStream.enter`)."""
         writing = self._started(prompt, options)
-        return ToolStream(alone(self.model, writing.coroutine()), writing)
+        return ToolStream(alone(self.model, writing.coroutine()), writing.enter)
 
     @suggest_keywords(GenerationOptions)
-    def stream_async(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> "ToolStreamAsync":
+    def stream_async(self, prompt: Prompt, **options: Unpack[GenerationOptions]) -> "ToolStreamAsync[list[Call]]":
         """Like `stream`, without blocking the running event loop (see `Generator.stream_async`)."""
         writing = self._started(prompt, options)
-        return ToolStreamAsync(alone_async(self.model, writing.coroutine()), writing)
+        return ToolStreamAsync(alone_async(self.model, writing.coroutine()), writing.enter)
 
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The tokens of a prompt; for messages, with the tool definitions that ``show_tools`` asks for.
@@ -220,14 +182,18 @@ class ToolsGenerator(Generator[list[Call]]):
         return f"<ToolsGenerator of {self.spec!r}>"
 
 
-class ToolStream(Iterator[ToolEvent]):
-    """The events of one text with tool calls."""
+class ToolStream(Iterator[StreamEvent[T]]):
+    """The events of one text; ``enter`` starts a call (`Writing.enter`), and ``record`` receives each event."""
 
-    def __init__(self, events: Generated[Event, None, None], writing: Writing) -> None:
-        self._events, self._writing = events, writing
+    def __init__(
+        self, events: Any, enter: Callable[[str | None], None], record: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        self._events, self._enter, self._record = events, enter, record
 
-    def __next__(self) -> ToolEvent:
-        return cast("ToolEvent", next(self._events))
+    def __next__(self) -> StreamEvent[T]:
+        event: StreamEvent[T] = next(self._events)
+        self._record(event)
+        return event
 
     def close(self) -> None:
         """Stop generating."""
@@ -250,17 +216,21 @@ class ToolStream(Iterator[ToolEvent]):
         LimitError
             The shortest call does not fit into the rest of ``max_tokens``.
         """
-        self._writing.enter(tool)
+        self._enter(tool)
 
 
-class ToolStreamAsync(AsyncIterator[ToolEvent]):
+class ToolStreamAsync(AsyncIterator[StreamEvent[T]]):
     """Like `ToolStream`, for an event loop."""
 
-    def __init__(self, events: AsyncGenerator[Event, None], writing: Writing) -> None:
-        self._events, self._writing = events, writing
+    def __init__(
+        self, events: Any, enter: Callable[[str | None], None], record: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        self._events, self._enter, self._record = events, enter, record
 
-    async def __anext__(self) -> ToolEvent:
-        return cast("ToolEvent", await anext(self._events))
+    async def __anext__(self) -> StreamEvent[T]:
+        event: StreamEvent[T] = await anext(self._events)
+        self._record(event)
+        return event
 
     async def aclose(self) -> None:
         """Stop generating."""
@@ -268,7 +238,7 @@ class ToolStreamAsync(AsyncIterator[ToolEvent]):
 
     def enter(self, tool: str | None = None) -> None:
         """Like `ToolStream.enter`."""
-        self._writing.enter(tool)
+        self._enter(tool)
 
 
 def _needs_context(tool: Tool) -> bool:

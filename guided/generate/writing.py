@@ -32,12 +32,12 @@ from guided.events import (
     Done,
     Event,
     FinishReason,
+    Result,
     Text,
     ToolArgument,
     ToolCall,
     ToolCallStarted,
     ToolResult,
-    ToolsResult,
 )
 from guided.generate.decoding import Decoding, Feed, Start, TextCoroutine, Work
 from guided.generate.generator import with_search
@@ -205,7 +205,7 @@ class Writing:
             begin = self._parser.call_start if is_running else len(self._data)
             rest = b"" if begin is None else self._data[begin:]
             error = budget_error(decoding, text + rest.decode(errors="ignore"))
-        result = ToolsResult(
+        result = Result(
             text=text,
             value_or_none=list(self._calls) if error is None else None,
             tokens=tuple(decoding.tokens),

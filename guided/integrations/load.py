@@ -277,14 +277,13 @@ def _read_llama(path: Path | None, device: str) -> LlamaCpp:
 def _hub_options(name: str) -> dict[str, Any]:
     """How a model of the hub is read: where the hub cannot be reached, its cache only, since its client would try for a minute."""
     from huggingface_hub import model_info, try_to_load_from_cache
-    from huggingface_hub.utils import HfHubHTTPError
 
     try:
         model_info(name, timeout=10)
-    except HfHubHTTPError:
-        # The hub has answered, and says more to transformers.
-        return {}
     except Exception as error:  # of the HTTP library, which depends on the version
+        if getattr(error, "response", None) is not None:
+            # The hub has answered, and says more to transformers.
+            return {}
         if not isinstance(try_to_load_from_cache(name, "config.json"), str):
             raise ModelError(
                 f"{name} is not in the cache of the Hugging Face hub, and the hub cannot be reached ({error}): connect to the network, "

@@ -9,7 +9,7 @@ import pytest
 from guided.calls.formats.files import format_names
 from guided.calls.parse import parse_text
 from guided.errors import LimitError, SchemaError
-from guided.events import Done, Event, Text, ToolCall, ToolResult, ToolsResult
+from guided.events import Done, Event, Result, Text, ToolCall, ToolResult
 from guided.generate.api import tools
 from guided.generate.function_model import FunctionModel
 from guided.generate.tools import ToolsGenerator
@@ -29,10 +29,10 @@ def positional(text: str, **options: Any) -> ToolsGenerator:
     return tools(Wanting(text), [add, double], format="tooldec-positional", **options)
 
 
-def result_of(events: list[Event]) -> ToolsResult:
+def result_of(events: list[Event]) -> Result[Any]:
     assert isinstance(events[-1], Done)
     result = events[-1].result
-    assert isinstance(result, ToolsResult)
+    assert isinstance(result, Result)
     said = "".join(event.text for event in events if isinstance(event, Text | ToolCall | ToolResult))
     assert said == result.text
     return result

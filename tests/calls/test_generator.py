@@ -19,7 +19,7 @@ from guided.calls.tool import Tool
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Regex
 from guided.errors import IndexFormatError, LimitError, SchemaError, VocabularyError
-from guided.events import Done, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult, ToolsResult
+from guided.events import Done, Result, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 from guided.generate.api import generator, tools
 from guided.generate.function_model import FunctionModel
 from guided.generate.tools import ToolsGenerator
@@ -52,7 +52,7 @@ def positional(text: str, *functions: Any, **options: Any) -> ToolsGenerator:
 
 def test_T25_the_result_is_inserted_and_text_continues() -> None:
     result = positional(ADDED)("?")
-    assert isinstance(result, ToolsResult)
+    assert isinstance(result, Result)
     assert result.text == ADDED
     (call,) = result.calls
     assert (call.name, call.arguments, call.result, call.error) == ("add", {"a": 1, "b": 2}, 3, None)

@@ -18,7 +18,7 @@ from guided.calls.rendering import render_result
 from guided.calls.running import run, run_async
 from guided.calls.tool import Tool
 from guided.errors import CallError
-from guided.events import ToolResult, ToolsResult
+from guided.events import Result, ToolResult
 from guided.generate.api import tools
 from guided.generate.generator import Generator
 from tests.calls.wanting import Wanting
@@ -192,9 +192,9 @@ def generator(function: Any, text: str = "<T>f()=", **options: Any) -> Generator
     return tools(Wanting(text), [Tool(function, name="f")], format="tooldec-positional", **options)
 
 
-def one(made: Generator) -> ToolsResult:
+def one(made: Generator) -> Result[Any]:
     found = made("?", max_tokens=40)
-    assert isinstance(found, ToolsResult)
+    assert isinstance(found, Result)
     return found
 
 

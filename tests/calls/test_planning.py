@@ -11,7 +11,7 @@ from guided.calls.parse import parse_text
 from guided.calls.spec import Tools
 from guided.engine.compile import compile  # noqa: A004
 from guided.errors import LimitError, SchemaError
-from guided.events import ToolsResult
+from guided.events import Result
 from guided.generate.api import tools
 from guided.generate.function_model import FunctionModel
 from guided.generate.tools import ToolsGenerator
@@ -62,7 +62,7 @@ def planner(text: str = PLAN, **options: Any) -> ToolsGenerator:
 
 
 def named(result: Any) -> list[str]:
-    assert isinstance(result, ToolsResult)
+    assert isinstance(result, Result)
     return [call.name for call in result.calls]
 
 

@@ -157,7 +157,9 @@ def test_a_name_on_the_hub_that_cannot_be_reached_is_an_error_at_once(monkeypatc
         raise ConnectionError("no route")
 
     monkeypatch.setattr("huggingface_hub.model_info", unreachable)
-    with pytest.raises(ModelError, match=r"^no-one/no-model is not in the cache .* \(no route\): connect to the network"):
+    with pytest.raises(
+        ModelError, match=r"^no-one/no-model is not in the cache .* \(no route\): connect to the network"
+    ):
         load("no-one/no-model")
 
 
