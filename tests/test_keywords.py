@@ -138,7 +138,7 @@ def test_choices_of_enums_and_literals_have_their_members_as_values(
             guided.choice(greedy_text_model(text), options)("p"),
             guided.choice(greedy_text_model(text), spec)("p"),
             guided.generator(greedy_text_model(text), spec)("p"),
-            guided.choice(greedy_text_model(text), options, select="score")("p"),
+            guided.choice(greedy_text_model(text), options, probabilities=True)("p"),
         ):
             assert type(result.value) is type(spec.values[spec.options.index(result.text)])
             assert result.value == spec.read(result.text)
@@ -247,11 +247,6 @@ def test_a_factory_refuses_every_option_that_a_spec_has_of_its_own(
     ("make", "message"),
     [
         (lambda: guided.choice(MODEL, ["a", "b"], tolerance=0.1), "tolerance is for probabilities=True"),
-        (
-            lambda: guided.choice(MODEL, ["a", "b"], select="score", tolerance=0.1),
-            "tolerance is for probabilities=True",
-        ),
-        (lambda: guided.choice(MODEL, ["a", "b"], select="score", probabilities=True), "two ways to choose"),
         (
             lambda: guided.tools(MODEL, [add], execute=False, confirm=bool),
             "execute=False runs no calls: leave out confirm",

@@ -5,7 +5,6 @@ unconstrained              the model's own tokens up to the end of the line
 backtrace                  the same; a call that the acceptor refuses is begun anew with the next most probable first token, five at most
 suffix match, edit ratio   the unconstrained line with its name matched (`benchmarks.tooldec.fuzzy`)
 guided                     the index's masks, greedy
-guided, whole names        masks, and the tool chosen by the scores of whole names
 guided, exact names        masks, and the tool with the highest probability over all spellings of its name (``--search``)
 guided, smc 8              the whole call by sequential Monte Carlo with 8 particles; also 32 (``--search``)
 guided, smc 8, heaviest    of the same particles the tool with the most weight, and the heaviest of its calls; it costs nothing more
@@ -45,13 +44,14 @@ __all__ = [
     "SELECTED",
     "TEMPERATURE",
     "TRIES",
+    "WHOLE_NAMES",
     "Bench",
     "call_jobs",
     "heaviest",
 ]
 
 TEMPERATURE, TRIES = 0.7, 5
-GREEDY = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided", "guided, whole names")
+GREEDY = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided")
 SAMPLED = ("unconstrained, sampled", "guided, sampled")
 SEARCHED: Mapping[str, Smc | Beam] = {
     f"guided, {name} {size}": search(size) for size in (8, 32) for name, search in (("smc", Smc), ("beam", Beam))
@@ -59,9 +59,11 @@ SEARCHED: Mapping[str, Smc | Beam] = {
 # Arms that choose among the particles of another one.
 HEAVIEST = {f"{arm}, heaviest": arm for arm, search in SEARCHED.items() if isinstance(search, Smc)}
 EXACT_NAMES = "guided, exact names"
-GUIDED = ("guided", "guided, whole names", EXACT_NAMES, "guided, sampled", *SEARCHED, *HEAVIEST)
+# Names by their mean log-probability per token: rows of an option that is gone.
+WHOLE_NAMES = "guided, whole names"
+GUIDED = ("guided", WHOLE_NAMES, EXACT_NAMES, "guided, sampled", *SEARCHED, *HEAVIEST)
 # How the tool is chosen, if not greedily.
-SELECTED = {"guided, whole names": "score", EXACT_NAMES: "probability"}
+SELECTED = {EXACT_NAMES: "probability"}
 
 
 # What ``--search`` measures: names by their probabilities, and searches with so many particles.

@@ -24,13 +24,11 @@ __all__ = ["DEFAULT", "JOBS", "SEARCHED_DEFAULT", "SHARES", "Size"]
 SEED = 7
 _BLOCK = 5
 _Item = TypeVar("_Item")
-_FEW = ("unconstrained", "backtrace", "suffix match", "edit ratio", "guided")
 
 
-# Problems of a setting by default; "scored" of them, or "scored, large" of an inventory of more than 60 names, are asked with the scores of
-# whole names too, which cost one pass for each prefix of a name.
+# Problems of a setting by default.
 DEFAULT = {
-    "one call": 60, "chains": 30, "four shown": 60, "relations": 50, "renamed": 40, "requests": 40, "scored": 10, "scored, large": 6,
+    "one call": 60, "chains": 30, "four shown": 60, "relations": 50, "renamed": 40, "requests": 40,
 }  # fmt: skip
 # With searches: all chains and requests that the data have.
 SEARCHED_DEFAULT = {**DEFAULT, "chains": 68, "requests": 96}
@@ -108,9 +106,8 @@ def e4(bench: Bench, size: Size) -> Iterator[Job]:
     most = size.most("relations")
     settings = [kamel.relations(size.folder("kamel"), number, most, SEED) for number in kamel.SIZES]
 
-    def of(item: tuple[Setting, Problem], place: int) -> list[Job]:
-        scored = size.most("scored, large" if len(item[0].tools) > 60 else "scored")
-        return call_jobs(bench, "E4", *item, size.arms(GREEDY if place < scored else _FEW), size.seeds)
+    def of(item: tuple[Setting, Problem], _: int) -> list[Job]:
+        return call_jobs(bench, "E4", *item, size.arms(GREEDY), size.seeds)
 
     yield from _in_blocks([_pairs(setting, most) for setting in settings], of)
 
@@ -120,9 +117,8 @@ def e5(bench: Bench, size: Size) -> Iterator[Job]:
     most = size.most("renamed")
     settings = kamel.renamed_relations(size.folder("kamel"), most, SEED)
 
-    def of(item: tuple[Setting, Problem], place: int) -> list[Job]:
-        arms = ("guided", "guided, whole names") if place < size.most("scored") else ("guided",)
-        return call_jobs(bench, "E5", *item, arms, size.seeds)
+    def of(item: tuple[Setting, Problem], _: int) -> list[Job]:
+        return call_jobs(bench, "E5", *item, ("guided",), size.seeds)
 
     yield from _in_blocks([_pairs(setting, most) for setting in settings], of)
 

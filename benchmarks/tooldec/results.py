@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.tables import table
-from benchmarks.tooldec.arms import GREEDY, GUIDED, SAMPLED, SEARCHES
+from benchmarks.tooldec.arms import GREEDY, GUIDED, SAMPLED, SEARCHES, WHOLE_NAMES
 from benchmarks.tooldec.rows import Row
 from benchmarks.tooldec.statistics import Estimate, estimate, mcnemar
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 ERRORS = ("name", "argument", "syntax")
-_ORDER = (*GREEDY, *(arm for arms in SEARCHES.values() for arm in arms), *SAMPLED)
+_ORDER = (*GREEDY, WHOLE_NAMES, *(arm for arms in SEARCHES.values() for arm in arms), *SAMPLED)
 
 
 def read_rows(folder: Path, experiment: str) -> list[Row]:

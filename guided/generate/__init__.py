@@ -7,7 +7,7 @@ Invariants: only allowed tokens are chosen, with the model's probabilities renor
 ends; a generator calls the model only through a driver, so streams, event loops and batches run the same coroutine.
 
 Reading order: `model`, `sampler`, `decoding`, `drivers`, `generator`; the factory functions (`api`, `texts`, `schemas`, `grammars`) with
-`structured` for JSON; `segments`, `writing` and `tools` for tool calls; `search` and `scoring` for methods that choose among whole texts.
+`structured` for JSON; `segments`, `writing` and `tools` for tool calls; `search` and `weighing` for methods that choose among whole texts.
 
 Public modules: none.
 """

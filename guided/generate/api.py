@@ -52,7 +52,7 @@ def tools(
     call_prompt: str | Callable[[str], str] | None = None,
     until: str | None = None,
     errors: Literal["show", "raise"] = "show",
-    select: Literal["greedy", "score", "probability"] = "greedy",
+    select: Literal["greedy", "probability"] = "greedy",
     timeout: float | None = None,
     confirm: Confirm | None = None,
     run_steered: bool = False,
@@ -83,10 +83,10 @@ def tools(
     errors : {"show", "raise"}
         Whether to show the model an exception of a tool (including a timeout) as the result, or to raise it. StopIteration and
         StopAsyncIteration are raised as a `CallError` from them, because they would end the caller's loop.
-    select : {"greedy", "score", "probability"}
-        How the name of a tool is chosen: token by token, or by the scores of whole names, as in `choice`. Scoring costs, in each call,
-        one forward pass for each distinct prefix of the names. ``"probability"`` takes the most probable name over all its spellings in
-        tokens, up to an error of 0.001; with a temperature above 0 it draws a name. It costs one pass for each prefix that may matter.
+    select : {"greedy", "probability"}
+        How the name of a tool is chosen: token by token, or as a whole, since a name that the model prefers may begin like a wrong tool.
+        ``"probability"`` takes the most probable name over all its spellings in tokens, up to an error of 0.001; with a temperature above
+        0 it draws a name. It costs, in each call, one pass for each prefix of a name that may matter.
     timeout : float, optional
         Seconds that a call may take; None and ``math.inf`` mean no limit. After a timeout, a function keeps running in its thread and a
         coroutine is cancelled.

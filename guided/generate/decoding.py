@@ -178,8 +178,6 @@ class Decoding:
         As given.
     free : Steering or None
         As in `turn`, up to the first steered token.
-    along : ndarray[int32] or None
-        The mask of the tokens that `next` chooses from; it has one that the guide allows. None: all.
     steered : int or None
         Number of tokens before the first steered one, as in `Result`.
     reserve : int
@@ -227,7 +225,6 @@ class Decoding:
         self.guide = self._restricted(guide)
         self.on_budget = on_budget
         self.free: Steering | None = None
-        self.along: Int32Array | None = None
         self.steered: int | None = None
         # Number of tokens before the last steered one, and before the current segment.
         self._last_steered, self._begin = -1, 0
@@ -388,9 +385,9 @@ class Decoding:
         if self._search is not None:
             return (yield from self._follow(self._search))
         left, free = self.left, self.free or self.guide
-        mask = self._among(free.mask()) if left > 0 else None
+        mask = free.mask() if left > 0 else None
         if mask is None or not (mask & self._text_words).any():
-            self._end(bool((self._among(free.mask()) & self._text_words).any()))
+            self._end(bool((free.mask() & self._text_words).any()))
             return None
         token = _only(mask)
         is_forced = token is not None and (self.free is None or self._fits(token, left))
@@ -401,7 +398,6 @@ class Decoding:
             if self._scores is not None:
                 # None, too, if no further token fits the budget, and the text ends without a choice.
                 fitting = self.guide.mask() if self.on_budget == "truncate" else self.guide.mask_within(left)
-                fitting = self._among(fitting)
                 if (fitting & self._text_words).any():
                     step = step_of(logits, fitting, self._vocabulary.eos)
             if token is None:
@@ -414,7 +410,7 @@ class Decoding:
                 if not self._is_dead_end(token):
                     if not self.steer():
                         return None
-                    mask = self._among(self.guide.mask_within(left))
+                    mask = self.guide.mask_within(left)
                 # Only a `Canonical` guide has tokens in these masks that do not fit.
                 mask = mask & ~refused
                 if not (mask & self._text_words).any():
@@ -432,9 +428,6 @@ class Decoding:
             return None
         self._take(token)
         return token
-
-    def _among(self, mask: Int32Array) -> Int32Array:
-        return mask if self.along is None else mask & self.along
 
     def _end(self, is_steered: bool) -> None:
         """End the text; `is_steered`: because of the budget."""

@@ -1,14 +1,10 @@
-"""The guide of free text, and masks of the tokens that may spell a text."""
+"""The guide of free text."""
 
-from functools import lru_cache
-
-import numpy as np
-
-from guided.arrays import Int32Array, freeze, mask_words
+from guided.arrays import Int32Array, freeze
 from guided.guide.end_tokens import token_mask
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["ENDLESS", "FreeGuide", "tokens_along"]
+__all__ = ["ENDLESS", "FreeGuide"]
 
 # In place of a budget: more tokens than any text has.
 ENDLESS = 1 << 40
@@ -49,24 +45,3 @@ class FreeGuide:
     def fork(self) -> "FreeGuide":
         """Return this guide: it has one state."""
         return self
-
-
-@lru_cache(maxsize=256)
-def tokens_along(vocabulary: Vocabulary, data: bytes) -> Int32Array:
-    """The mask of the tokens that begin with ``data`` or are a prefix of it. O(longest token x 256 + tokens found)."""
-    trie = vocabulary.trie
-    found = []
-    begin, end = 0, trie.n_nodes
-    for depth, byte in enumerate(data):
-        node = begin
-        while node < end and trie.byte[node] != byte:
-            node = int(trie.skip[node])
-        if node >= end:
-            break
-        begin, end = node + 1, int(trie.skip[node])
-        last = end if depth + 1 == len(data) else node + 1
-        found.append(trie.token_ids[trie.token_indptr[node] : trie.token_indptr[last]])
-    words = np.zeros(mask_words(vocabulary.size), np.int32)
-    tokens = np.concatenate(found) if found else np.zeros(0, np.int32)
-    np.bitwise_or.at(words, tokens >> 5, np.int32(1) << (tokens & 31))
-    return freeze(words)

@@ -5,16 +5,16 @@ Separate from those of calls and JSON, so that programs without these do not imp
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
 from guided.engine.algebra import Composition
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex, Spec, StackSpec, TextOrMember
-from guided.errors import ArgumentError, IndexFormatError, shown
+from guided.errors import IndexFormatError
 from guided.generate.generator import Generator, check_index
 from guided.generate.model import LanguageModel, check_model
-from guided.generate.scoring import ScoredChoice, WeighedChoice
+from guided.generate.weighing import WeighedChoice
 from guided.keywords import refuse_options_of, suggest_keywords
 from guided.limits import Limits
 
@@ -80,7 +80,6 @@ def regex(
 class ChoiceOptions(TypedDict, total=False):
     """Keyword arguments of `choice`."""
 
-    select: Literal["greedy", "score"]
     probabilities: bool
     tolerance: float | None
     index: Index | None
@@ -106,7 +105,6 @@ def choice(
     model: LanguageModel,
     options: Any,
     *others: Any,
-    select: Literal["greedy", "score"] = "greedy",
     probabilities: bool = False,
     tolerance: float | None = None,
     index: Index | None = None,
@@ -120,14 +118,11 @@ def choice(
         Source of the logits.
     options : iterable of str, numbers and Enum members, Enum class, Literal, or Choice
         At least one, all distinct; see `Choice`.
-    select : {"greedy", "score"}
-        ``"greedy"`` chooses token by token, like every generator; this is myopic, because the best first token may lead to a bad
-        option. ``"score"`` takes the option with the highest mean log-probability per token, at the cost of one forward pass for each
-        distinct proper prefix of the options (`guided.generate.scoring`).
     probabilities : bool
-        Compute the probability of each option under the model, given that it says one of them. ``probabilities`` of the result has them;
-        its ``value`` is the most probable option, or with ``temperature=1`` one drawn by them. All spellings of an option in tokens count.
-        Costs one forward pass for each prefix of an option that is likely enough to matter.
+        Compute the probability of each option under the model, given that it says one of them: choosing token by token is myopic, because
+        the best first token may lead to a bad option. ``probabilities`` of the result has them; its ``value`` is the most probable option,
+        or with ``temperature=1`` one drawn by them. All spellings of an option in tokens count. Costs one forward pass for each prefix of
+        an option that is likely enough to matter.
     tolerance : float, optional
         Greatest error of a probability, by default 1e-4; only with ``probabilities=True``. Options that are less probable may be missing. 0
         evaluates every spelling of every option, of which long options have very many.
@@ -149,18 +144,12 @@ def choice(
     check_model(model)
     if others:
         raise TypeError("the options are one argument: pass a list, as in guided.choice(model, ['yes', 'no'])")
-    if select not in ("greedy", "score"):
-        raise ArgumentError("select", f"must be 'greedy' or 'score', not {shown(select)}")
     spec: Choice[Any] = options if isinstance(options, Choice) else Choice(options)
     if probabilities:
-        if select != "greedy":
-            raise ValueError("probabilities=True and select='score' are two ways to choose: pass one")
         tolerance = 1e-4 if tolerance is None else tolerance
         return WeighedChoice(model, index_of(spec, model, index, limits), spec, tolerance, limits)
     if tolerance is not None:
         raise ValueError("tolerance is for probabilities=True")
-    if select == "score":
-        return ScoredChoice(model, index_of(spec, model, index, limits), spec)
     return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)
 
 

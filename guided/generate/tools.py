@@ -6,10 +6,9 @@ Tokens that the model chooses count towards ``max_tokens``; inserted ones do not
 budget only calls that fit can begin. But a call whose tokens the budget chose does not run, unless it is that of ``until``. Stop strings
 apply to free text, never within a call.
 
-With ``select="score"`` a tool is chosen by its whole name (`guided.generate.scoring`): choosing token by token is greedy, so a model that
-wants a missing name may pick the wrong tool because of a shared prefix. Arguments are always chosen token by token.
-
-With ``select="probability"`` it is chosen by the probability that the model gives its name, over all spellings of the name in tokens.
+With ``select="probability"`` a tool is chosen by the probability that the model gives its name, over all spellings of the name in tokens:
+choosing token by token is greedy, so a model that wants a missing name may pick the wrong tool because of a shared prefix. Arguments are
+always chosen token by token.
 
 With ``call_prompt`` a separate prompt is injected when a call begins (ToolDec, figure 6). The model reads it and then the call so far, and
 continues from there. When the call is complete, the context is restored as if the call had been written in it.

@@ -45,12 +45,9 @@ from guided.generate.likelihood import scaled
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.retries import budget_error
 from guided.generate.sampler import whole_number
-from guided.generate.scoring import scores
 from guided.generate.search import Node, Texts, best_first, pick
 from guided.generate.segments import Segments
-from guided.generate.steering import tokens_along
 from guided.generate.stops import TextStream
-from guided.guide.guide import Guide
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["CallPrompt", "ToolConfig", "ToolOptions", "Writing"]
@@ -75,7 +72,7 @@ class ToolOptions:
     call_prompt: CallPrompt | None = None
     until: str | None = None
     errors: Literal["show", "raise"] = "show"
-    select: Literal["greedy", "score", "probability"] = "greedy"
+    select: Literal["greedy", "probability"] = "greedy"
     timeout: float | None = None
     confirm: Confirm | None = None
     run_steered: bool = False
@@ -84,8 +81,8 @@ class ToolOptions:
 
     def __post_init__(self) -> None:
         check_show_tools(self.show_tools)
-        if self.select not in ("greedy", "score", "probability"):
-            raise ArgumentError("select", f"must be 'greedy', 'score' or 'probability', not {shown(self.select)}")
+        if self.select not in ("greedy", "probability"):
+            raise ArgumentError("select", f"must be 'greedy' or 'probability', not {shown(self.select)}")
         if self.errors not in ("show", "raise"):
             raise ArgumentError("errors", f"must be 'show' or 'raise', not {shown(self.errors)}")
         if self.confirm is not None and not callable(self.confirm):
@@ -156,10 +153,10 @@ class Writing:
         self._spec, self._guide, self._parser = segment.spec, segment.index.guide(), CallParser(segment.spec)
         # What a larger budget would allow, until the first steered token: `Decoding.free`.
         self._free = segment.free
-        self._free_guide = None if segment.free is None else segment.free.index.guide()
         self._data = bytearray()
         self._n_segments += 1
-        self._decoding.turn(self._guide, segment.reserve, self._free_guide)
+        free = None if segment.free is None else segment.free.index.guide()
+        self._decoding.turn(self._guide, segment.reserve, free)
 
     def enter(self, tool: str | None = None) -> None:
         """Start a call now, between two tokens; see `ToolStream.enter`."""
@@ -244,7 +241,7 @@ class Writing:
         start = config.spec.format.start
         marker = config.model.vocabulary.special.get(start)
         has_marker = marker is not None and config.spelling[marker] == start.encode()
-        rest = self._opening(self._spec, tool, start.encode())[0] if tool else ""
+        rest = self._opening(tool, start.encode()) if tool else ""
         tokens = [marker] if has_marker and marker is not None else []
         if text := rest if has_marker else start + rest:
             tokens += config.model.encode(text)
@@ -260,57 +257,12 @@ class Writing:
         return tuple(tokens)
 
     def _named(self) -> TextCoroutine:
-        """If tools are chosen by whole names, choose one and write its name."""
-        start = self._parser.call_start
-        if self._config.options.select == "greedy" or start is None or self._parser.has_name:
+        """If tools are chosen by whole names, choose one by its probability over all spellings, and write its name in one of them."""
+        if self._config.options.select == "greedy" or self._parser.call_start is None or self._parser.has_name:
             return
-        if self._config.options.select == "probability":
-            yield from self._weighed()
-            return
-        decoding, begun = self._decoding, bytes(self._data[start:])
-        candidates, ends, fits = list[tuple[int, ...]](), list[bytes](), list[bool]()
-        spec, guide = self._free_calls()
-        for name in spec.argument_lists:
-            rest, end = self._opening(spec, name, begun)
-            tokens = tuple(self._config.model.encode(rest)) if rest else ()
-            if tokens and guide.fork().advance_many(tokens) == len(tokens):
-                after = self._guide.fork()
-                is_allowed = after.advance_many(tokens) == len(tokens)
-                candidates.append(tokens)
-                ends.append(rest.encode()[: end + 1])
-                fits.append(is_allowed and after.remaining <= decoding.left - len(tokens))
-        if decoding.on_budget == "truncate":
-            fits = [True] * len(fits)
-        if len(candidates) < 2 or not any(fits):
-            return
-        found = yield from scores(decoding, candidates)
-        best = found.index(max(found))
-        if not fits[best]:
-            wanted, best = best, max((place for place, is_fit in enumerate(fits) if is_fit), key=found.__getitem__)
-            if not decoding.steer(candidates[wanted], candidates[best]):
-                return
-        # The name is written in the tokens that were scored; the model chooses the token that contains the byte after the name.
-        pinned = ends[best]
-        for token in candidates[best]:
-            data = self._config.spelling[token] or b""
-            if len(data) >= len(pinned) or not decoding.left:
-                break
-            pinned = pinned[len(data) :]
-            yield from self._take(token)
-        # Why the model: ``("`` is one token in most vocabularies, and ``(`` followed by ``"`` is one that it hardly knows (token healing).
-        while pinned:
-            decoding.along = tokens_along(self._config.spelling, pinned)
-            chosen = yield from decoding.next()
-            decoding.along = None
-            if chosen is None:
-                return
-            data = self._config.spelling[chosen] or b""
-            pinned = pinned[len(data) :]
-            yield from self._read(data)
-
-    def _weighed(self) -> TextCoroutine:
-        """Choose a tool by the probability of its name over all spellings, and write it in one of them."""
-        if len(self._free_calls()[0].argument_lists) < 2:
+        # A larger budget might allow other calls.
+        wanted = self._spec if self._decoding.free is None or self._free is None else self._free.spec
+        if len(wanted.argument_lists) < 2:
             self._name_probabilities = dict.fromkeys(self._spec.argument_lists, 1.0)
             return
         decoding, spelling = self._decoding, self._config.spelling
@@ -364,20 +316,14 @@ class Writing:
         for token in tokens:
             yield from self._take(token)
 
-    def _free_calls(self) -> tuple[Tools, Guide]:
-        """The calls that the segment might contain with a larger budget, and the guide of their texts."""
-        if self._decoding.free is None or self._free is None or self._free_guide is None:
-            return self._spec, self._guide
-        return self._free.spec, self._free_guide
-
-    def _opening(self, spec: Tools, name: str, begun: bytes) -> tuple[str, int]:
-        """The rest of a call of a tool up to its arguments, and where the name ends in its bytes; empty if `begun` does not fit."""
+    def _opening(self, name: str, begun: bytes) -> str:
+        """The rest of a call of a tool up to its arguments; empty if `begun` does not fit."""
+        spec = self._spec
         for text in openings(name, spec.argument_lists[name], spec.format, not spec.is_running_text):
             data = text.encode()
             if data.startswith(begun):
-                end = data.rfind(name.encode()) + len(name.encode()) - len(begun)
-                return (data[len(begun) :].decode(errors="replace"), end) if end > 0 else ("", 0)
-        return "", 0
+                return data[len(begun) :].decode(errors="replace")
+        return ""
 
     def _take(self, token: int) -> TextCoroutine:
         yield from self._decoding.take(token)

@@ -135,8 +135,6 @@ def test_searches_are_compared_with_the_record(tmp_path: Path) -> None:
         "four shown": 5,
         "relations": 1,
         "requests": 2,
-        "scored": 1,
-        "scored, large": 0,
     }
     for name in ("E2", "E3", "E4", "E9"):
         for folder, searches in (("record", ()), ("searches", ("names", "8"))):

@@ -88,9 +88,9 @@ def test_special_tokens_begin_a_call() -> None:
     assert result_of(list(stream)).text.startswith("<tool_call>")
 
 
-def test_a_prompt_for_calls_is_injected_and_a_name_is_scored() -> None:
+def test_a_prompt_for_calls_is_injected_and_a_name_is_chosen_as_a_whole() -> None:
     model = Wanting("<T>add(1, 2)=3")
-    made = tools(model, [add, double], format="tooldec-positional", call_prompt="[call]?", select="score")
+    made = tools(model, [add, double], format="tooldec-positional", call_prompt="[call]?", select="probability")
     stream = made.stream("?")
     stream.enter()
     assert result_of(list(stream)).text == "<T>add(1, 2)=3"
@@ -201,7 +201,7 @@ def test_a_request_is_never_forgotten() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", format_names())
 @pytest.mark.parametrize("tool", [None, "double", "add"])
-@pytest.mark.parametrize("select", ["greedy", "score"])
+@pytest.mark.parametrize("select", ["greedy", "probability"])
 def test_in_every_format(form: str, tool: str | None, select: str) -> None:
     made = tools(Wanting("It is"), [add, double], format=form, select=select)  # type: ignore[arg-type]
     for n_events in (0, 1, 2):

@@ -416,7 +416,7 @@ def test_generator_makes_one_of_a_spec() -> None:
         (
             lambda: tools(Wanting(""), [add], select="best"),
             ValueError,
-            "select must be 'greedy', 'score' or 'probability', not 'best'",
+            "select must be 'greedy' or 'probability', not 'best'",
         ),
         (lambda: tools(Wanting(""), [add], format="xml"), SchemaError, "unknown format 'xml'"),
         (lambda: tools(Wanting(""), [add], tool_choice="required")("?", max_tokens=5), LimitError, "max_tokens"),
@@ -495,17 +495,17 @@ class Myopic(FunctionModel):
         ('{"name": "', {"tool_choice": "required"}),
     ],
 )
-def test_names_chosen_by_score_are_chosen_as_a_whole(before: str, options: dict[str, Any]) -> None:
-    greedy, scored = (
+def test_names_chosen_by_probability_are_chosen_as_a_whole(before: str, options: dict[str, Any]) -> None:
+    greedy, whole = (
         tools(Myopic(before), [ab, ba, abba], select=select, **options)("?", max_tokens=60).calls[0].name
-        for select in ("greedy", "score")
+        for select in ("greedy", "probability")
     )
     assert greedy.startswith("ab")
-    assert scored == "ba"
+    assert whole == "ba"
 
 
-def test_names_chosen_by_score_fit_the_budget_and_the_injected_prompt() -> None:
-    made = tools(Myopic("<T>"), [ab, ba, abba], format="tooldec", select="score", call_prompt="?")
+def test_names_chosen_as_a_whole_fit_the_budget_and_the_injected_prompt() -> None:
+    made = tools(Myopic("<T>"), [ab, ba, abba], format="tooldec", select="probability", call_prompt="?")
     result = made("?", max_tokens=40)
     assert result.calls[0].name == "ba"
     for budget in range(1, 12):

@@ -127,7 +127,7 @@ def test_tools_are_called_in_encodings() -> None:
     assert call.name == "hello"
     assert is_canonical(WORDS, result.tokens)
     with pytest.raises(ValueError, match="select='greedy'"):
-        guided.tools(BytesModel(WORDS), [hello], select="score")("", tokenization="canonical")
+        guided.tools(BytesModel(WORDS), [hello], select="probability")("", tokenization="canonical")
 
 
 def small_vocabularies() -> st.SearchStrategy[Vocabulary]:

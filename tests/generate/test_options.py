@@ -34,7 +34,7 @@ KINDS: dict[str, Callable[[guided.LanguageModel], guided.Generator[Any]]] = {
     ),
     "tools": lambda model: guided.tools(model, [add], tool_choice="required"),
     "text with tools": lambda model: guided.tools(model, [add], format="tooldec"),
-    "names by score": lambda model: guided.tools(model, [add, max_of], tool_choice="required", select="score"),
+    "whole names": lambda model: guided.tools(model, [add, max_of], tool_choice="required", select="probability"),
 }
 
 
@@ -190,8 +190,6 @@ def test_options_of_single_tokens_are_refused_for_whole_texts(option: str) -> No
     for method in ("smc", "rejection", "beam"):
         with pytest.raises(ValueError, match=f"{method.title()}.*(logprob|penalty|log-prob)"):
             guided.choice(model, options)("x", search=searched(method), **value)
-    with pytest.raises(ValueError, match=option):
-        guided.choice(model, options, select="score")("x", **value)
     with pytest.raises(ValueError, match=option):
         guided.choice(model, options, probabilities=True)("x", **value)
 

@@ -591,12 +591,9 @@ def test_bad_options_are_refused_before_the_model_is_asked(
     assert model.asked == []
 
 
-def test_choices_by_score_take_no_method() -> None:
-    scored = choice(ascii_model(), ["a", "b"], select="score")
-    with pytest.raises(ValueError, match="select='score' chooses whole options"):
-        scored("p", search=Smc())
-    named = guided.tools(ascii_model(), [weather], select="score")
-    with pytest.raises(ValueError, match="select='score' chooses names by itself"):
+def test_choices_of_whole_names_take_no_search() -> None:
+    named = guided.tools(ascii_model(), [weather], select="probability")
+    with pytest.raises(ValueError, match="select='probability' chooses names by itself"):
         named("p", search=Beam())
 
 
@@ -746,8 +743,6 @@ def test_equal_probabilities_are_compared_by_number_only() -> None:
 
 
 def test_bad_choices_by_probabilities_are_refused() -> None:
-    with pytest.raises(ValueError, match="two ways to choose"):
-        choice(ascii_model(), ["a"], probabilities=True, select="score")
     with pytest.raises(ValueError, match="tolerance must be at least 0 and below 1, not 1"):
         choice(ascii_model(), ["a"], probabilities=True, tolerance=1)
     made = choice(ascii_model(), ["a", "b"], probabilities=True)

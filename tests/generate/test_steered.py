@@ -66,7 +66,6 @@ TEXTS: dict[str, tuple[str, Callable[[Any], Generator[Any]]]] = {
     "regex": ("hello, wide world!", lambda model: guided.regex(model, "[a-z]+(,? [a-z]+)*!")),
     "open regex": ("hello", lambda model: guided.regex(model, "[a-z]+")),
     "choice": ("not at all", lambda model: guided.choice(model, ["no", "not at all", "yes"])),
-    "best choice": ("rather not", lambda model: guided.choice(model, ["no", "rather not", "yes"], select="score")),
     "likely choice": (
         "not at all",
         lambda model: guided.choice(model, ["no", "not at all", "yes"], probabilities=True),
@@ -85,10 +84,6 @@ TEXTS: dict[str, tuple[str, Callable[[Any], Generator[Any]]]] = {
     "call in text": (
         f"Well, {HERMES}{ANSWER}It is done.",
         lambda model: guided.tools(model, [pay], format="hermes"),
-    ),
-    "named call": (
-        f"Well, {HERMES}{ANSWER}It is done.",
-        lambda model: guided.tools(model, [pay, finish], format="hermes", select="score"),
     ),
     "likely call": (
         f"Well, {HERMES}{ANSWER}It is done.",

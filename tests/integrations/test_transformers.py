@@ -10,13 +10,9 @@ import pytest
 from guided.engine.compile import compile  # noqa: A004
 from guided.engine.specs import Regex
 from guided.errors import LimitError, ModelError
-from guided.events import Done, Text
+from guided.events import Done
 from guided.generate.api import generator
-from guided.generate.decoding import Decoding, TextCoroutine
-from guided.generate.drivers import alone
 from guided.generate.sampler import Sampler, unpack
-from guided.generate.scoring import scores
-from guided.generate.steering import FreeGuide
 from guided.generate.texts import choice, regex
 from guided.integrations.transformers import Model
 from tests.generate.models import default_model
@@ -338,31 +334,6 @@ def test_the_model_answers_known_prompts() -> None:
     assert isinstance(events[-1], Done)
     assert events[-1].result.value == "The capital of Italy is Rome."
     assert events[-1].result.forward_passes < len(events[-1].result.tokens)
-
-
-def test_scores_are_mean_log_probabilities_of_the_model() -> None:
-    model = exact_model()
-    options = ["The capital of Italy is Rome.", "The capital of Italy is Paris.", "The capital of France is Rome."]
-    prompt = "Q: What is the capital of Italy?\nA: "
-    assert choice(model, options, select="score")(prompt).value == options[0]
-
-    def slow_score(option: str) -> float:
-        import torch
-
-        begin, tokens = model.prompt_tokens(prompt), model.encode(option)
-        with torch.inference_mode():
-            logits = model.hf_model(input_ids=torch.tensor([begin + tokens])).logits[0, len(begin) - 1 : -1]
-        return float(logits.log_softmax(dim=-1)[range(len(tokens)), tokens].mean())
-
-    decoding = Decoding(FreeGuide(model.vocabulary), Sampler(), model.vocabulary, model.prompt_tokens(prompt), 50)
-    found: list[float] = []
-
-    def scoring() -> TextCoroutine:
-        found.extend((yield from scores(decoding, [model.encode(option) for option in options])))
-        yield Text("end")
-
-    list(alone(model, scoring()))
-    assert found == pytest.approx([slow_score(option) for option in options], abs=1e-3)
 
 
 # ------------------------------------------------------------------------------------------------------- what is not
