@@ -97,7 +97,7 @@ OBJECTS: dict[str, list[Callable[[], object]]] = {
     ],
     "Substring": [lambda: guided.Substring(LONG), lambda: guided.Substring([LONG] * 99)],
     "Rejection": [guided.Rejection],
-    "Smc": [lambda: guided.Smc(resample="segment")],
+    "Smc": [lambda: guided.Smc(particles=9)],
     "Regex": [lambda: guided.Regex(LONG), lambda: guided.Regex("a", builder="interegular")],
     "Result": [
         lambda: Result(LONG, Opaque(), tuple(range(9_999)), "stop", 1),

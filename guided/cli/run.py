@@ -69,7 +69,7 @@ def run(
         typer.Option(
             "--search",
             metavar="NAME[,OPTION=VALUE]",
-            help="Search whole texts: smc, rejection or beam, with options such as smc,particles=16,resample=segment, "
+            help="Search whole texts: smc, rejection or beam, with options such as smc,particles=16, "
             "rejection,samples=3,attempts=500 or beam,width=4.",
         ),
     ] = None,

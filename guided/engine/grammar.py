@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict
 
 from guided.encoding import fingerprint_of
 from guided.engine.algebra import Composable, Part
@@ -25,10 +25,24 @@ from guided.schema.frontend.json_values import text_of, value_of
 if TYPE_CHECKING:
     from guided.lalr.sources import GrammarLike, Source
 
-__all__ = ["Dialect", "Grammar"]
+__all__ = ["Dialect", "Grammar", "GrammarOptions"]
 
 Dialect: TypeAlias = Literal["auto", "lark", "gbnf", "llguidance"]
 _DIALECTS = {"gbnf": "GBNF", "llguidance": "llguidance's dialect"}
+
+
+class GrammarOptions(TypedDict, total=False):
+    """Keyword arguments of `Grammar`."""
+
+    start: str | None
+    postlex: object | None
+    lexer: str
+    import_paths: Sequence[str | os.PathLike[str]]
+    allow_files: bool
+    max_ignored: int | None
+    terminals: Mapping[str, Iterable[str] | Part] | None
+    ascii: bool
+    dialect: Dialect
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)

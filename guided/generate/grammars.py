@@ -1,10 +1,9 @@
 """Factory function for generators of text by a grammar: `grammar`."""
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from guided.engine.grammar import Dialect, Grammar
+from guided.engine.grammar import Grammar, GrammarOptions
 from guided.engine.index import Index
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
@@ -22,17 +21,10 @@ __all__ = ["grammar"]
 def grammar(
     model: LanguageModel,
     grammar: str | os.PathLike[str],
-    start: str | None = None,
-    postlex: object | None = None,
-    lexer: str = "contextual",
-    import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
-    allow_files: bool = False,
-    max_ignored: int | None = None,
-    ascii: bool = False,
-    dialect: Dialect = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
+    **options: Unpack[GrammarOptions],
 ) -> "Generator[ParseTree]": ...
 
 
@@ -40,38 +32,22 @@ def grammar(
 def grammar(
     model: LanguageModel,
     grammar: "Grammar | GrammarLike",
-    start: str | None = None,
-    postlex: object | None = None,
-    lexer: str = "contextual",
-    import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
-    allow_files: bool = False,
-    max_ignored: int | None = None,
-    ascii: bool = False,
-    dialect: Dialect = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
+    **options: Unpack[GrammarOptions],
 ) -> Generator[Any]: ...
 
 
-@refuse_options_of(
-    Grammar, "grammar", "start", "postlex", "lexer", "import_paths", "allow_files", "max_ignored", "ascii", "dialect"
-)
-@suggest_keywords()
+@refuse_options_of(Grammar, "grammar")
+@suggest_keywords(GrammarOptions)
 def grammar(
     model: LanguageModel,
     grammar: "Grammar | GrammarLike",
-    start: str | None = None,
-    postlex: object | None = None,
-    lexer: str = "contextual",
-    import_paths: Sequence[str | os.PathLike[str]] = (),
     *,
-    allow_files: bool = False,
-    max_ignored: int | None = None,
-    ascii: bool = False,  # noqa: A002 - the name that Grammar has
-    dialect: Dialect = "auto",
     index: Index | None = None,
     limits: Limits | None = None,
+    **options: Unpack[GrammarOptions],
 ) -> Generator[Any]:
     """Generate text that Lark parses with a grammar.
 
@@ -81,12 +57,12 @@ def grammar(
         Source of the logits.
     grammar : Grammar, str, path or lark.Lark
         As in `Grammar`: a grammar's text, a name such as ``"json"`` or ``"python"``, a `pathlib.Path`, a Lark object.
-    start, postlex, lexer, import_paths, allow_files, max_ignored, ascii, dialect
-        As in `Grammar`; a `Grammar` object has its own.
     index : Index, optional
         An index of the same grammar for the model's vocabulary.
     limits : Limits, optional
         Compile budgets.
+    **options
+        Options of `Grammar`, such as ``start`` and ``max_ignored``. A `Grammar` object has its own.
 
     Returns
     -------
@@ -105,17 +81,5 @@ def grammar(
         An argument has the wrong type.
     """
     check_model(model)
-    spec = grammar
-    if not isinstance(spec, Grammar):
-        spec = Grammar(
-            spec,
-            start,
-            postlex,
-            lexer,
-            import_paths,
-            allow_files=allow_files,
-            max_ignored=max_ignored,
-            ascii=ascii,
-            dialect=dialect,
-        )
+    spec = grammar if isinstance(grammar, Grammar) else Grammar(grammar, **options)
     return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)

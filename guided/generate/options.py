@@ -17,7 +17,6 @@ from guided.keywords import suggest_keywords_of_class
 __all__ = ["Beam", "GenerationOptions", "Rejection", "SearchMethod", "Settings", "Smc", "Tokenization", "search_named"]
 
 Tokenization: TypeAlias = Literal["any", "canonical"]
-Resampling: TypeAlias = Literal["token", "segment"]
 
 
 @suggest_keywords_of_class
@@ -29,18 +28,12 @@ class Smc:
     ----------
     particles : int
         Number of texts that are written side by side, at most as many rows of a batch; memory grows with it.
-    resample : {"token", "segment"}
-        Where particles are compared and resampled: after every token, or by their weights at the end of their last segment, which ends
-        with a space or punctuation.
     """
 
     particles: int = 8
-    resample: Resampling = "token"
 
     def __post_init__(self) -> None:
         whole_number(self.particles, "particles", least=1)
-        if self.resample not in get_args(Resampling):
-            raise ArgumentError("resample", f"must be 'token' or 'segment', not {shown(self.resample)}")
 
 
 @suggest_keywords_of_class
@@ -229,8 +222,8 @@ class Settings:
     def searched(self, sampler: Sampler) -> Search | None:
         """Return the search with the random numbers of a sampler; None if the text is chosen token by token."""
         match self.search:
-            case Smc(particles, resample):
-                return partial(smc, particles=particles, random=sampler.random, by_segment=resample == "segment")
+            case Smc(particles):
+                return partial(smc, particles=particles, random=sampler.random)
             case Rejection(samples, attempts):
                 return partial(rejection, samples=samples, attempts=attempts, random=sampler.random)
             case Beam(width):

@@ -10,8 +10,6 @@ the model's output begins with the tokens of w, sums to ``Z <= 1`` over all text
 
 - `smc` approximates it with N particles. Each is extended by the masked distribution and weighted by the allowed mass of each step. The
   particles are resampled where their effective number falls below N / 2. The estimate of Z is unbiased, and the error falls as 1 / sqrt(N).
-  Particles are compared after every token, or by *segments*: by the weights at the end of their last word, so that none is judged by half a
-  word. The factors since then stay with a particle, which keeps the estimate unbiased.
 - `rejection` draws independent samples of exactly the target. It remembers the masses of the prefixes it has seen, so it never draws a
   rejected text again.
 - `beam` finds texts with high ``p(w)``.
@@ -60,9 +58,6 @@ K = TypeVar("K")
 
 # Probabilities that a rejection sampler remembers, 16 bytes each; beyond them, new prefixes are forgotten after their attempt.
 _REMEMBERED = 1 << 23
-
-# Bytes that end a segment: ASCII without letters, digits and the underscore.
-_SEPARATORS = frozenset(value for value in range(128) if not (chr(value).isalnum() or value == ord("_")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +116,6 @@ class Texts:
             return Node(guide, tokens, scores, b"", None, "stop_string")
         return self._node(Node(guide, tokens, scores, data[max(len(data) - self._longest, 0) :], None, free=free))
 
-    def ends_segment(self, node: Node) -> bool:
-        """Whether a text ends with a prefix, or its last token ends with a space or punctuation."""
-        if node.mask is None or not node.tokens:
-            return True
-        data = self._vocabulary[node.tokens[-1]]
-        return not data or data[-1] in _SEPARATORS
-
     def is_live(self, node: Node, step: Step, place: int) -> bool:
         """Whether some text of the target begins with the prefix extended by a token of a step."""
         left = ENDLESS if self._is_cut else self._left - len(node.tokens)
@@ -147,26 +135,17 @@ class Texts:
 
 @dataclass(slots=True)
 class _Group:
-    """Particles with the same prefix, which therefore have the same weight.
-
-    ``log_compared`` is the weight that resampling compares.
-    """
+    """Particles with the same prefix, which therefore have the same weight."""
 
     node: Node
     count: int
     log_weight: float
-    log_compared: float
     parent: int = 0
     step: Step | None = None
 
 
-def smc(
-    start: Start, particles: int, random: np.random.Generator, by_segment: bool = False
-) -> Generator[Rows, list[Logits], Found]:
+def smc(start: Start, particles: int, random: np.random.Generator) -> Generator[Rows, list[Logits], Found]:
     """Sequential Monte Carlo with locally masked proposals.
-
-    ``by_segment``: whether resampling compares particles by the weights that they had at the end of their last segment: at the start, after
-    the last token that ended with a space or punctuation, or at the end of the text.
 
     Returns
     -------
@@ -181,7 +160,7 @@ def smc(
         The weights of all particles are 0: after each of their prefixes, the model gives no allowed token a probability above 0.
     """
     texts = Texts(start)
-    groups = [_Group(texts.root, particles, 0.0, 0.0)]
+    groups = [_Group(texts.root, particles, 0.0)]
     # The prefix after which a particle drew a token that only the budget excludes.
     lost: tuple[int, ...] | None = None
     n_passes = 0
@@ -193,9 +172,6 @@ def smc(
             group.log_weight += group.step.log_mass
             if lost is None and any(_is_refused(group.step, random) for _ in range(group.count)):
                 lost = group.node.tokens
-        for group in groups:
-            if not by_segment or texts.ends_segment(group.node) or group.log_weight == -np.inf:
-                group.log_compared = group.log_weight
         kept = _resampled(groups, particles, random)
         # Particles at a dead end have the weight 0. If all are, they are drawn again, without the tokens that led there and their mass.
         before = [group.log_weight for group in kept]
@@ -571,7 +547,7 @@ def _extended(texts: Texts, groups: list[_Group], random: np.random.Generator) -
             if child is None:
                 dead.append(place)
             else:
-                yield _Group(child, int(counts[place]), group.log_weight, group.log_compared, group.parent)
+                yield _Group(child, int(counts[place]), group.log_weight, group.parent)
         if dead:
             group.step = group.step.without(dead)
 
@@ -584,17 +560,16 @@ def _is_refused(step: Step, random: np.random.Generator) -> bool:
 
 
 def _resampled(groups: list[_Group], particles: int, random: np.random.Generator) -> list[_Group]:
-    """The groups with new counts and equal compared weights, if the effective number of particles is below half of their number."""
-    weights, log_mean = _weights([group.log_compared for group in groups], groups, particles)
+    """The groups with new counts and equal weights, if the effective number of particles is below half of their number."""
+    weights, log_mean = _weights([group.log_weight for group in groups], groups, particles)
     squares = sum(weight * weight / group.count for weight, group in zip(weights, groups, strict=True))
     if weights.sum() ** 2 >= particles / 2 * squares:
-        return [group for group in groups if group.log_compared > -np.inf]
+        return [group for group in groups if group.log_weight > -np.inf]
     counts = _systematic(weights / weights.sum(), particles, random)
     found = list[_Group]()
     for group, count in zip(groups, counts.tolist(), strict=True):
         if count:
-            log_weight = group.log_weight - group.log_compared + log_mean
-            found.append(_Group(group.node, count, log_weight, log_mean, group.parent, group.step))
+            found.append(_Group(group.node, count, log_mean, group.parent, group.step))
     return found
 
 

@@ -144,6 +144,7 @@ def _index_of(
     if index.spec_fingerprint == needed.fingerprint:
         return index
     if index.spec_fingerprint == spec.fingerprint:
+        # Texts of the index continue after a call, and those of a segment end there.
         index.check_vocabulary(model.vocabulary)
         return compile(needed, model.vocabulary, limits)
     raise IndexFormatError(

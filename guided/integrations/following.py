@@ -28,14 +28,12 @@ class Following:
     Raises
     ------
     TypeError
-        The index is not an `Index`, or the prefix is not a str.
+        The prefix is not a str.
     ValueError
         No text of the index begins with the prefix.
     """
 
     def __init__(self, index: Index, prefix: str, budget: int | None) -> None:
-        if not isinstance(index, Index):
-            raise TypeError("index must be an Index, or a list of them, as guided.compile returns it")
         if not isinstance(prefix, str):
             raise TypeError(f"prefix must be a str, not {type(prefix).__name__}")
         state, read = index.tables.trace(index.initial, prefix.encode())

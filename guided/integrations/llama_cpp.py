@@ -10,6 +10,7 @@ from typing import Any
 
 from guided.engine.index import Index
 from guided.errors import ModelError, VocabularyError
+from guided.generate.generator import check_index
 from guided.generate.model import Batch, Session
 from guided.integrations.encoding import TokenizedModel
 from guided.integrations.llama_memory import CachedSession, StreamBatch
@@ -107,8 +108,7 @@ class LlamaCpp(TokenizedModel):
         ModelError
             The Llama has a draft model; the binding then does not tell processors the position of a token.
         """
-        if not isinstance(index, Index):
-            raise TypeError("index must be an Index, as guided.compile returns it")
+        check_index(index)
         index.check_vocabulary(self.vocabulary)
         if self.llm.draft_model is not None:
             raise ModelError(

@@ -916,39 +916,13 @@ def test_each_call_has_the_probabilities_of_its_own_name() -> None:
     assert [*entered][-1].result.calls[0].probabilities == {}
 
 
-# ----------------------------------------------------------------------------------------------------------- segments
-
-
-@pytest.mark.slow
-def test_resampling_by_segments_is_unbiased_too() -> None:
-    words = Vocabulary([b"a", b"b", b" ", b"ab", b"b "], eos=[5], size=6)
-    pattern, budget = "(a|b)+ (a|ba)?b", 5
-    model = NoisyModel(words, 11, 2.0)
-    texts = enumerated(model, pattern, budget)
-    z = math.fsum(raw for raw, _ in texts.values())
-    generate = regex(model, pattern)
-    estimates = {
-        resample: [
-            math.exp(generate("", max_tokens=budget, search=Smc(8, resample=resample), seed=seed).log_z or 0.0)
-            for seed in range(400)
-        ]
-        for resample in ("token", "segment")
-    }
-    for values in estimates.values():
-        assert abs(np.mean(values) - z) < 4 * np.std(values) / math.sqrt(len(values))
-    assert estimates["token"] != estimates["segment"]
-    many = generate("", max_tokens=budget, search=Smc(4_096, resample="segment"), seed=1)
-    assert total_variation(estimate(many), target(texts)) < 0.05
-
-
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
         (lambda: Smc(0), ValueError, "particles must be at least 1, not 0"),
         (lambda: Smc(2.5), TypeError, "particles must be an int"),  # type: ignore[arg-type]
-        (lambda: Smc(resample="words"), ValueError, "resample must be 'token' or 'segment'"),  # type: ignore[arg-type]
         (lambda: Smc(attempts=5), TypeError, "unexpected keyword argument 'attempts'"),  # type: ignore[call-arg]
-        (lambda: Beam(resample="segment"), TypeError, "unexpected keyword argument 'resample'"),  # type: ignore[call-arg]
+        (lambda: Beam(particles=8), TypeError, "unexpected keyword argument 'particles'"),  # type: ignore[call-arg]
         (lambda: Rejection(attempts=0), ValueError, "attempts must be at least 1, not 0"),
         (lambda: Rejection(-1), ValueError, "samples must be at least 1, not -1"),
         (lambda: Beam(0), ValueError, "width must be at least 1, not 0"),
