@@ -291,7 +291,6 @@ SINGLE_SUBCLASSES = {
     "FunctionModel": "a model of any function; `ScriptedModel` keeps a script and notes its prompts",
     "FunctionSession": "the session of such a model; the one of `ScriptedModel` notes its prompts",
     "Concatenation": "what `+` makes; `StructuralTag` is one with a constructor of its own",
-    "Result": "what all generators return",
     "SchemaError": "raised itself; `Unsatisfiable` leaves optional parameters out",
     "_Schemas": "writes the schemas of types that are enforced; `_Shown` those that models see",
     # Coroutines over one cursor, which cannot be another object's: the calls of a text are made of single calls.

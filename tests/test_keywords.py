@@ -72,7 +72,7 @@ MISSPELLED: list[tuple[Callable[..., Any], str, str, str]] = [
         "temperature",
     ),
     (lambda **options: guided.regex(MODEL, "a").batch(["p"], **options), "widht", "Generator.batch", "width"),
-    (lambda **options: guided.tools(MODEL, [add])("p", **options), "sed", "ToolsGenerator", "seed"),
+    (lambda **options: guided.tools(MODEL, [add])("p", **options), "sed", "Generator", "seed"),
 ]
 
 

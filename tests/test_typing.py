@@ -204,7 +204,6 @@ MISTAKES = [
     "guided.json(model, City)('p').value.nme",
     "guided.json(model, City)('p').valu",
     "guided.json(model, City).batch(['p'])[0].value.nme",
-    "guided.json(model, City)('p').calls",
     "guided.json(model, City, whitespce='compact')",
     "guided.json(model, City, numbers='none')",
     "guided.json(model, 3)",

@@ -103,7 +103,7 @@ def test_text_that_tools_insert_counts() -> None:
     model = ascii_model()
     generate = guided.tools(model, [add], format="tooldec")
     stream = generate.stream("1 + 2 = ", max_tokens=90, repetition_penalty=1.1)
-    stream._writing._decoding.sampler = Spy(repetition_penalty=1.1)  # type: ignore[attr-defined]
+    stream._enter.__self__._decoding.sampler = Spy(repetition_penalty=1.1)  # type: ignore[attr-defined]
     stream.enter("add")
     events = list(stream)
     calls = [event.call for event in events if isinstance(event, guided.events.ToolResult)]
