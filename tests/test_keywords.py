@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import guided
 from guided.calls.parse import CallParser
+from guided.engine.grammar import GrammarOptions
 from guided.engine.json_schema import SchemaOptions
 from tests.generate.models import ASCII, ascii_model, greedy_text_model
 
@@ -49,7 +50,7 @@ MISSPELLED: list[tuple[Callable[..., Any], str, str, str]] = [
     (lambda **options: guided.JsonSchema(int, **options), "whitespce", "JsonSchema", "whitespace"),
     (lambda **options: guided.JsonSchema(int, **options), "property_orders", "JsonSchema", "property_order"),
     (lambda **options: guided.regex(MODEL, "a", **options), "indx", "regex", "index"),
-    (lambda **options: guided.choice(MODEL, ["a"], **options), "selct", "choice", "select"),
+    (lambda **options: guided.choice(MODEL, ["a"], **options), "tolernce", "choice", "tolerance"),
     (lambda **options: guided.grammar(MODEL, "json", **options), "strt", "grammar", "start"),
     (lambda **options: guided.tools(MODEL, [add], **options), "formt", "tools", "format"),
     (lambda **options: guided.tools(MODEL, [add], **options), "tool_choise", "tools", "tool_choice"),
@@ -216,7 +217,7 @@ FACTORIES: list[tuple[Callable[..., Any], Any, Any, frozenset[str]]] = [
     (guided.regex, guided.Regex, guided.Regex("a"), frozenset()),
     (guided.choice, guided.Choice, guided.Choice(["a", "b"]), frozenset()),
     (guided.json, guided.JsonSchema, guided.JsonSchema(int), frozenset(SchemaOptions.__annotations__)),
-    (guided.grammar, guided.Grammar, guided.Grammar('start: "a"'), frozenset()),
+    (guided.grammar, guided.Grammar, guided.Grammar('start: "a"'), frozenset(GrammarOptions.__annotations__)),
     (guided.tools, guided.Tools, guided.Tools([add]), frozenset()),
     (guided.generator, guided.Tools, guided.Tools([add]), frozenset()),
     (guided.generator, guided.JsonSchema, guided.JsonSchema(int), frozenset()),

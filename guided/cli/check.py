@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # The name of a member with the comma before it, other strings, numbers and literals, and other characters.
 _TOKENS = re.compile(r',\s*"(?:[^"\\]|\\.)*"(?=\s*:)|"(?:[^"\\]|\\.)*"?|[-+.\w]+|.', re.DOTALL)
 
-__all__ = ["Rejection", "check", "first_rejection", "position_as_data", "prefix_position_of"]
+__all__ = ["Rejection", "check", "first_rejection", "position_as_data", "prefix_position_of", "print_place"]
 
 
 def check(
@@ -217,8 +217,6 @@ def _impossible_parts(spec: Any) -> tuple[str, ...]:
 
 
 def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "PrefixPosition | None") -> None:
-    from guided.guide.explanation import describe_terminals
-
     out = console()
     if rejection is None:
         out.print("accepted" if accepted else "rejected by the vocabulary only", style="green" if accepted else "red")
@@ -232,10 +230,17 @@ def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "P
         where = f"character {rejection.character} ({shown}) is not allowed there"
     out.print("rejected", style="red", end="")
     out.print(f": {where}")
+    print_place(text, rejection, position)
+
+
+def print_place(text: str, rejection: Rejection, position: "PrefixPosition | None") -> None:
+    """Print a text around the place where it is rejected, and what was expected there."""
+    from guided.guide.explanation import describe_terminals
+
     for line in excerpt(text, rejection.character):
-        out.print(line)
+        console().print(line)
     terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
-    out.print(f"expected {rejection.expected}{terminals}")
+    console().print(f"expected {rejection.expected}{terminals}")
 
 
 def _show_steps(steps: Sequence[dict[str, Any]]) -> None:

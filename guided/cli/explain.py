@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
-from guided.cli.check import first_rejection, position_as_data, prefix_position_of
-from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, shown_bytes
+from guided.cli.check import first_rejection, position_as_data, prefix_position_of, print_place
+from guided.cli.output import COMPILING, as_text, console, print_json, shown_bytes
 from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
@@ -158,7 +158,6 @@ def _show(prefix: bytes, facts: dict[str, Any], n_tokens: int, verdicts: list["E
 
 def _show_dead(index: "Index", prefix: bytes, *, as_json: bool) -> int:
     """Report where a text fails that is not a prefix of an accepted one."""
-    from guided.guide.explanation import describe_terminals
     from guided.index.regular import RegularIndex
 
     tables = index.tables
@@ -173,10 +172,7 @@ def _show_dead(index: "Index", prefix: bytes, *, as_json: bool) -> int:
     out = console()
     out.print(f"no token is allowed after {shown_bytes(prefix)}: no accepted text begins with it")
     if rejection is not None and not rejection.ends_early:
-        for line in excerpt(prefix.decode(errors="surrogateescape"), rejection.character):
-            out.print(line)
-        terminals = "" if position is None else describe_terminals(position.terminals, position.begin)
-        out.print(f"expected {rejection.expected}{terminals}")
+        print_place(prefix.decode(errors="surrogateescape"), rejection, position)
     return REJECTED
 
 

@@ -44,46 +44,38 @@ __all__ = [
 # Read from the folder: importing the formats for a help text would take as long as the command itself.
 _FORMATS = sorted(path.stem for path in (Path(__file__).parents[1] / "calls" / "formats").glob("*.toml"))
 
-_EACH_TEXT = "An allowed text; repeat the option for each."
-# Of the option of each kind: the name of its value, and the help of a command that takes one constraint, and of one that takes several.
+# Of the option of each kind: the name of its value, and its help.
 _CONSTRAINTS = {
-    "regex": (
-        "PATTERN",
-        "A regular expression in Python's syntax that the whole text must match.",
-        "A regular expression; may be repeated.",
-    ),
-    "choice": ("TEXT", _EACH_TEXT, _EACH_TEXT),
+    "regex": ("PATTERN", "A regular expression in Python's syntax that the whole text must match."),
+    "choice": ("TEXT", "An allowed text; repeat the option for each."),
     "tools": (
         "SOURCE[:NAMES]",
         "Functions that may be called: a Python file (tools.py), a module (package.tools), or JSON definitions (tools.json); "
         "all public functions, or those named (tools.py:add,multiply).",
-        "Functions that may be called (tools.py, package.tools, tools.json); may be repeated.",
     ),
     "json_schema": (
         "SOURCE",
         "A JSON Schema (schema.json; - for standard input), or a type of a Python file or module (models.py:Person, "
         "package.models:Person).",
-        "A JSON Schema or type (schema.json, models.py:Person, package.models:Person); may be repeated.",
     ),
     "grammar": (
         "SOURCE",
         "A grammar for Lark or llguidance, or in GBNF: a file (calc.lark; - for standard input), a bundled one (json, sql, python, ...), "
         "or its text.",
-        "A grammar for Lark or llguidance (calc.lark) or in GBNF (calc.gbnf), or a bundled one (json, sql); may be repeated.",
     ),
     "spec": (
         "SOURCE",
         "Any constraint of a Python file or module (agent.py:spec, package.models:Person): a spec, type, list or function; or a "
         "composition or structural tag as JSON or YAML (spec.json, spec.yaml).",
-        "A spec, composition or structural tag (agent.py:spec, spec.json, spec.yaml); may be repeated.",
     ),
 }
 
 
 def constraint_option(kind: str, *, several: bool = False) -> Any:
     """Return the option of a kind of constraints, for a command that takes one of them or several."""
-    metavar, one, many = _CONSTRAINTS[kind]
-    return typer.Option("--" + kind.replace("_", "-"), metavar=metavar, help=many if several else one)
+    metavar, text = _CONSTRAINTS[kind]
+    repeated = " May be repeated." if several and kind != "choice" else ""
+    return typer.Option("--" + kind.replace("_", "-"), metavar=metavar, help=text + repeated)
 
 
 OptionOption = Annotated[

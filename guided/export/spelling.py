@@ -2,7 +2,7 @@ r"""JSON spellings of characters as patterns, and patterns over characters lifte
 
 Decoding maps spellings to values character by character, so a pattern is lifted by replacing its sets of characters by their spellings:
 the expression of the automaton that `guided.schema.strings.bodies` makes of one character. With lookbehind, that would treat the last
-byte of ``\n`` as an ``n``. Patterns with lookbehind, intersections or complements need an automaton over values.
+byte of ``\n`` as an ``n``. Patterns with lookbehind, intersections or complements are not lifted.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ _nodes: Memo[Node] = Memo(4096, 1 << 24)
 
 
 def lifted_tree(value: Node, spelling: Spelling) -> Node | None:
-    """Return the spellings of a pattern's values as a tree, to be followed by a quote; None if it needs an automaton.
+    """Return the spellings of a pattern's values as a tree, to be followed by a quote; None if it cannot be lifted.
 
     Lookahead may remain: no spelling is a prefix of another, so lookahead starts at a character boundary.
     """
-    if fold(value, lambda node, parts: _needs_automaton(node) or any(parts)):
+    if fold(value, lambda node, parts: _looks_behind(node) or any(parts)):
         return None
 
     def lifted(node: Node, parts: Sequence[Node]) -> Node:
@@ -54,7 +54,7 @@ def spell_text(text: str, spelling: Spelling) -> Node:
     return concat(_spell_character(character, spelling) for character in text)
 
 
-def _needs_automaton(node: Node) -> bool:
+def _looks_behind(node: Node) -> bool:
     return node.behind if isinstance(node, Look) else isinstance(node, Intersect | Complement)
 
 

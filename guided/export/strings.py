@@ -2,22 +2,15 @@
 
 A string ends at its first unescaped quote, so a match from quote to quote is the whole string, and several constraints can apply to it:
 "and" is lookahead, "not" is negative lookahead, both up to the closing quote. Patterns and formats are kept, character by character, in
-the spellings that the options allow. Only constructs that lookahead cannot express (lookbehind, inner intersections) become an automaton
-and then an expression (`guided.export.elimination`).
+the spellings that the options allow. Lookbehind, which would see the bytes of spellings, is refused.
 
 Complexity: linear in the formulas and patterns, which may be copied several times; bounded by `EXPRESSION_PARTS` and `_DEEPEST`.
 """
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from guided.arrays import DEAD
-from guided.automata.determinize import CharDFA
-from guided.automata.steps import Steps
-from guided.errors import LimitError
-from guided.export.elimination import expression
-from guided.export.spelling import CHARACTER_SETS, lifted_tree, spell_text
+from guided.errors import LimitError, SchemaError
+from guided.export.spelling import lifted_tree, spell_text
 from guided.limits import Limits
 from guided.patterns.bounds import max_width, min_width
 from guided.patterns.charset import Charset
@@ -38,7 +31,7 @@ from guided.patterns.tree import (
     parts_of,
 )
 from guided.schema.formula.formulas import TRUE, Atom, Formulas
-from guided.schema.strings.languages import ANY_LENGTH, named, of_tree, tree_of
+from guided.schema.strings.languages import ANY_LENGTH, named, tree_of
 from guided.schema.strings.spelling import Spelling
 
 __all__ = ["EXPRESSION_PARTS", "Strings", "written"]
@@ -174,7 +167,10 @@ class Strings:
     def _whole(self, node: Node, parts: Sequence[Node], atom: Atom, place: str) -> Node:
         if not parts:
             found = lifted_tree(node, self._spelling)
-            return self._of_automaton(node, atom, place) if found is None else found
+            if found is None:
+                reason = f"a regular expression of JSON strings cannot look behind, as {named(atom)} does"
+                raise SchemaError(reason, place.removeprefix("value"), "pattern")
+            return found
         match node:
             case Alternate():
                 return alternate(parts)
@@ -182,16 +178,6 @@ class Strings:
                 return concat([_ahead(parts[0], negative=True), self._texts[TRUE]])
             case _:
                 return concat([*(_ahead(part, negative=False) for part in parts[1:]), parts[0]])
-
-    def _of_automaton(self, node: Node, atom: Atom, place: str) -> Node:
-        dfa = of_tree(node, self._limits, Steps(self._limits.steps))
-        if not dfa.accepting.any():
-            return Chars(Charset.EMPTY)
-        tree = expression(_edges(dfa), np.flatnonzero(dfa.accepting).tolist(), CHARACTER_SETS)
-        if tree is None:
-            advice = f"{named(atom)} needs a longer regular expression without lookbehind, at {place}"
-            raise LimitError("character_sets", CHARACTER_SETS + 1, CHARACTER_SETS, advice)
-        return self._lifted(tree)
 
 
 def written(tree: Node, place: str) -> str:
@@ -254,14 +240,3 @@ def _is_split(items: Sequence[Node]) -> bool:
         return isinstance(node, Look | Complement) or any(parts) or (isinstance(node, Chars) and first in node.charset)
 
     return not fold(rest, holds)
-
-
-def _edges(dfa: CharDFA) -> list[tuple[int, Charset, int]]:
-    found = []
-    for source, row in enumerate(dfa.table.tolist()):
-        classes: dict[int, list[int]] = {}
-        for column, target in enumerate(row):
-            if target != DEAD:
-                classes.setdefault(target, []).append(column)
-        found += [(source, dfa.partition.charset(columns), target) for target, columns in classes.items()]
-    return found

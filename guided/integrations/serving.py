@@ -393,7 +393,7 @@ class FrontEnd:
     ) -> None:
         self.options, self.limits = options or Options(), limits
         self._vocabulary = vocabulary
-        self._refusals = Shared[str](_KEPT_REFUSALS)
+        self._refusals = Shared[str | None](_KEPT_REFUSALS)
         self._first_limits = replace(
             self.limits,
             steps=self.limits.steps // _FIRST_SHARE,
@@ -410,29 +410,15 @@ class FrontEnd:
 
         ``options``: those of the request, if they are not the engine's. ``allowed``: mask of the only tokens that the request allows.
         """
-        options = options or self.options
-
-        def check() -> str:
-            try:
-                return self._checked(kind, text, options, allowed, self.limits)
-            except LimitError as error:
-                return _shortened(f"LimitError: {error}")
-
-        return self._outcome(self._refusals, check, kind, text, options, allowed)
+        found, known = self._outcome(self._refusals, self.limits, kind, text, options or self.options, allowed)
+        assert found is not None
+        return found, known
 
     def first_refusal(
         self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
     ) -> tuple[str | None, bool]:
         """Return what `refusal` would if an eighth of the steps decides that, and None if it does not."""
-        options = options or self.options
-
-        def check() -> str | None:
-            try:
-                return self._checked(kind, text, options, allowed, self._first_limits)
-            except LimitError:
-                return None
-
-        return self._outcome(self._first_refusals, check, kind, text, options, allowed)
+        return self._outcome(self._first_refusals, self._first_limits, kind, text, options or self.options, allowed)
 
     def known(
         self, kind: str, text: str, options: Options | None = None, allowed: Int32Array | None = None
@@ -461,14 +447,21 @@ class FrontEnd:
 
     def _outcome(
         self,
-        refusals: Shared[_Value],
-        check: Callable[[], _Value],
+        refusals: Shared[str | None],
+        limits: Limits,
         kind: str,
         text: str,
         options: Options,
         allowed: Int32Array | None,
-    ) -> tuple[_Value | str, bool]:
-        """Return the outcome of a check of a request, and whether that was known."""
+    ) -> tuple[str | None, bool]:
+        """Return the outcome of a check of a request, and whether that was known; None if a part of the limits does not decide it."""
+
+        def check() -> str | None:
+            try:
+                return self._checked(kind, text, options, allowed, limits)
+            except LimitError as error:
+                return None if limits is self._first_limits else _shortened(f"LimitError: {error}")
+
         try:
             self.check_size(kind, text, options)
             return refusals.get(_key(kind, text, options, allowed), check)

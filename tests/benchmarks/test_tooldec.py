@@ -165,15 +165,14 @@ def test_guided_arms_have_no_error_with_any_model(noise: int, tmp_path: Path) ->
     model = parrot("", noise)
     small = Size(
         None,
-        dict.fromkeys(("one call", "chains", "four shown", "relations", "renamed", "requests"), 2)
-        | {"scored": 1, "scored, large": 0},
+        dict.fromkeys(("one call", "chains", "four shown", "relations", "renamed", "requests"), 2),
     )
     rows = []
     for name, jobs in JOBS.items():
         bench = Bench(model, "noise", Journal(tmp_path / f"{name}.jsonl"), {})
         rows += [bench.journal.add(job) for job in jobs(bench, small) if job.key[2] != "backtrace" or name == "E2"]
     guided_rows = [row for row in rows if row["arm"].startswith("guided")]
-    assert len(guided_rows) > 30
+    assert len(guided_rows) > 25
     assert [row for row in guided_rows if row["error"]] == []
     assert guided_errors(rows) == []
     # The others do err: the comparison can fail.

@@ -14,6 +14,7 @@ import guided
 from guided.cli.app import app
 from guided.cli.compositions import composition
 from guided.cli.kinds import KINDS, build_spec
+from guided.engine.grammar import GrammarOptions
 from guided.engine.json_schema import SchemaOptions
 from guided.generate.conversation import Conversation
 from guided.generate.generator import Generator
@@ -263,7 +264,13 @@ def test_every_entry_takes_every_option_of_schemas(option: str, tmp_path: Path) 
 SPECS: list[tuple[str, Any, Any, set[str], set[str]]] = [
     ("regex", guided.Regex, guided.regex, {"builder"}, set()),
     ("choice", guided.Choice, guided.choice, set(), set()),
-    ("grammar", guided.Grammar, guided.grammar, {"terminals"}, {"terminals", "postlex", "import_paths", "allow_files"}),
+    (
+        "grammar",
+        guided.Grammar,
+        guided.grammar,
+        {*GrammarOptions.__annotations__},
+        {"terminals", "postlex", "import_paths", "allow_files"},
+    ),
     (
         "tools",
         guided.Tools,

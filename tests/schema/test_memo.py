@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import guided.schema
 from guided.automata import nfa
 from guided.errors import LimitError, SchemaError
-from guided.export import lark, productions, strings
+from guided.export import lark, productions, spelling, strings
 from guided.kernels import lexemes
 from guided.limits import Limits
 from guided.patterns.parse import parse
@@ -139,7 +139,7 @@ def test_limits_that_are_not_fields_are_documented() -> None:
     limits = {
         ("rules", lark.DEFAULT_RULES),
         ("expression", strings.EXPRESSION_PARTS),
-        ("character_sets", strings.CHARACTER_SETS),
+        ("character_sets", spelling.CHARACTER_SETS),
         ("group_depth", strings._DEEPEST),
         ("rule_depth", productions._DEEPEST),
         ("vocabulary_bytes", trie._LARGEST),
