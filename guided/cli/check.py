@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, standard_input
-from guided.cli.output import COMPILING, aligned, as_text, console, excerpt, print_json, shown_bytes
+from guided.cli.output import COMPILING, as_text, console, excerpt, print_json, print_table, shown_bytes
 from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
@@ -251,8 +251,7 @@ def _show_steps(steps: Sequence[dict[str, Any]]) -> None:
         name = shown_bytes(step["text"]) if step["text"] else "(end of text)"
         verdict = "ok" if step["allowed"] else f"refused: {step['reason']}"
         rows.append(("" if step["id"] is None else str(step["id"]), name, f"{step['choices']:,}", verdict))
-    for line in aligned(rows):
-        out.print(line)
+    print_table(rows, indent=4)
 
 
 def _standard_input() -> bytes:

@@ -9,7 +9,7 @@ import typer
 from guided.cli import interrupts
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.manifest import COMPILED, FAILED, MANIFEST, UP_TO_DATE, Outcome, read_manifest, write_manifest
-from guided.cli.output import COMPILING, aligned, console, print_json
+from guided.cli.output import COMPILING, console, print_json, print_table
 from guided.cli.sources import check_names, given_sources, read_sources, with_options
 from guided.cli.specs import (
     EosOption,
@@ -126,8 +126,7 @@ def _show(outcomes: Sequence[Outcome], folder: Path) -> None:
         for outcome in outcomes
         if outcome.status != FAILED
     ]
-    for line in aligned(rows, indent=0):
-        out.print(line)
+    print_table(rows)
     wrong = [outcome for outcome in outcomes if outcome.status == FAILED]
     for outcome in wrong:
         errors.print(f"{FAILED} {outcome.name}: {outcome.message}")

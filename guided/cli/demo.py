@@ -13,7 +13,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED
 from guided.cli.models import load_model
-from guided.cli.output import COMPILING, aligned, console, print_json, shown
+from guided.cli.output import COMPILING, console, print_json, print_table, shown
 from guided.cli.specs import DeviceOption, JsonOption, ModelOption
 from guided.progress import progress
 
@@ -74,10 +74,10 @@ def demo(
             print_json({"question": question.text, **answers})
     if as_json:
         print_json({"questions": len(asked), "totals": counts})
+        return ACCEPTED
     out.print(f"\nOf {len(asked)} answers:\n")
     rows = [[what, *(f"{counts[name][what]:>{len(name)}}" for name in arms)] for what in ("right", "tool errors")]
-    for line in aligned([["", *arms], *rows]):
-        out.print(line)
+    print_table([["", *arms], *rows], indent=4)
     out.print("\nThe mask repairs names of tools, and names and types of arguments. It does not repair wrong values.")
     return ACCEPTED
 

@@ -7,7 +7,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
-from guided.cli.output import COMPILING, aligned, console, print_json, shown
+from guided.cli.output import COMPILING, console, print_json, print_table, shown
 from guided.cli.specs import JsonOption, OptionOption, options_of_kinds
 from guided.progress import progress
 
@@ -68,8 +68,7 @@ def check_grammar(
         ]
         print_json({"start": spec.start, "sizes": sizes, "notes": [one.note for one in found], "findings": findings})
     else:
-        for line in aligned([(name, f"{count:,}") for name, count in sizes.items()], indent=0):
-            console().print(line)
+        print_table([(name, f"{count:,}") for name, count in sizes.items()])
         for finding in found:
             console().print(shown(finding.note))
             for line in _example(finding):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED, UsageError
-from guided.cli.output import aligned, as_text, console, print_json, shown_bytes
+from guided.cli.output import as_text, print_json, print_table, shown_bytes
 from guided.cli.specs import EosOption, JsonOption, VocabularyOption
 from guided.cli.vocabularies import read_vocabulary
 from guided.files import replace_file
@@ -52,7 +52,12 @@ def inspect_index(
             raise UsageError(
                 "--graph: this index has a stack, so its automaton has no finite graph (those of regexes and choices have)"
             )
-        _show_stack(_facts_of_stack(file, found), as_json=as_json)
+        facts = _facts_of_stack(file, found)
+        explored = f"{facts['explored']:,} states, {facts['masks']['distinct']:,} masks"
+        if as_json:
+            print_json(facts)
+        else:
+            print_table(_rows(facts, ("kind", facts["kind"]), ("explored", explored)))
         return ACCEPTED
     index = None if vocabulary is None else load_index(file, read_vocabulary(vocabulary, eos))
     facts = _facts(file, found, found.automaton)
@@ -101,31 +106,15 @@ def _facts_of_stack(file: Path, found: "IndexFile") -> dict[str, Any]:
     }
 
 
-def _rows_of_unenforced(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    return [("not enforced", f"{each['keyword']} at {each['pointer'] or 'the root'}") for each in facts["unenforced"]]
-
-
-def _show_stack(facts: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        print_json(facts)
-        return
-    out = console()
-    rows = [
-        *_rows_of_identity(facts),
-        ("kind", facts["kind"]),
-        ("explored", f"{facts['explored']:,} states, {facts['masks']['distinct']:,} masks"),
-        *_rows_of_unenforced(facts),
-        *(("note", what) for what in facts["notes"]),
-    ]
-    for line in aligned(rows, indent=0):
-        out.print(line)
-
-
-def _rows_of_identity(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(facts: dict[str, Any], *own: tuple[str, str]) -> list[tuple[str, str]]:
+    """The rows of all index files, with those of one kind."""
     return [
         ("file", f"{facts['file']}, {facts['bytes']:,} bytes, version {facts['format']} of the format"),
         ("spec", facts["spec"]),
         ("vocabulary", f"{facts['vocabulary']}, {facts['tokens']:,} tokens"),
+        *own,
+        *(("not enforced", f"{each['keyword']} at {each['pointer'] or 'the root'}") for each in facts["unenforced"]),
+        *(("note", what) for what in facts["notes"]),
     ]
 
 
@@ -220,26 +209,19 @@ def _write_graph(automaton: "Automaton", path: Path, limit: int) -> None:
 def _show(
     facts: dict[str, Any], masks: list[dict[str, Any]], samples: dict[int, list[tuple[int, bytes]]], graph: Path | None
 ) -> None:
-    out = console()
-    rows = [
-        *_rows_of_identity(facts),
+    own = [
         ("states", f"{facts['states']:,}, in {facts['accepting']:,} of them a text may end"),
         ("byte classes", f"{facts['byte_classes']:,}"),
         ("functions", f"{facts['functions']:,}, with {facts['transitions']:,} transitions"),
         ("masks", f"{facts['masks']['distinct']:,}"),
         ("shortest text", repr(facts["shortest"])),
-        *_rows_of_unenforced(facts),
-        *(("note", what) for what in facts["notes"]),
-        *([] if graph is None else [("graph", str(graph))]),
     ]
-    for line in aligned(rows, indent=0):
-        out.print(line)
+    print_table([*_rows(facts, *own), *([] if graph is None else [("graph", str(graph))])])
     arrays = [
         (array["name"], array["type"], " x ".join(f"{n:,}" for n in array["shape"]), f"{array['bytes']:,}")
         for array in facts["arrays"]
     ]
-    for line in aligned([("array", "type", "shape", "bytes"), *arrays], indent=0):
-        out.print(line)
+    print_table([("array", "type", "shape", "bytes"), *arrays])
     if not masks:
         return
     table = [["mask", "tokens", "end", "states", "after", "some of the tokens"]]
@@ -247,5 +229,4 @@ def _show(
         counts = str(mask["mask"]), f"{mask['tokens']:,}", "yes" if mask["may_end"] else "no", f"{mask['states']:,}"
         sample = ", ".join(shown_bytes(data) for _, data in samples.get(mask["mask"], ()))
         table.append([*counts, shown_bytes(mask["after"]), sample])
-    for line in aligned(table if samples else [row[:-1] for row in table], indent=0):
-        out.print(line)
+    print_table(table if samples else [row[:-1] for row in table])

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPILING",
     "TYPE_NAMES",
-    "aligned",
     "as_text",
     "console",
     "excerpt",
     "print_json",
+    "print_table",
     "shown",
     "shown_bytes",
     "type_name",
@@ -68,15 +68,13 @@ def excerpt(text: str, position: int) -> list[str]:
     return [f"    {lead}{before}{after}{tail}", f"    {' ' * (len(lead) + width(before))}^"]
 
 
-def aligned(rows: Iterable[Sequence[str]], *, indent: int = 4) -> list[str]:
-    """Lines of cells with aligned columns."""
-    table = [list(row) for row in rows]
+def print_table(rows: Iterable[Sequence[str]], *, indent: int = 0) -> None:
+    """Print lines of cells with aligned columns."""
+    out, table = console(), [list(row) for row in rows]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
-    lines = []
     for row in table:
         cells = (cell + " " * (room - width(cell)) for cell, room in zip(row, widths, strict=True))
-        lines.append((" " * indent + "  ".join(cells)).rstrip())
-    return lines
+        out.print((" " * indent + "  ".join(cells)).rstrip())
 
 
 def _escaped(char: str) -> str:

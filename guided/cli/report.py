@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guided.cli.boundary import ACCEPTED
-from guided.cli.output import aligned, as_text, console, print_json, shown, shown_bytes
+from guided.cli.output import as_text, print_json, print_table, shown, shown_bytes
 from guided.cli.specs import EosOption, JsonOption
 from guided.cli.vocabularies import read_vocabulary, vocabulary_place
 from guided.progress import progress
@@ -133,9 +133,7 @@ def _show(facts: dict[str, Any], tokens: Sequence[bytes | None], top: int) -> No
         ("longest", _listed(longest, top) or "none"),
         ("round trip", proved + spelled),
     ]
-    out = console()
-    for line in aligned(rows, indent=0):
-        out.print(line)
+    print_table(rows)
 
 
 def _counted(pieces: list[str], top: int) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.kinds import build_spec
-from guided.cli.output import aligned, console, print_json, shown
+from guided.cli.output import console, print_json, print_table, shown
 from guided.cli.specs import JsonOption, OptionOption, options_of_kinds
 from guided.files import replace_file
 
@@ -103,8 +103,7 @@ def _report(spec: "JsonSchema[Any]", *, as_json: bool) -> int:
         rows = [
             (finding.status, shown(f"{finding.pointer}/{finding.keyword}"), shown(finding.reason)) for finding in found
         ]
-        for line in aligned(rows, indent=0):
-            console().print(line)
+        print_table(rows)
         console().print(
             ", ".join(f"{count:,} {status}" for status, count in counts.items()) or f"nothing to be {ENFORCED}"
         )

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import BoolArray, Int32Array, Int64Array, mask_words
+from guided.arrays import BoolArray, Int32Array, Int64Array
 from guided.errors import ArgumentError, ModelError, shown
 
 __all__ = ["Sampler", "unpack"]
@@ -131,10 +131,8 @@ class Sampler:
         ------
         ModelError
             No allowed token has a finite logit.
-        ValueError
-            The shapes do not match.
         """
-        logits, allowed = _checked(logits, mask)
+        allowed = np.ones(len(logits), np.bool_) if mask is None else unpack(mask, len(logits))
         if self.temperature == 0:
             return _greedy(logits, allowed)
         tokens, masses = self._candidates(logits, allowed)
@@ -202,24 +200,6 @@ def _number(value: object, name: str) -> float:
         return float(value)
     except OverflowError:
         raise ArgumentError(name, f"is too large: {shown(value)}") from None
-
-
-def _checked(logits: npt.NDArray[Any], mask: Int32Array | None) -> tuple[npt.NDArray[Any], BoolArray]:
-    logits = np.asarray(logits)
-    if logits.dtype.kind not in "fiub":
-        raise TypeError(f"logits must be an array of numbers, not of {logits.dtype}")
-    if logits.dtype.kind != "f":
-        logits = logits.astype(np.float32)
-    if logits.ndim != 1 or not len(logits):
-        raise ArgumentError("logits", f"must have the shape (size,), not {logits.shape}")
-    if mask is None:
-        return logits, np.ones(len(logits), dtype=np.bool_)
-    if not isinstance(mask, np.ndarray):
-        raise TypeError(f"a mask must be an array of words, not {type(mask).__name__}")
-    words = mask_words(len(logits))
-    if mask.shape != (words,):
-        raise ValueError(f"the mask of {len(logits)} logits has the shape ({words},), not {mask.shape}")
-    return logits, unpack(mask, len(logits))
 
 
 def _greedy(logits: npt.NDArray[Any], allowed: BoolArray) -> int:

@@ -210,17 +210,3 @@ def test_bad_arguments_are_named(arguments: dict[str, Any], kind: type[Exception
 def test_numpy_numbers_are_numbers() -> None:
     sampler = Sampler(np.float32(0.5), top_k=np.int64(3), seed=np.uint8(1))
     assert (sampler.temperature, sampler.top_k, sampler.seed) == (0.5, 3, 1)
-
-
-@pytest.mark.parametrize(
-    ("logits", "mask", "message"),
-    [
-        (np.zeros((2, 3)), np.zeros(1, np.int32), "logits must have the shape (size,), not (2, 3)"),
-        (np.zeros(0), np.zeros(0, np.int32), "logits must have the shape (size,), not (0,)"),
-        (np.zeros(33), np.zeros(1, np.int32), "the mask of 33 logits has the shape (2,), not (1,)"),
-    ],
-)
-def test_shapes_that_do_not_fit_are_errors(logits: np.ndarray, mask: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared whole
-        Sampler().sample(logits, mask)
-    assert message in str(caught.value)

@@ -12,12 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import guided
-from guided.events import Text
-from guided.generate.decoding import Decoding, TextCoroutine
-from guided.generate.drivers import alone
-from guided.generate.sampler import Sampler
-from guided.generate.scoring import scores
-from guided.generate.steering import FreeGuide
 from guided.integrations.llama_cpp import LlamaCpp
 from guided.integrations.llama_vocabulary import vocabulary_of
 from guided.integrations.load import default_model_gguf
@@ -247,25 +241,6 @@ def test_tools_run_and_the_model_continues() -> None:
     assert [(call.name, call.result) for call in result.calls] == [
         ("get_weather", f"sunny in {result.calls[0].arguments['city']}")
     ]
-
-
-def test_scores_are_mean_log_probabilities() -> None:
-    options = ["The capital of Italy is Rome.", "The capital of Italy is Paris."]
-    begin = model().prompt_tokens("Q: What is the capital of Italy?\nA: ")
-    decoding = Decoding(FreeGuide(model().vocabulary), Sampler(), model().vocabulary, begin, 50)
-    found: list[float] = []
-
-    def scoring() -> TextCoroutine:
-        found.extend((yield from scores(decoding, [model().encode(option) for option in options])))
-        yield Text("end")
-
-    list(alone(model(), scoring()))
-    for option, score in zip(options, found, strict=True):
-        tokens = model().encode(option)
-        logits = [whole(begin + tokens[:length]).astype(float) for length in range(len(tokens))]
-        expected = [row[token] - np.logaddexp.reduce(row) for row, token in zip(logits, tokens, strict=True)]
-        assert score == pytest.approx(np.mean(expected), abs=0.05)
-    assert found[0] > found[1]
 
 
 # --------------------------------------------------------------------------------------------- llama-cpp-python's own loop
