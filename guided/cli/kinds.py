@@ -61,7 +61,7 @@ def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path |
             raise UsageError(f"{name} must be {wanted}, not {type_name(given)}")
     try:
         return entry.build(value, options, folder or Path())
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from error
 
 
@@ -91,10 +91,7 @@ def _json_schema(value: Any, options: Mapping[str, Any], folder: Path) -> "Stack
     if isinstance(value, str):
         is_file = value.endswith(".json") or (not value.endswith(".py") and (folder / value).is_file())
         value = text_input() if value == "-" else folder / value if is_file else load_named(value, folder)
-    try:
-        return JsonSchema(value, **options)
-    except TypeError as error:
-        raise UsageError(str(error)) from error
+    return JsonSchema(value, **options)
 
 
 def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec":
@@ -104,10 +101,7 @@ def _grammar(value: str, options: Mapping[str, Any], folder: Path) -> "StackSpec
     if "/" in value and not is_file and not any(char in value for char in "\n:"):
         raise UsageError(f"no such file: {value} (a grammar from another program: - reads standard input)")
     source = text_input() if value == "-" else folder / value if is_file else value
-    try:
-        return Grammar(source, **options)
-    except TypeError as error:
-        raise UsageError(str(error)) from error
+    return Grammar(source, **options)
 
 
 def _spec(value: Any, _: Mapping[str, Any], folder: Path) -> Any:
