@@ -277,14 +277,6 @@ class Decoding:
             self.finish_reason = "length"
         return self.finish_reason is None
 
-    def insert(self, tokens: Sequence[int]) -> None:
-        """Append tokens to the model's input that it did not choose; the guide does not see them."""
-        self._discard()
-        self.pending.extend(tokens)
-        if self._room is not None:
-            self._room -= len(tokens)
-        self._check_budget()
-
     @property
     def scores(self) -> Scores | None:
         """Log-probabilities of the tokens chosen so far; None if not computed, or if a text that a search chose was not used as a whole."""
@@ -322,7 +314,8 @@ class Decoding:
         return guide if self._canonical is None else Canonical(guide, self._vocabulary, self._canonical)
 
     def replace(self, place: int, tokens: Sequence[int]) -> None:
-        """Truncate the model's input at `place` and append `tokens`."""
+        """Truncate the model's input at `place` and append tokens that it did not choose; the guide does not see them."""
+        self._discard()
         forgotten = self.place - place
         self.forget(place)
         self.pending.extend(tokens)

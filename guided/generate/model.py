@@ -35,6 +35,7 @@ __all__ = [
     "Message",
     "Prompt",
     "Session",
+    "advice_on_models",
     "check_context",
     "check_model",
     "common_prefix",
@@ -352,12 +353,12 @@ def check_model(model: object) -> None:
     """Raise TypeError if the argument is not a `LanguageModel`."""
     if not isinstance(model, LanguageModel):
         raise TypeError(
-            f"model must be a guided.Model or another LanguageModel, not {kind_of(model)}{_advice_on_models(model)}"
+            f"model must be a guided.Model or another LanguageModel, not {kind_of(model)}{advice_on_models(model)}"
         )
 
 
-def _advice_on_models(given: object) -> str:
-    """Advice on how to make a `LanguageModel` of an object that holds one."""
+def advice_on_models(given: object) -> str:
+    """Return advice on how to make a `LanguageModel` of an object that holds one."""
     if isinstance(given, type):
         return "; the model comes first, as in guided.generator(model, City)"
     if isinstance(given, str | PathLike):

@@ -465,9 +465,10 @@ class Writing:
         except UnicodeDecodeError:
             # The token ends within a character; the next one completes it.
             return
-        self._restore = self._decoding.place, len(self._decoding.tokens)
+        decoding = self._decoding
+        self._restore = decoding.place, len(decoding.tokens)
         text = prompt if isinstance(prompt, str) else prompt(self._text)
-        self._decoding.insert(self._config.model.encode(text + begun))
+        decoding.replace(decoding.place, self._config.model.encode(text + begun))
 
 
 def _raisable(call: Call, error: BaseException) -> BaseException:

@@ -4,11 +4,10 @@ Neither torch nor transformers is imported here: the caller passes both objects.
 """
 
 import copy
-from os import PathLike
 from typing import Any
 
 from guided.errors import ModelError
-from guided.generate.model import Batch, Session
+from guided.generate.model import Batch, Session, advice_on_models
 from guided.integrations.encoding import TokenizedModel
 from guided.integrations.forward import CachedSession, Forward, PaddedBatch
 from guided.integrations.model_fit import fitting_vocabulary
@@ -113,14 +112,10 @@ def _checked_config(hf_model: Any) -> Any:
 
 
 def _not_a_model(given: Any) -> TypeError:
-    if isinstance(given, str | PathLike):
-        advice = "; to load one: guided.load(path_or_name)"
-    elif hasattr(given, "model") and hasattr(given, "tokenizer"):
-        advice = "; give its parts: guided.Model(pipeline.model, pipeline.tokenizer)"
-    elif hasattr(given, "convert_ids_to_tokens"):
-        advice = "; the model comes first: guided.Model(hf_model, hf_tokenizer)"
-    else:
-        advice = ""
+    is_tokenizer = hasattr(given, "convert_ids_to_tokens")
+    advice = (
+        "; the model comes first: guided.Model(hf_model, hf_tokenizer)" if is_tokenizer else advice_on_models(given)
+    )
     return TypeError(f"hf_model must be a model of transformers, not {type(given).__name__}{advice}")
 
 

@@ -122,11 +122,11 @@ def test_inserted_tokens_are_read_and_not_counted() -> None:
     decoding = decoding_of(Regex("[ab]{3}"), max_tokens=3, context_length=30)
     first = run(decoding, liking("a"))
     assert next(first) == (97, [(1, 2, 3)])
-    decoding.insert([7, 8])
+    decoding.replace(decoding.place, [7, 8])
     assert next(first) == (97, [(97, 7, 8)])
     assert decoding.left == 1
     with pytest.raises(LimitError, match="context"):
-        decoding.insert([9] * 30)
+        decoding.replace(decoding.place, [9] * 30)
 
 
 @pytest.mark.parametrize("seed", range(20))

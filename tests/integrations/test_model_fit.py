@@ -165,7 +165,7 @@ def print_twice(text: str) -> str:
 
 
 def test_models_of_transformers_in_other_arguments() -> None:
-    with pytest.raises(TypeError, match=r"not str; to load one: guided.load"):
+    with pytest.raises(TypeError, match=r"not str; load it first: guided.load"):
         guided.Model("gpt2", tiny_tokenizer())
     with pytest.raises(TypeError, match=r"the model comes first: guided.Model\(hf_model, hf_tokenizer\)"):
         guided.Model(tiny_tokenizer(), tiny_model())
