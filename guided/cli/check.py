@@ -148,7 +148,7 @@ def position_as_data(position: "PrefixPosition | None") -> dict[str, Any]:
 
 def _steps(index: "Index", data: bytes) -> list[dict[str, Any]]:
     """The text's tokens up to the first that is rejected, and the end of the text; with the number of tokens that are allowed there."""
-    from guided.cli.tokens import fewest_tokens
+    from guided.vocabulary.splitting import fewest_tokens
 
     vocabulary = index.vocabulary
     tokens = fewest_tokens(vocabulary, data)

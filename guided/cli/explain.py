@@ -10,9 +10,9 @@ from guided.cli.boundary import ACCEPTED, REJECTED, UsageError
 from guided.cli.check import first_rejection, position_as_data, prefix_position_of, print_place
 from guided.cli.output import COMPILING, as_text, console, print_json, shown_bytes
 from guided.cli.specs import ConstraintOptions, EosOption, JsonOption, VocabularyOption
-from guided.cli.tokens import fewest_tokens, ids_by_bytes
 from guided.cli.vocabularies import read_vocabulary
 from guided.progress import progress
+from guided.vocabulary.splitting import fewest_tokens
 
 if TYPE_CHECKING:
     from guided.engine.index import Index
@@ -110,8 +110,7 @@ def _tokens_of(given: str, vocabulary: "Vocabulary", *, as_text: bool) -> list[i
             raise UsageError(f"no token {given}: ids are 0 to {vocabulary.size - 1} (--text reads it as text)")
         return [int(given)]
     data = os.fsencode(given)
-    whole = ids_by_bytes(vocabulary).get(data)
-    tokens = fewest_tokens(vocabulary, data) if whole is None else [whole]
+    tokens = fewest_tokens(vocabulary, data)
     if not tokens:
         reason = "is empty" if not data else "cannot be spelled with this vocabulary"
         raise UsageError(f"TOKEN {shown_bytes(data)} {reason}")

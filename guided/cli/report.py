@@ -65,8 +65,8 @@ def _proof(kind: str, vocabulary: "Vocabulary") -> dict[str, Any]:
     """The checks that reading the file performed, and the number of sample texts that can be tokenized."""
     from importlib.util import find_spec
 
-    from guided.cli.tokens import fewest_tokens
     from guided.vocabulary.roundtrip import TEXTS
+    from guided.vocabulary.splitting import fewest_tokens
 
     package = _PROVERS.get(kind)
     proved = package is not None and find_spec(package) is not None

@@ -4,7 +4,7 @@ The tokenizer has two uses that must be kept apart. A *prompt* is encoded by the
 *Inserted text* (a tool's result) is encoded to exactly its bytes, so it can never become a special token.
 
 SentencePiece tokenizers add a space at the beginning of a text, but not within a text. If the tokens of a text do not decode to it, the
-text is encoded after an anchor, and the anchor's tokens are removed; if that fails too, the text is split into the longest matching tokens.
+text is encoded after an anchor, and the anchor's tokens are removed; if that fails too, it is split into the fewest tokens.
 """
 
 from abc import abstractmethod
@@ -15,6 +15,7 @@ from guided.calls.tool_prompt import ToolPrompt
 from guided.errors import ModelError
 from guided.generate.chat import ChatTemplate
 from guided.generate.model import LanguageModel, Prompt
+from guided.vocabulary.splitting import fewest_tokens
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["TokenizedModel"]
@@ -38,7 +39,6 @@ class TokenizedModel(LanguageModel):
     ) -> None:
         super().__init__(vocabulary, block, context_length)
         self._chat = ChatTemplate(self._templated, template)
-        self._ids: dict[bytes, int] | None = None
 
     @abstractmethod
     def _tokenized(self, text: str, *, add: bool, special: bool) -> list[int]:
@@ -94,20 +94,6 @@ class TokenizedModel(LanguageModel):
                     break
             if self.vocabulary.decode(tokens[begin:]) == data:
                 return tokens[begin:]
-        return self._longest_matches(data)
-
-    def _longest_matches(self, data: bytes) -> list[int]:
-        """Split bytes into the longest tokens from left to right."""
-        if self._ids is None:
-            self._ids = {spelled: token for token, spelled in reversed(list(enumerate(self.vocabulary))) if spelled}
-        tokens, begin, longest = [], 0, self.vocabulary.max_token_length
-        while begin < len(data):
-            for end in range(min(begin + longest, len(data)), begin, -1):
-                token = self._ids.get(data[begin:end])
-                if token is not None:
-                    break
-            else:
-                raise ModelError(f"the vocabulary can not spell byte {data[begin]:#04x} of {data[:60]!r}")
-            tokens.append(token)
-            begin = end
-        return tokens
+        if (found := fewest_tokens(self.vocabulary, data)) is None:
+            raise ModelError(f"the vocabulary cannot spell {data[:60]!r}")
+        return found

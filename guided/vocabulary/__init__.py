@@ -7,7 +7,7 @@ Invariants: a token has the bytes that the tokenizer decodes it to, checked by e
 tokenizer file is untrusted input.
 
 Reading order: `vocabulary`, `trie`; `files` with one module per format (`tokenizer_json`, `sentencepiece`, `tekken`, `tiktoken`, `gguf`),
-`content` and `spelling`, which they share, `roundtrip`; then `merges`, `pretokenizers`, `segmentation`.
+`content` and `spelling`, which they share, `roundtrip`; `splitting`; then `merges`, `pretokenizers`, `segmentation`.
 
 Public modules: `segmentation`.
 """

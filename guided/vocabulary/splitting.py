@@ -4,6 +4,7 @@ An index accepts a text however it is tokenized, so any tokenization can check i
 longest tokens at the front. The model's tokenizer may choose another one.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["fewest_tokens", "ids_by_bytes"]
 
 
+@lru_cache(maxsize=2)
 def ids_by_bytes(vocabulary: "Vocabulary") -> dict[bytes, int]:
     """The lowest token id of each byte string. O(len(vocabulary))."""
     return {data: token for token, data in reversed(list(enumerate(vocabulary))) if data}

@@ -5,7 +5,7 @@ from itertools import pairwise, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.cli.tokens import fewest_tokens, ids_by_bytes
+from guided.vocabulary.splitting import fewest_tokens, ids_by_bytes
 from guided.vocabulary.vocabulary import Vocabulary
 
 
