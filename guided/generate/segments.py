@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from guided.calls.spec import Tools
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
-from guided.errors import IndexFormatError, SchemaError, shown
-from guided.generate.generator import check_index
+from guided.errors import SchemaError, shown
 from guided.generate.model import LanguageModel
+from guided.generate.texts import index_of
 from guided.limits import Limits
 
 __all__ = ["Segment", "Segments"]
@@ -95,7 +95,13 @@ class Segments:
             self._last = both(lambda one: one.with_options(tools=named), must_call=True)
             self.index = self._first_calling[0].index
             return
-        self.index = _index_of(spec, has_segments, model, index, limits)
+        needed = spec.first_call() if has_segments else spec
+        if isinstance(index, Index) and index.spec_fingerprint == spec.fingerprint != needed.fingerprint:
+            # Texts of the index continue after a call, and those of a segment end there.
+            index.check_vocabulary(model.vocabulary)
+            index = None
+        # Of the first segment, or of the whole text if there are no segments.
+        self.index = index_of(needed, model, index, limits)
         first = Segment(spec, self.index)
         self._usual = first, first if later is spec else made(later)
         if self._fewest > 1:
@@ -131,23 +137,3 @@ class Segments:
         if self._fewest > 1 and n_before:
             return max(self._fewest - n_before, 0) * self._calling.least
         return self._usual[n_before > 0].least
-
-
-def _index_of(
-    spec: Tools, has_segments: bool, model: LanguageModel, index: Index | None, limits: Limits | None
-) -> Index:
-    """The index of the first segment, or of the whole text if there are no segments."""
-    needed = spec.first_call() if has_segments else spec
-    if index is None:
-        return compile(needed, model.vocabulary, limits)
-    check_index(index)
-    if index.spec_fingerprint == needed.fingerprint:
-        return index
-    if index.spec_fingerprint == spec.fingerprint:
-        # Texts of the index continue after a call, and those of a segment end there.
-        index.check_vocabulary(model.vocabulary)
-        return compile(needed, model.vocabulary, limits)
-    raise IndexFormatError(
-        f"the index was compiled from another spec ({index.spec_fingerprint[:12]}) than these tools in this format "
-        f"({spec.fingerprint[:12]})"
-    )
