@@ -60,7 +60,7 @@ class Limits:
     schema_depth : int
         Nesting of arrays and objects in a schema, keywords included. At most 200.
     schema_parts : int
-        Parts of a schema; a shared Python object counts each time it occurs. At most 10,000,000.
+        Parts of a schema; a shared Python object counts each time it occurs. At most 4,000,000.
     reference_depth : int
         Schemas in a row that apply to the same value, each within the last (``allOf``, ``anyOf``, ``not``) or referred to by it.
     unevaluated_cases : int
@@ -121,7 +121,7 @@ class Limits:
     file_bytes: int = 1 << 27
     assertion_depth: int = field(default=50, metadata={"most": 50})
     schema_depth: int = field(default=200, metadata={"most": 200})
-    schema_parts: int = field(default=10_000_000, metadata={"most": 10_000_000})
+    schema_parts: int = field(default=4_000_000, metadata={"most": 4_000_000})
     reference_depth: int = 10_000
     unevaluated_cases: int = 64
     digits: int = field(default=10_000, metadata={"most": 10_000})

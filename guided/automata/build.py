@@ -35,8 +35,8 @@ __all__ = ["as_operand", "from_strings", "from_tree", "in_one_budget", "over_cha
 _LIMITS = Limits()
 # Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
 _PER_STATE = 60
-# Cost in steps of a determinization (8 ns each) of: an operand of any size, a product of any size, an edge in Python, a cell of a table.
-_OPERAND, _PART, _EDGE, _CELL = 50_000, 8_000, 400, 4
+# Cost in steps of a determinization (8 ns each) of: an operand of any size, a product of any size, an edge or a node in Python, a cell of a table.
+_OPERAND, _PART, _EDGE, _CELL = 50_000, 12_000, 400, 4
 _TOO_MANY = "too many or too large intersections and complements"
 _Result = TypeVar("_Result")
 _together: ContextVar[Steps | None] = ContextVar("_together", default=None)
@@ -217,7 +217,7 @@ def _texts(tree: Node) -> list[bytes] | None:
 
 
 def _operands_in(tree: Node) -> tuple[bool, int]:
-    """Return whether any operand must be compiled, and the build cost of those already compiled."""
+    """Return whether any operand must be compiled, and the cost of those already compiled and, if so, of visiting all nodes."""
     stack: list[Node] = [tree]
     seen: set[int] = set()
     found, before = False, 0
@@ -232,7 +232,7 @@ def _operands_in(tree: Node) -> tuple[bool, int]:
             continue
         found = found or kind is Intersect or kind is Complement
         stack.extend(parts_of(node))
-    return found, before
+    return found, before + found * _EDGE * len(seen)
 
 
 def _operand(dfa: CharDFA, steps: Steps) -> Operand:

@@ -84,13 +84,18 @@ class Names:
                 self._check(tables)
 
     def _is_small(self, tables: Iterable[int], n_letters: int) -> bool:
-        of_tables = {formula for table in tables for formula in self._distinguished(table)}
-        atoms = {atom for formula in of_tables for atom in self.formulas.atoms(formula)}
+        of_tables = dict.fromkeys(formula for table in tables for formula in self._distinguished(table))
+        atoms = dict.fromkeys(atom for formula in of_tables for atom in self.formulas.atoms(formula))
         # Why added: a listed text stands in one state of each pattern.
         n_letters += sum(len(text) for atom in atoms if atom[0] == "strings" for text in atom[1])
-        sizes = [_size(atom, self.limits) for atom in atoms]
-        n_edges = _product(states for states, _ in sizes) * (_PER_CHARACTER + sum(kinds for _, kinds in sizes))
-        return _SMALLER * n_edges + _PER_LETTER * n_letters <= self.limits.call_steps
+        left, n_states, n_kinds = self.limits.call_steps - _PER_LETTER * n_letters, _SMALLER, _PER_CHARACTER
+        # Why in order: of thousands of patterns a few are read.
+        for atom in atoms:
+            states, kinds = _size(atom, self.limits)
+            n_states, n_kinds = n_states * max(1, states), n_kinds + kinds
+            if n_states * n_kinds > left:
+                return False
+        return n_states * n_kinds <= left
 
     def _distinguished(self, table: int) -> list[int]:
         """Return the formulas of strings that a table compares names with."""
