@@ -35,7 +35,7 @@ __all__ = ["as_operand", "from_strings", "from_tree", "in_one_budget", "over_cha
 _LIMITS = Limits()
 # Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
 _PER_STATE = 60
-# Cost in steps of a determinization (8 ns each) of: an operand of any size, a product of any size, an edge or a node in Python, a cell of a table.
+# Cost in steps of a determinization (8 ns each) of: an operand, a product, an edge or node in Python, a cell of a table.
 _OPERAND, _PART, _EDGE, _CELL = 50_000, 12_000, 400, 4
 _TOO_MANY = "too many or too large intersections and complements"
 _Result = TypeVar("_Result")

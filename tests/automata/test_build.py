@@ -15,6 +15,7 @@ from guided.automata.nfa import build_nfa
 from guided.automata.partition import partition
 from guided.automata.steps import Steps
 from guided.automata.unfolding import determinize_unfolded, is_unfoldable
+from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
@@ -270,3 +271,11 @@ def test_trees_without_a_meaning_are_refused(tree: Node, message: str) -> None:
 
 def test_limits_are_optional() -> None:
     assert from_tree(a) == from_tree(a, Limits())
+
+
+def test_nodes_of_intersections_count() -> None:
+    node: Node = Literal("a")
+    for _ in range(1_000):
+        node = Alternate((node, Literal("b")))
+    with pytest.raises(LimitError, match="intersections"):
+        over_characters(Intersect((node, Literal("a"))), Limits(steps=300_000))

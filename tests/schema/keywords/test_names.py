@@ -15,6 +15,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
+from guided.schema.frontend import names
 from guided.schema.pushdown.key_frames import edges, labels_ahead
 from tests.schema.engine import BYTES
 from tests.test_counted_work import LETTERS, words
@@ -177,3 +178,12 @@ def test_labels_ahead_are_those_of_a_least_fixpoint() -> None:
                 for target in row:
                     expected[state] |= expected[target] if target >= 0 else 0
         assert labels_ahead(automaton, *(each.tolist() for each in edges(targets))) == expected
+
+
+def test_of_thousands_of_patterns_few_sizes_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    size = names._size
+    monkeypatch.setattr(names, "_size", lambda atom, limits: read.append(atom) or size(atom, limits))
+    with pytest.raises(LimitError, match="/patternProperties"):
+        compile_spec(JsonSchema({"patternProperties": {f"^a{{{i}}}.*b": {"maxLength": i} for i in range(500)}}), BYTES)
+    assert 0 < len(read) < 50
