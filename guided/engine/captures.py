@@ -272,7 +272,9 @@ class _Stack:
         with at_place(self._place):
             lowered = self._lowered.pushdown(self._limits, bytes([1] * 256))
         # Why nothing to begin anew with: readers hold positions of the index between calls.
-        return PushdownIndex(lowered.automaton, single_bytes(), self._limits, None, lowered.n_common, lowered.masks)
+        return PushdownIndex(
+            lowered.automaton, single_bytes(), self._limits, lowered.family, lowered.n_common, lowered.masks
+        )
 
     def opened(self) -> OpenReader:
         """Return a function that opens a reader; all of one text read the same index."""

@@ -1,37 +1,20 @@
 """`compile`: spec x vocabulary -> index."""
 
-from collections.abc import Hashable, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 from guided.automata.automaton import Automaton
-from guided.caching import Kept
 from guided.engine.algebra import COMPOSITION, Composition, check_levels
 from guided.engine.composing import compose
 from guided.engine.index import Index, Origin
 from guided.engine.specs import Lowered, Regex, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack, reads_values
 from guided.errors import LimitError, PatternError, VocabularyError, brief, kind_of
-from guided.index.pushdown import PushdownIndex, VocabularyData
+from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary, markers_in, with_markers
 
 __all__ = ["compile", "remake"]
-
-
-class _Known(NamedTuple):
-    """What equal vocabularies share.
-
-    Attributes
-    ----------
-    alphabet : bytes
-        256 bytes: 1 for each byte that has a token of its own.
-    by_family : dict of hashable to VocabularyData
-        What the indices of one family of automata share.
-    """
-
-    alphabet: bytes
-    by_family: Kept[Hashable, VocabularyData]
 
 
 def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
@@ -48,6 +31,8 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"expected a Vocabulary, not {kind_of(vocabulary)}: {_advice_on(vocabulary)}")
     limits = Limits.of(limits)
+    if not vocabulary.eos:
+        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     if vocabulary.size > limits.tokens:
         raise LimitError("tokens", vocabulary.size, limits.tokens, "the vocabulary is too wide")
     if vocabulary.trie.max_depth > limits.token_length:
@@ -77,9 +62,8 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
 def _with_stack(
     spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary, summary: str = ""
 ) -> Index:
-    known = _known(spelling)
-    tables, lowered = _pushdown_tables(spec, spelling, limits, known)
-    notes = (*lowered.notes, *_notes_on(known.alphabet))
+    tables, lowered = _pushdown_tables(spec, spelling, limits)
+    notes = (*lowered.notes, *_notes_on(spelling.alphabet))
     if isinstance(tables, RegularIndex):
         # An index without its spec cannot search them later.
         notes += impossible_parts(spec, limits)
@@ -88,21 +72,18 @@ def _with_stack(
 
 
 def _pushdown_tables(
-    spec: StackSpec, spelling: Vocabulary, limits: Limits, known: _Known
+    spec: StackSpec, spelling: Vocabulary, limits: Limits
 ) -> tuple[PushdownIndex | RegularIndex, Lowered]:
-    alphabet = known.alphabet
+    alphabet = spelling.alphabet
     lowered = spec.pushdown(limits, alphabet)
     flat = None if lowered.flat is None else lowered.flat()
     if flat is not None:
         return build_regular(flat, spelling, limits), lowered
-    shared = known.by_family.get(lowered.family)
-    if shared is None:
-        shared = known.by_family[lowered.family] = VocabularyData(spelling)
     tables = PushdownIndex(
         lowered.automaton,
         spelling,
         limits,
-        shared,
+        lowered.family,
         lowered.n_common,
         lowered.masks,
         lambda: spec.pushdown(limits, alphabet).automaton,
@@ -113,14 +94,11 @@ def _pushdown_tables(
 
 def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
     check_levels(spec.levels, limits)
-    known = _known(spelling)
-    composed = compose(
-        spec, spelling, limits, known.alphabet, lambda part: _pushdown_tables(part, spelling, limits, known)
-    )
+    composed = compose(spec, spelling, limits, lambda part: _pushdown_tables(part, spelling, limits))
     if isinstance(composed.tables, RegularIndex):
         fingerprint = composed.spec.fingerprint
         return Index(composed.tables, vocabulary, fingerprint, _notes=composed.notes, summary=brief(spec, 110))
-    notes = (*composed.notes, *_notes_on(known.alphabet))
+    notes = (*composed.notes, *_notes_on(spelling.alphabet))
     origin = Origin(remake, composed.spec, limits)
     return Index(composed.tables, vocabulary, "", composed.unenforced, notes, origin, summary=brief(spec, 110))
 
@@ -139,14 +117,6 @@ def _notes_on(alphabet: bytes) -> tuple[str, ...]:
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:
     """Return the index of an origin. Raises as `compile`."""
     return compile(origin.spec, vocabulary, origin.limits)
-
-
-@lru_cache(maxsize=16)
-def _known(vocabulary: Vocabulary) -> _Known:
-    if not vocabulary.eos:
-        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
-    missing = vocabulary.missing_bytes
-    return _Known(bytes(byte not in missing for byte in range(256)), Kept(16))
 
 
 def _advice_on(given: object) -> str:

@@ -36,14 +36,13 @@ def compose(
     spec: Composition | Composed,
     vocabulary: Vocabulary,
     limits: Limits,
-    alphabet: bytes,
     tables_of: Callable[[StackSpec], tuple[PartIndex, Lowered]],
     *,
     merges: bool = True,
 ) -> ComposedIndex:
     """Return the index of a composition.
 
-    ``alphabet``: 256 flags, 1 for each byte that has a token of its own. ``tables_of`` returns the index of a spec with a stack.
+    ``tables_of`` returns the index of a spec with a stack.
     ``merges``: as in `network_of`.
 
     Raises
@@ -66,7 +65,7 @@ def compose(
     if max(map(len, network.calls.values()), default=0) > limits.readings:
         raise LimitError("readings", limits.readings + 1, limits.readings, "the text can be read in too many ways")
     unenforced: dict[tuple[str, str], None] = {}
-    letters = np.frombuffer(alphabet, np.bool_)
+    letters = np.frombuffer(vocabulary.alphabet, np.bool_)
     tables: list[PartIndex | None] = []
     errors: list[GuidedError] = []
     # Parts that differ only in their budget share an index.

@@ -27,7 +27,6 @@ O(trie nodes that lead to it), plus for each point a byte once and its trie node
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import lru_cache
 from itertools import pairwise
 from math import comb
 from operator import index as as_index
@@ -975,7 +974,7 @@ class _Boundaries:
 
     def __init__(self, vocabulary: Vocabulary, frame: Automaton, calls: Mapping[int, tuple[Call, ...]]) -> None:
         self._trie = vocabulary.trie
-        self._family = _family_of(vocabulary)
+        self._family = vocabulary.derived(_family_of)
         is_calling: BoolArray = np.zeros(frame.n_states, np.bool_)
         is_calling[list(calls)] = True
         table = frame.table
@@ -1118,7 +1117,6 @@ class _Family(NamedTuple):
     ends: Kept[tuple[frozenset[int], bytes | None], _Walk]
 
 
-@lru_cache(maxsize=16)
 def _family_of(vocabulary: Vocabulary) -> _Family:
     trie = vocabulary.trie
     parents = np.full(trie.n_nodes, -1, np.int32)

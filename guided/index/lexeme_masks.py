@@ -14,6 +14,7 @@ Complexity: O(edges visited, rules reduced for them, and words of their masks) f
 O(nodes where it differs) for a derived one.
 """
 
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -221,8 +222,8 @@ class LexemePlans:
 class LexemeMasks(MaskMaker):
     """Builds the masks of one index of lexemes."""
 
-    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, n_shared: int) -> None:
-        super().__init__(stacks, limits, shared, n_shared)
+    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, family: Hashable, n_shared: int) -> None:
+        super().__init__(stacks, limits, shared, family, n_shared)
         assert isinstance(stacks.automaton, LalrMachine), "the one automaton that reads lexemes"
         self._automaton = stacks.automaton
         self._budget, self._most_pushes = limits.mask_bytes, limits.pushes

@@ -13,7 +13,7 @@ Complexity: at most one walk of the trie per plan, with subtrees that the contro
 2 ms for 128,000 tokens); then O(suffixes) per stack.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -22,7 +22,6 @@ import numpy as np
 from guided.arrays import Int32Array, UInt8Array, freeze, mask_words
 from guided.automata.pushdown import ACTION, UNLIMITED, PushdownTables
 from guided.vocabulary.trie import TokenTrie, trie_of
-from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "ActionGroup",
@@ -78,9 +77,8 @@ class TokenSuffixes:
         return found.astype(np.int32), np.repeat(np.arange(len(nodes), dtype=np.int32), count)
 
 
-def suffixes_of(vocabulary: Vocabulary, byte: int, is_again: bool) -> TokenSuffixes:
+def suffixes_of(trie: TokenTrie, spelled: Sequence[bytes | None], byte: int, is_again: bool) -> TokenSuffixes:
     """Return the suffixes of all tokens at a byte. O(tokens that contain it x their length)."""
-    trie, spelled = vocabulary.trie, vocabulary.tokens
     nodes = np.flatnonzero(trie.byte == byte).astype(np.int32)
     suffixes: list[bytes] = []
     tokens: list[int] = []
@@ -121,9 +119,8 @@ class EscapePaths:
     indptr: Int32Array
 
 
-def paths_of(vocabulary: Vocabulary, nodes: Int32Array) -> EscapePaths:
+def paths_of(trie: TokenTrie, spelled: Sequence[bytes | None], nodes: Int32Array) -> EscapePaths:
     """Return the paths of nodes of the vocabulary's trie."""
-    trie, spelled = vocabulary.trie, vocabulary.tokens
     tokens = trie.token_ids[trie.token_indptr[nodes]].tolist()
     lengths = (trie.depth[nodes] + 1).tolist()
     paths = [(spelled[token] or b"")[:length] for token, length in zip(tokens, lengths, strict=True)]

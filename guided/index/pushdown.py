@@ -21,7 +21,7 @@ stack-independent part is done once per control (`guided.index.plans`).
 """
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -42,7 +42,7 @@ from guided.limits import Limits
 from guided.locks import Rank, new_lock
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["PushdownIndex", "VocabularyData"]
+__all__ = ["PushdownIndex"]
 
 _Result = TypeVar("_Result")
 
@@ -158,7 +158,8 @@ class PushdownIndex:
     last : int
         Largest state number so far.
 
-    ``masks`` builds the masks: by tokens, or by lexemes (`guided.index.lexeme_masks`). ``anew`` creates the automaton again; an index
+    Automata of one ``family`` share their first ``n_shared`` controls, and the plans of these. ``masks`` builds the masks: by tokens, or by
+    lexemes (`guided.index.lexeme_masks`). ``anew`` creates the automaton again; an index
     without it never evicts.
     """
 
@@ -169,7 +170,7 @@ class PushdownIndex:
         automaton: Pushdown,
         vocabulary: Vocabulary,
         limits: Limits,
-        shared: VocabularyData | None = None,
+        family: Hashable = None,
         n_shared: int = 0,
         masks: type[MaskMaker] = Masks,
         anew: Callable[[], Pushdown] | None = None,
@@ -177,11 +178,11 @@ class PushdownIndex:
     ) -> None:
         self.vocabulary = vocabulary
         self.last_bytes = last_bytes
-        data = shared or VocabularyData(vocabulary)
+        data = vocabulary.derived(VocabularyData)
         self.size, self._tokens, self._eos = data.size, data.tokens, data.eos
         self._limits = limits
         self._lock = new_lock(Rank.INDEX)
-        self._masker_of = lambda stacks: masks(stacks, limits, data, n_shared)
+        self._masker_of = lambda stacks: masks(stacks, limits, data, family, n_shared)
         self._anew = anew
         # Whether all calls that filled tables ran to their end.
         self._is_whole = True

@@ -9,13 +9,11 @@ Not thread-safe: the calling index holds a lock.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
 
 import numpy as np
 
-from guided.arrays import Int32Array, Int64Array, UInt8Array, allow, freeze, mask_words
+from guided.arrays import Int32Array, allow, freeze, mask_words
 from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.caching import Kept
@@ -36,7 +34,6 @@ from guided.kernels.below import LOOPS
 from guided.kernels.tables import NOWHERE
 from guided.limits import Limits
 from guided.locks import Rank, new_lock
-from guided.vocabulary.trie import TokenTrie
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["STAYS_KEPT", "MaskMaker", "Masks", "VocabularyData"]
@@ -50,48 +47,38 @@ _CONTROLS_COMPARED = 4096
 _COMMON_CONTROLS = 4096
 
 
-class _Spelled(NamedTuple):
-    """What depends on a vocabulary alone, so that automata of all families, and equal vocabularies, share it: see `VocabularyData`."""
-
-    trie: TokenTrie
-    spelling: tuple[UInt8Array, Int64Array]
-    suffixes: dict[tuple[int, bool], TokenSuffixes]
-    beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]]
-
-
-@lru_cache(maxsize=16)
-def _spelled(vocabulary: Vocabulary) -> _Spelled:
-    texts = [token or b"" for token in vocabulary.tokens]
-    offsets = np.fromiter(accumulate(map(len, texts), initial=0), np.int64, len(texts) + 1)
-    return _Spelled(vocabulary.trie, (np.frombuffer(b"".join(texts), np.uint8), offsets), {}, {})
-
-
 class VocabularyData:
-    """Data shared by all indices of one family over a vocabulary: its trie, and the plans of common controls.
+    """What all indices over equal vocabularies share (`Vocabulary.derived`), also the plans of common controls.
+
+    A *family* of automata shares its first controls; plans are the same for all of them.
 
     Attributes
     ----------
-    tokens, size, eos
+    tokens, size, eos, trie
         Those of the vocabulary.
     n_words : int
         Of a mask.
-    trie : TokenTrie
     spelling : (ndarray[uint8], ndarray[int64])
         The bytes of all tokens, and where those of each begin.
     plans : dict of hashable to Plan
-        By control for the controls common to all automata of a family, or by the automaton's plan key.
-    stays : dict of (int, bool) to StayClasses
-        By common control, and whether code points were counted.
+        By family, and control or the automaton's plan key.
+    stays : dict of (hashable, bool) to StayClasses
+        By family and common control, and whether code points were counted.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary, self.tokens, self.eos = vocabulary, vocabulary.tokens, frozenset(vocabulary.eos)
+        # Why not the vocabulary: what it holds must not hold it.
+        self.tokens, self.eos, self.trie = vocabulary.tokens, frozenset(vocabulary.eos), vocabulary.trie
         self.size, self.n_words = vocabulary.size, mask_words(vocabulary.size)
-        self.trie, self.spelling, self._suffixes, self._beginnings = _spelled(vocabulary)
+        texts = [token or b"" for token in self.tokens]
+        offsets = np.fromiter(accumulate(map(len, texts), initial=0), np.int64, len(texts) + 1)
+        self.spelling = np.frombuffer(b"".join(texts), np.uint8), offsets
         # Indices share these, each under its own lock.
         self.plans = Kept[Hashable, Plan](_PLANS_KEPT)
-        self.stays = Kept[tuple[int, bool], StayClasses](STAYS_KEPT)
-        self._paths: dict[Hashable, EscapePaths] = {}
+        self.stays = Kept[tuple[Hashable, bool], StayClasses](STAYS_KEPT)
+        self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
+        self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
+        self._paths = Kept[Hashable, EscapePaths](_PLANS_KEPT)
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(self.size, np.int32)
@@ -101,7 +88,7 @@ class VocabularyData:
         """Return the suffixes of tokens after a byte, or from it on."""
         found = self._suffixes.get((byte, is_again))
         if found is None:
-            found = self._suffixes[byte, is_again] = suffixes_of(self.vocabulary, byte, is_again)
+            found = self._suffixes[byte, is_again] = suffixes_of(self.trie, self.tokens, byte, is_again)
         return found
 
     def beginning(self, prefix: bytes) -> tuple[frozenset[bytes], tuple[int, ...]]:
@@ -123,13 +110,13 @@ class VocabularyData:
         node = int(trie.child[0, text[0]] if len(text) == 1 else trie.child[text[0] + 1, text[1]])
         end = node + 1 if len(text) == 1 else int(trie.skip[node])
         ids: list[int] = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[end]].tolist() if node >= 0 else []
-        return [token for token in ids if self.vocabulary[token] == text]
+        return [token for token in ids if self.tokens[token] == text]
 
     def paths(self, key: Hashable, plan: Plan) -> EscapePaths:
         """Return the bytes that tokens read up to and including the actions of a common control's plan."""
         found = self._paths.get(key)
         if found is None:
-            found = self._paths[key] = paths_of(self.vocabulary, plan.escapes[:, 1])
+            found = self._paths[key] = paths_of(self.trie, self.tokens, plan.escapes[:, 1])
         return found
 
 
@@ -139,6 +126,8 @@ class MaskMaker(ABC):
     Attributes
     ----------
     walk : PushdownWalk
+    family : hashable
+        Family of the automaton; None if it shares no plans.
     n_shared : int
         Number of controls, the first ones, common to all automata of the family.
     room : int
@@ -152,9 +141,9 @@ class MaskMaker(ABC):
     # Why static: a bound method in the walk would be a reference cycle, and keep the automaton until it is collected.
     foresee: Foresee | None = None
 
-    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, n_shared: int) -> None:
+    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, family: Hashable, n_shared: int) -> None:
         self.stacks = stacks
-        self.shared, self.n_shared = shared, n_shared
+        self.shared, self.family, self.n_shared = shared, family, n_shared
         self.size, self.n_words, self._tokens = shared.size, shared.n_words, shared.tokens
         self.walk = PushdownWalk(stacks, shared.trie, shared.spelling, self.foresee, limits)
         self._interned: dict[int, list[Int32Array]] = {}
@@ -205,8 +194,8 @@ class MaskMaker(ABC):
 class Masks(MaskMaker):
     """Builds the masks of one index, token by token."""
 
-    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, n_shared: int) -> None:
-        super().__init__(stacks, limits, shared, n_shared)
+    def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, family: Hashable, n_shared: int) -> None:
+        super().__init__(stacks, limits, shared, family, n_shared)
         self._plans: dict[Hashable, Plan] = {}
         # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
         self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
@@ -287,7 +276,8 @@ class Masks(MaskMaker):
 
     def _plan_key(self, control: int) -> Hashable:
         """Return the key of a control's plan if it is the same for all automata of the family; None if it is not."""
-        return control if control < self.n_shared else self.stacks.automaton.tables.plan_key(control)
+        name = control if control < self.n_shared else self.stacks.automaton.tables.plan_key(control)
+        return None if self.family is None or name is None else (self.family, name)
 
     def _make_plan(self, control: int, allow: int, *, is_counted: bool) -> Plan:
         shared = self.shared

@@ -9,6 +9,7 @@ Configurations here have no maximum of code points, because short completions ne
 Complexity: one walk of the trie per control with a plan; otherwise as a mask.
 """
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -135,7 +136,7 @@ class TokenClassifier:
         # Scratch arrays: a mask, and a word for each token.
         self._words: Int32Array = np.zeros(mask_words(self._size), np.int32)
         self._ends, self._tokens, self._classes = np.zeros((3, self._size), np.int32)
-        self._stays = Kept[tuple[int, bool], StayClasses](STAYS_KEPT)
+        self._stays = Kept[tuple[Hashable, bool], StayClasses](STAYS_KEPT)
         self._after = Kept[tuple[int, bool, Configuration], _SuffixClasses](_AFTER_KEPT)
 
     def of(self, configuration: Configuration) -> TokenClasses:
@@ -190,8 +191,10 @@ class TokenClassifier:
 
     def _stays_of(self, control: int, is_counted: bool) -> StayClasses:
         """Return the tokens that stay, with their code points if these are counted."""
-        known = self._masker.shared.stays if control < self._masker.n_shared else self._stays
-        found = known.get((control, is_counted))
+        is_common = self._masker.family is not None and control < self._masker.n_shared
+        known = self._masker.shared.stays if is_common else self._stays
+        key = (self._masker.family, control) if is_common else control, is_counted
+        found = known.get(key)
         if found is None:
             common = self._stacks.automaton.tables.info.item(control, COMMON)
             if common >= 0 and common != control and (not is_counted or self._masker.counts_like(control, common)):
@@ -211,5 +214,5 @@ class TokenClassifier:
                         self._trie, (control, NOWHERE, many, UNLIMITED), words, class_of, self._masker.shared.escapes
                     )
                 found = StayClasses(class_of, tuple((end, cells, needed - many) for end, cells, needed in walked))
-            known[control, is_counted] = found
+            known[key] = found
         return found

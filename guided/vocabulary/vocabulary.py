@@ -14,15 +14,17 @@ by threads.
 import hashlib
 import operator
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from guided.caching import Kept, cached_property
 from guided.errors import VocabularyError, shown
 from guided.keywords import suggest_keywords
 from guided.vocabulary.content import END_NAMES, Content
@@ -35,8 +37,24 @@ from guided.vocabulary.trie import TokenTrie, trie_of
 __all__ = ["Vocabulary", "markers_in", "single_bytes", "with_markers"]
 
 _LARGEST_SIZE = 2**31 - 1
+# Sets of markers of a vocabulary whose own vocabularies are kept.
+_MARKED_KEPT = 16
 
 
+_Derived = TypeVar("_Derived")
+
+
+class _Shared(dict[Callable[..., Any], Any]):
+    """What is derived from the content of equal vocabularies, by the function that makes it."""
+
+    __slots__ = ("__weakref__",)
+
+
+# By fingerprint. Each vocabulary that was asked for something holds its own.
+_shared: "WeakValueDictionary[str, _Shared]" = WeakValueDictionary()
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Vocabulary:
     """Token ids and the bytes they spell.
 
@@ -54,6 +72,19 @@ class Vocabulary:
     encoding : Encoding or str, optional
         How the tokenizer encodes a text, for ``tokenization="canonical"``; or why that is unknown. It does not count for equality.
 
+    Attributes
+    ----------
+    tokens : tuple of (bytes or None)
+        Bytes of each id; None if it has none.
+    eos : tuple of int
+        Ids that end a sequence, ascending.
+    size : int
+        Width of the model's logits.
+    special : mapping of str to int
+        Ids of the special tokens by name; read-only.
+    encoding : Encoding or str
+        How the tokenizer encodes a text; a str says why that is unknown.
+
     Raises
     ------
     VocabularyError
@@ -62,7 +93,11 @@ class Vocabulary:
         A token is not bytes (such as a str), or an id is not an int.
     """
 
-    __slots__ = ("_encoding", "_eos", "_fingerprint", "_segmentation", "_size", "_special", "_tokens", "_trie")
+    tokens: tuple[bytes | None, ...]
+    eos: tuple[int, ...]
+    size: int
+    special: Mapping[str, int]
+    encoding: Encoding | str
 
     @suggest_keywords()
     def __init__(
@@ -73,14 +108,16 @@ class Vocabulary:
         special: Mapping[str, int] | None = None,
         encoding: Encoding | str | None = None,
     ) -> None:
-        self._tokens = _checked_tokens(tokens)
-        self._size = _checked_size(size, len(self._tokens))
-        self._eos = _checked_eos(eos, self._tokens, self._size)
-        self._special = MappingProxyType(_checked_special(special or {}, self._tokens, self._size))
-        self._trie: TokenTrie | None = None
-        self._fingerprint: str | None = None
-        self._encoding = UNKNOWN_ENCODING if encoding is None else _checked_encoding(encoding)
-        self._segmentation: Segmentation | None = None
+        checked = _checked_tokens(tokens)
+        size = _checked_size(size, len(checked))
+        # Why not attribute by attribute: a vocabulary is frozen.
+        self.__dict__.update(
+            tokens=checked,
+            eos=_checked_eos(eos, checked, size),
+            size=size,
+            special=MappingProxyType(_checked_special(special or {}, checked, size)),
+            encoding=UNKNOWN_ENCODING if encoding is None else _checked_encoding(encoding),
+        )
 
     @classmethod
     def from_tokenizer(
@@ -163,58 +200,30 @@ class Vocabulary:
             )
         return cls(content.tokens, content.eos, size, content.special, content.encoding)
 
-    @property
-    def tokens(self) -> tuple[bytes | None, ...]:
-        """Bytes of each id; None if it has none."""
-        return self._tokens
-
-    @property
-    def size(self) -> int:
-        """Width of the model's logits."""
-        return self._size
-
-    @property
-    def eos(self) -> tuple[int, ...]:
-        """Ids that end a sequence, ascending."""
-        return self._eos
-
-    @property
-    def special(self) -> Mapping[str, int]:
-        """Ids of the special tokens by name; read-only."""
-        return self._special
-
     def __len__(self) -> int:
         """Return the number of ids, without padding."""
-        return len(self._tokens)
+        return len(self.tokens)
 
     def __getitem__(self, token: SupportsIndex) -> bytes | None:
         """Return the bytes of an id below `size`; None if it has none."""
         index = operator.index(token)
-        if not 0 <= index < self._size:
-            raise IndexError(f"token {shown(index)} is out of range: this vocabulary has ids 0 to {self._size - 1}")
-        return self._tokens[index] if index < len(self._tokens) else None
+        if not 0 <= index < self.size:
+            raise IndexError(f"token {shown(index)} is out of range: this vocabulary has ids 0 to {self.size - 1}")
+        return self.tokens[index] if index < len(self.tokens) else None
 
     def __iter__(self) -> Iterator[bytes | None]:
-        return iter(self._tokens)
+        return iter(self.tokens)
 
     def decode(self, tokens: Iterable[int]) -> bytes:
         """Return the concatenated bytes of tokens; those without bytes add nothing."""
         return b"".join(self[token] or b"" for token in tokens)
 
-    @property
+    @cached_property
     def trie(self) -> TokenTrie:
         """Trie of all tokens with bytes, built once (about 0.1 s for 128,000 tokens)."""
-        # Why no lock: racing threads build equal tries, and either may stay.
-        if self._trie is None:
-            self._trie = trie_of(self._tokens)
-        return self._trie
+        return trie_of(self.tokens)
 
-    @property
-    def encoding(self) -> Encoding | str:
-        """How the tokenizer encodes a text; a str says why that is unknown."""
-        return self._encoding
-
-    @property
+    @cached_property
     def segmentation(self) -> Segmentation:
         """Automaton of the tokenizer's own encodings, built once (about 1 s for 128,000 tokens).
 
@@ -223,24 +232,34 @@ class Vocabulary:
         VocabularyError
             The encoding is unknown or not supported, or its merges are damaged.
         """
-        if self._segmentation is None:
-            if isinstance(self._encoding, str):
-                raise VocabularyError(f"the tokenizer's own encodings are unknown: {self._encoding}")
-            self._segmentation = Segmentation(self._tokens, self._size, self._encoding)
-        return self._segmentation
+        if isinstance(self.encoding, str):
+            raise VocabularyError(f"the tokenizer's own encodings are unknown: {self.encoding}")
+        return Segmentation(self.tokens, self.size, self.encoding)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of the whole content; equal for equal vocabularies on every machine."""
-        if self._fingerprint is None:
-            self._fingerprint = _fingerprint(self)
-        return self._fingerprint
+        return _fingerprint(self)
+
+    def derived(self, make: Callable[["Vocabulary"], _Derived]) -> _Derived:
+        """Return ``make(vocabulary)``, made once for all equal vocabularies and kept as long as one of them."""
+        found: _Derived | None = self._shared.get(make)
+        return self._shared.setdefault(make, make(self)) if found is None else found
+
+    @cached_property
+    def _shared(self) -> _Shared:
+        return _shared.setdefault(self.fingerprint, _Shared())
+
+    @cached_property
+    def alphabet(self) -> bytes:
+        """256 bytes: 1 for each byte that has a token of its own."""
+        alone = {token for token in self.tokens if token is not None and len(token) == 1}
+        return bytes(bytes([byte]) in alone for byte in range(256))
 
     @property
     def missing_bytes(self) -> tuple[int, ...]:
         """Byte values without a token of their own, ascending; empty exactly if every byte string can be spelled."""
-        alone = {token[0] for token in self._tokens if token is not None and len(token) == 1}
-        return tuple(value for value in range(256) if value not in alone)
+        return tuple(value for value, has_token in enumerate(self.alphabet) if not has_token)
 
     @property
     def duplicates(self) -> tuple[tuple[int, ...], ...]:
@@ -253,7 +272,7 @@ class Vocabulary:
     @property
     def max_token_length(self) -> int:
         """Bytes of the longest token; 0 if no token has any."""
-        return max((len(token) for token in self._tokens if token), default=0)
+        return max((len(token) for token in self.tokens if token), default=0)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
@@ -264,10 +283,10 @@ class Vocabulary:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"<Vocabulary of {len(self):,} tokens, size {self._size:,}, eos {list(self._eos)}>"
+        return f"<Vocabulary of {len(self):,} tokens, size {self.size:,}, eos {list(self.eos)}>"
 
     def __reduce__(self) -> tuple[type["Vocabulary"], tuple[object, ...]]:
-        return Vocabulary, (self._tokens, self._eos, self._size, dict(self._special), self._encoding)
+        return Vocabulary, (self.tokens, self.eos, self.size, dict(self.special), self.encoding)
 
 
 @cache
@@ -388,11 +407,20 @@ def with_markers(vocabulary: Vocabulary, markers: Sequence[str]) -> Vocabulary:
         token = special.get(marker)
         if marker and token is not None and token not in vocabulary.eos:
             marked.setdefault(token, marker.encode())
-    # Why first: copying the tokens of a large vocabulary costs more than the index of a small pattern.
     if not marked:
         return vocabulary
-    tokens = [*vocabulary.tokens, *[None] * (max(marked) + 1 - len(vocabulary))]
-    for token, data in marked.items():
-        tokens[token] = data
-    others = {name: token for name, token in special.items() if token not in marked}
-    return Vocabulary(tokens, vocabulary.eos, vocabulary.size, others, "special tokens have been given bytes")
+    # Why kept: copying the tokens of a large vocabulary, and its trie, cost more than the index of a small schema.
+    known = vocabulary.derived(_no_marked)
+    found = known.get(key := (*marked.items(),))
+    if found is None:
+        tokens = [*vocabulary.tokens, *[None] * (max(marked) + 1 - len(vocabulary))]
+        for token, data in marked.items():
+            tokens[token] = data
+        others = {name: token for name, token in special.items() if token not in marked}
+        reason = "special tokens have been given bytes"
+        found = known[key] = Vocabulary(tokens, vocabulary.eos, vocabulary.size, others, reason)
+    return found
+
+
+def _no_marked(_: Vocabulary) -> Kept[tuple[tuple[int, bytes], ...], Vocabulary]:
+    return Kept(_MARKED_KEPT)

@@ -149,10 +149,10 @@ def _composed(spec: Composition, vocabulary: Vocabulary, *, merges: bool) -> Ind
 
     def tables_of(part: StackSpec) -> tuple[PushdownIndex, Lowered]:
         lowered = part.pushdown(Limits(), alphabet)
-        return PushdownIndex(lowered.automaton, vocabulary, Limits(), None, lowered.n_common), lowered
+        return PushdownIndex(lowered.automaton, vocabulary, Limits(), lowered.family, lowered.n_common), lowered
 
     alphabet = bytes(byte not in vocabulary.missing_bytes for byte in range(256))
-    composed = compose(spec, vocabulary, Limits(), alphabet, tables_of, merges=merges)
+    composed = compose(spec, vocabulary, Limits(), tables_of, merges=merges)
     return Index(composed.tables, vocabulary, spec.fingerprint)
 
 

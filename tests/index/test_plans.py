@@ -14,8 +14,8 @@ from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.index.plans import plan_of
-from guided.index.pushdown import PushdownIndex, VocabularyData
-from guided.index.pushdown_masks import MaskMaker, Masks
+from guided.index.pushdown import PushdownIndex
+from guided.index.pushdown_masks import MaskMaker, Masks, VocabularyData
 from guided.index.pushdown_walk import PushdownWalk
 from guided.kernels.below import bytes_below
 from guided.kernels.tables import NOWHERE
@@ -93,8 +93,8 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         state, _ = index.trace(0, text)
         index.mask(state)
     tables = index.automaton.tables
-    shared = VocabularyData(vocabulary)
-    masker = Masks(index.stacks, Limits(), shared, 0)
+    shared = vocabulary.derived(VocabularyData)
+    masker = Masks(index.stacks, Limits(), shared, None, 0)
     # The last ones are the schema's own.
     controls = [control for control in range(tables.n_controls) if tables.info[control, PLAN] == control]
     broad = [control for control in controls if (tables.rows[control] >= 0).sum() > MANY]

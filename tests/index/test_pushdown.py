@@ -13,7 +13,7 @@ from guided.automata.pushdown import Pushdown
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, TokenRejected
-from guided.index.pushdown import PushdownIndex, VocabularyData
+from guided.index.pushdown import PushdownIndex
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.index.brackets import BRACKETS, Parser, brackets
@@ -257,7 +257,6 @@ def test_one_runtime_serves_both() -> None:
     """A parser and nested JSON over one trie: the same texts, the same masks."""
     tokens = [b"[", b"]", b"[[", b"]]", b"[]", b"][", b"[]]]", b"{", b",", b"(", None]
     vocabulary = Vocabulary(tokens, eos=[10])
-    shared = VocabularyData(vocabulary)
     # Only one value, and arrays of at most one.
     schema = {"type": "array", "items": {"$ref": "#"}, "maxItems": 1}
     automaton = (
@@ -265,7 +264,7 @@ def test_one_runtime_serves_both() -> None:
     )
     parser = Parser((("S", (b"[", b"]")), ("S", (b"[", "S", b"]"))))
     clients: list[Pushdown] = [automaton, parser]
-    indices = [PushdownIndex(client, vocabulary, Limits(), shared) for client in clients]
+    indices = [PushdownIndex(client, vocabulary, Limits()) for client in clients]
     for text in (b"", b"[", b"[[[", b"[[[]", b"[[[]]", b"[]", b"[" * 50, b"[" * 50 + b"]" * 49):
         states = [index.trace(0, text)[0] for index in indices]
         masks = [bits(index.mask(state)) for index, state in zip(indices, states, strict=True)]

@@ -27,7 +27,6 @@ from guided.errors import GrammarError, LimitError
 from guided.index import lexeme_masks
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import scanner_of
@@ -348,7 +347,7 @@ def _check_walks(engines: Engines, choice: random.Random) -> None:
     tokens = sorted(longer)
     eos = len(tokens)
     vocabulary = Vocabulary([*tokens, None], eos=[eos])
-    index = PushdownIndex(engines.machine, vocabulary, LIMITS, VocabularyData(vocabulary), 0, LexemeMasks)
+    index = PushdownIndex(engines.machine, vocabulary, LIMITS, masks=LexemeMasks)
     prefixes = engines.prefixes
     for _ in range(4):
         state, reading, text = 0, prefixes.initial, b""

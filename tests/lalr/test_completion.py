@@ -14,7 +14,6 @@ from lark.indenter import PythonIndenter
 from guided.errors import GrammarError, LimitError
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.indents import Indenter
 from guided.lalr.lexeme_paths import LexemePaths
 from guided.lalr.lexing import Lexing
@@ -64,7 +63,7 @@ def read(parser: lark.Lark) -> tuple[LalrTables, Scanner]:
 def index_of(parser: lark.Lark, vocabulary: Vocabulary = BYTES, limits: Limits = LIMITS) -> PushdownIndex:
     tables, scanner = read(parser)
     machine = LalrMachine(tables, scanner, tables.starts[0], limits, b"\x01" * 256)
-    return PushdownIndex(machine, vocabulary, limits, VocabularyData(vocabulary), 0, LexemeMasks)
+    return PushdownIndex(machine, vocabulary, limits, masks=LexemeMasks)
 
 
 def data_of(token: int) -> bytes:

@@ -18,7 +18,6 @@ from guided.errors import GrammarError, LimitError
 from guided.index import lexeme_masks
 from guided.index.lexeme_masks import LexemeMasks
 from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import VocabularyData
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import scanner_of
@@ -214,7 +213,7 @@ def test_indented_texts() -> None:
 
 
 def index_of(tables: LalrTables, vocabulary: Vocabulary) -> PushdownIndex:
-    return PushdownIndex(machine_of(tables), vocabulary, LIMITS, VocabularyData(vocabulary), 0, LexemeMasks)
+    return PushdownIndex(machine_of(tables), vocabulary, LIMITS, masks=LexemeMasks)
 
 
 def check_masks(index: PushdownIndex, rng: random.Random, n_texts: int) -> None:
