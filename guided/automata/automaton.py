@@ -5,7 +5,7 @@ Languages are sets of byte strings. Those of patterns contain valid UTF-8 only, 
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -40,14 +40,18 @@ class Automaton:
         Final states.
     labels : ndarray[int32], shape (n_states,)
         Labels that keep states apart, 0 if unused.
+    n_states : int
+        Number of states; 1 for the empty language.
     """
 
     table: Int32Array
     classes: UInt8Array
     accepting: BoolArray
     labels: Int32Array
+    n_states: int = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "n_states", len(self.table))
         for array in (self.table, self.classes, self.accepting, self.labels):
             assert array.flags.c_contiguous, "kernels read arrays as they are stored"
             array.flags.writeable = False
@@ -155,11 +159,6 @@ class Automaton:
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: unpickled arrays are writable.
         return Automaton, (self.table, self.classes, self.accepting, self.labels)
-
-    @property
-    def n_states(self) -> int:
-        """Number of states; 1 for the empty language."""
-        return len(self.table)
 
     def by_byte(self) -> Int32Array:
         """Next state by byte, -1 for none: int32, shape (n_states, 256)."""

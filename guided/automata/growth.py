@@ -2,7 +2,6 @@
 
 import math
 import mmap
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from guided.arrays import Int32Array, Int64Array, UInt64Array
 from guided.kernels.hashing import rehash
 
-__all__ = ["appended", "grown", "rehashed", "room", "roomier"]
+__all__ = ["appended", "grown", "rehashed", "room"]
 
 # From this size on numpy asks for pages of 2 MiB.
 _LARGE = 1 << 22
@@ -28,7 +27,7 @@ def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Arr
 
 def grown(array: Any, capacity: int, fill: int | None = None) -> Any:
     """Return a longer copy. Without ``fill`` the rest is not written: memory that is never touched is never allocated."""
-    longer = np.empty((capacity, *array.shape[1:]), array.dtype)
+    longer = room((capacity, *array.shape[1:]), array.dtype)
     if fill is not None:
         longer[len(array) :] = fill
     longer[: len(array)] = array
@@ -41,16 +40,6 @@ def appended(array: UInt64Array, count: int, words: tuple[int, ...] | UInt64Arra
         array = grown(array, 2 * len(array), 0)
     array[count : count + len(words)] = words
     return array
-
-
-def roomier(arrays: Iterable[Any], n: int, capacity: int) -> list[Any]:
-    """Return copies of arrays with room for ``capacity`` rows, of which the first ``n`` are written; the others take no memory yet."""
-    found = []
-    for array in arrays:
-        longer = room((capacity, *array.shape[1:]), array.dtype)
-        longer[:n] = array[:n]
-        found.append(longer)
-    return found
 
 
 def room(shape: tuple[int, ...], dtype: Any) -> Any:

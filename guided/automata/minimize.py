@@ -14,7 +14,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.growth import room
 from guided.kernels import minimize as kernel
 
-__all__ = ["canonical", "distinct", "inverse_edges", "merge_columns", "minimal"]
+__all__ = ["canonical", "distinct", "distinct_columns", "inverse_edges", "merge_columns", "minimal"]
 
 
 def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
@@ -94,15 +94,21 @@ def distinct(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Int3
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1).astype(np.int32)[values]
 
 
+def distinct_columns(table: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Return the first of each kind of equal columns, among those in ``order``, and the number of each column. O(n k)."""
+    k = table.shape[1]
+    first, number = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
+    count = kernel.equal_columns(table, order, first, number, np.zeros(k, np.uint64))
+    return first[:count], number
+
+
 def merge_columns(table: Int32Array, classes: npt.NDArray[Any]) -> tuple[Int32Array, npt.NDArray[Any]]:
     """Merge equal columns: (one column of each, by least byte: int32; class of each byte). O(n k).
 
     Columns without a byte are dropped. ``classes`` may have more letters than the 256 bytes.
     """
-    k = table.shape[1]
-    first, merged = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
-    count = kernel.equal_columns(table, classes.astype(np.int32), first, merged, np.zeros(k, np.uint64))
-    return first[:count], merged[classes].astype(np.uint8 if len(classes) <= 256 else np.int32)
+    columns, number = distinct_columns(table, classes.astype(np.int32))
+    return columns, number[classes].astype(np.uint8 if len(classes) <= 256 else np.int32)
 
 
 def canonical(

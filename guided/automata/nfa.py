@@ -238,8 +238,9 @@ class _Emitter:
     def character(self, character: str) -> int:
         found = self._characters.get(character)
         if found is None:
-            found = self.numbers.setdefault(Charset.char(character), len(self.numbers))
-            self._characters[character] = found
+            point = ord(character)
+            charset = Charset.EMPTY if 0xD800 <= point < 0xE000 else Charset(((point, point),))
+            found = self._characters[character] = self.numbers.setdefault(charset, len(self.numbers))
         return found
 
     def assertion(self, node: Look) -> int:

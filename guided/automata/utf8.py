@@ -3,13 +3,13 @@
 import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
-from guided.automata.growth import room
+from guided.automata.growth import grown, room
+from guided.automata.minimize import distinct_columns
 from guided.automata.partition import Partition
 from guided.automata.steps import check_size
 from guided.errors import LimitError
 from guided.kernels import utf8 as kernel
 from guided.kernels.hashing import refill
-from guided.kernels.minimize import equal_columns
 from guided.limits import Limits
 
 __all__ = ["decision_tree", "expanded", "to_bytes"]
@@ -47,22 +47,14 @@ def to_bytes(
         ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
     root, tree = decision_tree(parts.starts, parts.classes, parts.n_classes)
-    roots, column = _different(root.reshape(1, -1), _FIRST_BYTES)
-    inner, inner_number = _different(tree, _CONTINUATIONS)
+    roots, column = distinct_columns(root.reshape(1, -1), _FIRST_BYTES)
+    inner, inner_number = distinct_columns(tree, _CONTINUATIONS)
     column[0x80:0xC0] = inner_number + len(roots)
     narrow_root, narrow_tree = root[roots], np.take(tree, inner, axis=1)
     out = expanded(table, narrow_root, narrow_tree, limits)
     final = np.zeros(len(out), np.bool_)
     final[: len(table)] = accepting
     return out, column.astype(np.uint8), final
-
-
-def _different(table: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Return (one representative of each distinct column in ``order``, number of each column)."""
-    k = table.shape[1]
-    first, number = np.empty(k, np.int32), np.full(k, DEAD, np.int32)
-    count = equal_columns(table, order, first, number, np.zeros(k, np.uint64))
-    return first[:count], number
 
 
 def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tuple[Int32Array, Int32Array]:
@@ -115,10 +107,8 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         check_size(count, width, limits, _TOO_SCATTERED)
         # Why no more: beyond it the states are refused.
         capacity = n_nodes + min(2 * capacity, limits.states, limits.transitions // width)
-        grown: Int32Array = room((capacity, width), np.int32)
-        grown[:count] = out[:count]
-        out, slots = grown, np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
-        hashes = np.concatenate([hashes, np.zeros(capacity - len(hashes), np.uint64)])
+        out, hashes = grown(out[:count], capacity), grown(hashes, capacity, 0)
+        slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         refill(hashes, n, count, slots)
     count = int(cursor[1])
     check_size(count, width, limits, _TOO_SCATTERED)

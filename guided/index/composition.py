@@ -366,7 +366,7 @@ class CompositionIndex:
             for beyond, nodes in self._crossings(item, wanted):
                 below.setdefault(beyond, []).append(nodes)
         for beyond, each in below.items():
-            _allow(words, self._below(beyond, self._boundaries.distinct(each)))
+            words |= mask_of(self._below(beyond, self._boundaries.distinct(each)), self.size)
         if self._is_accepting(items):
             words |= self._end_bits
         return freeze(words)
@@ -762,7 +762,7 @@ class CompositionIndex:
                 return
             for rest in self._crossings(item, wanted):
                 tokens, bounds = self._bounds_below(*rest)
-                _allow(words, tokens[bounds < budget])
+                words |= mask_of(tokens[bounds < budget], self.size)
 
     def _bounds_below(self, items: tuple[Item, ...], nodes: Int32Array) -> tuple[Int32Array, Int32Array]:
         """Return the tokens below trie nodes whose rests some items read, and the number of tokens that completes the text after each."""
@@ -895,13 +895,6 @@ def _place_of(part: PartIndex) -> str:
     return part.automaton.tables.place if isinstance(part, PushdownIndex) else ""
 
 
-def _allow(words: Int32Array, tokens: Int32Array) -> None:
-    """Set the bits of some tokens."""
-    if not len(tokens):
-        return
-    np.bitwise_or.at(words.view(np.uint32), tokens >> 5, np.uint32(1) << (tokens & 31).astype(np.uint32))
-
-
 class _Walk:
     """A walk over some nodes of a trie and their ancestors, in preorder.
 
@@ -1009,7 +1002,7 @@ class _Boundaries:
         """Return for each node whether one of some bytes follows."""
         is_first = np.zeros(256, np.bool_)
         is_first[list(first)] = True
-        found = np.zeros(self._trie.n_nodes + 1, np.bool_)
+        found = np.zeros(len(self._trie.byte) + 1, np.bool_)
         found[self._family.parents[is_first[self._trie.byte]]] = True
         return found[:-1]
 
@@ -1055,7 +1048,7 @@ class _Boundaries:
         # PERF: `np.unique` sorts; this took half of the time of masks with many readings.
         marks, found = self._marks, list[Int32Array]()
         if marks is None:
-            marks = np.zeros(self._trie.n_nodes, np.bool_)
+            marks = np.zeros(len(self._trie.byte), np.bool_)
         self._marks = None
         for each in nodes:
             each = each[~marks[each]]
@@ -1119,14 +1112,14 @@ class _Family(NamedTuple):
 
 def _family_of(vocabulary: Vocabulary) -> _Family:
     trie = vocabulary.trie
-    parents = np.full(trie.n_nodes, -1, np.int32)
+    parents = np.full(len(trie.byte), -1, np.int32)
     levels = [np.flatnonzero(trie.depth == depth).astype(np.int32) for depth in range(trie.max_depth)]
     for above, level in pairwise(levels):
         parents[level] = above[np.searchsorted(above, level) - 1]
     inner = parents >= 0
     children = np.argsort(parents, kind="stable").astype(np.int32)[np.count_nonzero(~inner) :]
-    indptr = np.append(0, np.cumsum(np.bincount(parents[inner], minlength=trie.n_nodes))).astype(np.int32)
-    is_parent = trie.skip > np.arange(1, trie.n_nodes + 1)
+    indptr = np.append(0, np.cumsum(np.bincount(parents[inner], minlength=len(trie.byte)))).astype(np.int32)
+    is_parent = trie.skip > np.arange(1, len(trie.byte) + 1)
     return _Family(freeze(parents), freeze(is_parent), freeze(indptr), freeze(children), Kept(_WALKS_KEPT))
 
 

@@ -19,7 +19,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt8Array, freeze, mask_words
+from guided.arrays import Int32Array, UInt8Array, freeze, mask_of
 from guided.automata.pushdown import ACTION, UNLIMITED, PushdownTables
 from guided.vocabulary.trie import TokenTrie, trie_of
 
@@ -89,9 +89,7 @@ def suffixes_of(trie: TokenTrie, spelled: Sequence[bytes | None], byte: int, is_
         tokens += owners
         suffixes += [(spelled[token] or b"")[offset:] for token in owners]
         indptr[i + 1] = len(tokens)
-    empty = np.zeros(mask_words(len(suffixes)), np.int32)
     ending = np.flatnonzero(np.array([not suffix for suffix in suffixes], np.bool_)).astype(np.int32)
-    np.bitwise_or.at(empty, ending >> 5, np.int32(1) << (ending & 31))
     return TokenSuffixes(
         byte,
         is_again,
@@ -99,7 +97,7 @@ def suffixes_of(trie: TokenTrie, spelled: Sequence[bytes | None], byte: int, is_
         freeze(indptr),
         freeze(np.array(tokens, np.int32)),
         trie_of(suffixes, is_whole=False),
-        freeze(empty),
+        freeze(mask_of(ending, len(suffixes))),
         freeze(ending),
     )
 
@@ -214,10 +212,9 @@ class Plan:
             return self.stay
         found = self._within.get(allowed)
         if found is None:
-            words = self.stay.copy()
-            long = np.flatnonzero(self.counts > allowed)
-            np.bitwise_and.at(words, long >> 5, ~(np.int32(1) << (long & 31).astype(np.int32)))
-            found = self._within[allowed] = freeze(words)
+            found = self._within[allowed] = freeze(
+                self.stay & ~mask_of(np.flatnonzero(self.counts > allowed), len(self.counts))
+            )
         return found
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +76,10 @@ class RegularIndex:
         One state for each mask.
     mask_bytes : int
         Budget of cached masks in bytes; further masks are built on each request.
+    n_states : int
+        Number of states of the automaton.
+    initial, final, last : int
+        States of the empty text and after EOS; the largest state number.
     """
 
     automaton: Automaton
@@ -90,18 +94,29 @@ class RegularIndex:
     mask_of: Int32Array
     mask_state: Int32Array
     mask_bytes: int = field(default=Limits().mask_bytes, kw_only=True)
+    n_states: int = field(init=False)
+    final: int = field(init=False)
+    last: int = field(init=False)
+    _nothing: Int32Array = field(init=False, repr=False)
     _masks: list[Int32Array | None] = field(init=False, repr=False)
     _mask_of_state: list[Int32Array | None] = field(init=False, repr=False)
     _room: list[int] = field(init=False, repr=False)
+    initial: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         for name in TABLE_ARRAYS:
             getattr(self, name).flags.writeable = False
-        by_state: list[Int32Array | None] = [None] * self.n_states
-        by_state.append(freeze(np.zeros(mask_words(self.size), np.int32)))
-        object.__setattr__(self, "_masks", [None] * len(self.mask_state))
-        object.__setattr__(self, "_room", [self.mask_bytes // max(4 * mask_words(self.size), 1)])
-        object.__setattr__(self, "_mask_of_state", by_state)
+        n, nothing = self.automaton.n_states, freeze(np.zeros(mask_words(self.size), np.int32))
+        # Why not field by field: an index is frozen.
+        vars(self).update(
+            n_states=n,
+            final=n,
+            last=n,
+            _nothing=nothing,
+            _masks=[None] * len(self.mask_state),
+            _mask_of_state=[*[None] * n, nothing],
+            _room=[self.mask_bytes // max(nothing.nbytes, 1)],
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Why: only the tables are sent to another process; masks and look-ups are rebuilt there.
@@ -109,26 +124,10 @@ class RegularIndex:
         return partial(RegularIndex, mask_bytes=self.mask_bytes), (self.automaton, self.eos, self.size, *tables)
 
     @property
-    def initial(self) -> int:
-        """State of the empty text."""
-        return 0
-
-    @property
-    def n_states(self) -> int:
-        """Number of states of the automaton, without ``final``."""
-        return self.automaton.n_states
-
-    @cached_property
-    def final(self) -> int:
-        """State after EOS."""
-        return self.automaton.n_states
-
-    @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of tables and cached masks."""
-        words = 4 * mask_words(self.size)
-        masks = self.mask_bytes // max(words, 1) - self._room[0]
-        return sum(array.nbytes for array in self.arrays().values()) + words * masks
+        masks = self.mask_bytes // max(self._nothing.nbytes, 1) - self._room[0]
+        return sum(array.nbytes for array in self.arrays().values()) + self._nothing.nbytes * masks
 
     @cached_property
     def groups(self) -> FunctionGroups:
@@ -203,11 +202,6 @@ class RegularIndex:
 
         return following
 
-    @cached_property
-    def last(self) -> int:
-        """Largest state number."""
-        return self.automaton.n_states
-
     def is_accepting(self, state: int) -> bool:
         """Return whether a text may end in this state of the automaton."""
         return bool(self.automaton.accepting[state])
@@ -277,7 +271,7 @@ class RegularIndex:
         return found
 
     def _filled(self, state: int, functions: Int32Array) -> Int32Array:
-        words = np.zeros(mask_words(self.size), np.int32)
+        words = self._nothing.copy()
         self.groups.allow(functions, words)
         if self.automaton.accepting[state]:
             allow(words, self.eos)
@@ -290,14 +284,10 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
     Raises
     ------
     VocabularyError
-        No sequence of tokens spells a text of the language, or the vocabulary has no EOS to end it with.
+        The language is empty, or no sequence of tokens spells a text of it.
     LimitError
         A budget was exceeded.
     """
-    if automaton.is_empty():
-        raise VocabularyError("the language is empty: no text matches")
-    if not vocabulary.eos:
-        raise VocabularyError("the vocabulary has no EOS token: pass eos=[...] so that a text can end")
     trie = vocabulary.trie
     functions = token_functions(automaton, trie, limits)
     number, token_function, groups = number_and_group(functions, trie, vocabulary.size)
@@ -347,15 +337,16 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
     )
     # Why: they are already computed, and `groups` would compute them again.
     index.__dict__["groups"] = groups
-    size = sum(array.nbytes for array in index.arrays().values())
-    if size > limits.index_bytes:
+    if (size := index.n_bytes) > limits.index_bytes:
         raise LimitError("index_bytes", size, limits.index_bytes, "too many states for this vocabulary")
     return index
 
 
 def _why_unspellable(automaton: Automaton, vocabulary: Vocabulary) -> str:
     """Explain by example: the bytes of a shortest text that no token contains, or that no token consists of."""
-    witness = automaton.witness() or b""
+    witness = automaton.witness()
+    if witness is None:
+        return "the language is empty: no text matches"
     reason = "no sequence of tokens spells a text of the language"
     held = set(b"".join(token or b"" for token in vocabulary.tokens))
     for lacking, which in ((set(range(256)) - held, "holds"), (set(vocabulary.missing_bytes), "has alone")):

@@ -74,7 +74,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
     ptr[1] = n_states
     hashes = np.zeros(capacity, np.uint64)
     slots = np.full(2 * capacity, -1, np.int32)
-    node_function, roots = np.empty(trie.n_nodes, np.int32), np.empty(256, np.int32)
+    node_function, roots = np.empty(len(trie.byte), np.int32), np.empty(256, np.int32)
     stack = np.zeros(trie.max_depth + 1, np.int32)
     cursor = np.array([0, 1, 0], np.int64)
     # The identity is not in the hash table (no byte is empty): an equal function may be interned twice, which is harmless.

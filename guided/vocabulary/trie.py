@@ -68,11 +68,6 @@ class TokenTrie:
     max_depth: int
     is_whole: bool = True
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of distinct nonempty prefixes of tokens."""
-        return len(self.byte)
-
     @cached_property
     def child(self) -> Int32Array:
         """Children by byte, of the root and of each child of the root, -1 for none: int32, shape (1 or 257, 256)."""
@@ -88,8 +83,8 @@ class TokenTrie:
     @cached_property
     def below(self) -> tuple[UInt64Array, Int32Array, Int32Array, Int32Array]:
         """Bytes read below each node, code points to it and below it (`guided.kernels.below.bytes_below`), and to the end of each token."""
-        path, (chars, deepest) = np.empty((self.max_depth + 1, 2), np.int32), np.empty((2, self.n_nodes), np.int32)
-        own, below = np.empty((2, self.n_nodes, 2), np.uint64)
+        path, (chars, deepest) = np.empty((self.max_depth + 1, 2), np.int32), np.empty((2, len(self.byte)), np.int32)
+        own, below = np.empty((2, len(self.byte), 2), np.uint64)
         bytes_below(self.byte, self.depth, self.skip, path, own, below, chars, deepest)
         return below, chars, deepest, chars[self.ends]
 

@@ -231,7 +231,6 @@ ALL_BYTES = Vocabulary([bytes([value]) for value in range(256)], eos=[256], size
     [
         ("(?!)", ALL_BYTES, "the language is empty: no text matches"),
         ("a^b", ALL_BYTES, "the language is empty"),
-        ("a", Vocabulary([b"a"]), r"the vocabulary has no EOS token: pass eos=\[\.\.\.\] so that a text can end"),
         ("ab", Vocabulary([b"a"], eos=[1], size=2), r"the language; for example b'ab' needs the bytes b'b', which no token holds"),
         ("é", Vocabulary([b"\xc3"], eos=[1], size=2), r"b'\\xc3\\xa9' needs the bytes b'\\xa9'"),
         ("a", Vocabulary([], eos=[0], size=1), "needs the bytes b'a'"),

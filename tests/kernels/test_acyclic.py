@@ -13,7 +13,7 @@ from tests.oracles import slow_trie
 def test_merge_suffixes(words: set[bytes]) -> None:
     strings = sorted(words)
     trie, prefixes = trie_of(strings), slow_trie(strings).preorder
-    n = trie.n_nodes
+    n = len(trie.byte)
     final = np.zeros(n, np.bool_)
     final[trie.token_node] = True
     block, representative = np.empty(n, np.int32), np.empty(n, np.int32)

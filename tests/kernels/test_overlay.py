@@ -18,7 +18,7 @@ def test_nodes_are_at_the_ends_of_their_bytes(words: set[bytes], seed: int) -> N
     trie, prefixes = trie_of(strings), slow_trie(strings).preorder
     table = np.random.default_rng(seed).integers(-1, 5, (5, 2), np.int32)
     classes = (np.arange(256) % 2).astype(np.uint8)
-    parent, shadow = np.empty(trie.n_nodes, np.int32), np.empty(trie.n_nodes, np.int32)
+    parent, shadow = np.empty(len(trie.byte), np.int32), np.empty(len(trie.byte), np.int32)
     follow(trie.byte, trie.depth, table, classes, np.empty(4, np.int32), parent, shadow)
 
     def state(data: bytes) -> int:

@@ -41,7 +41,7 @@ def test_walk(tree: Node, vocabulary: Vocabulary) -> None:
     memo, ptr = np.full((1, k), -2, np.int32), np.array([0, n], np.int64)
     src, dst = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     hashes, slots = np.zeros(1, np.uint64), slots_for(1)
-    node_function, stack = np.full(trie.n_nodes, -1, np.int32), np.zeros(trie.max_depth + 1, np.int32)
+    node_function, stack = np.full(len(trie.byte), -1, np.int32), np.zeros(trie.max_depth + 1, np.int32)
     cursor, roots = np.array([0, 1, 0], np.int64), np.empty(256, np.int32)
     stops = set()
     while status := walk_kernel.walk(

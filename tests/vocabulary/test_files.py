@@ -132,7 +132,7 @@ def read_damaged(path: Path, data: bytes) -> None:
         told = str(error)
     else:
         vocabulary = Vocabulary(content.tokens, content.eos, None, content.special)
-        told = f"{path}: {vocabulary.fingerprint} {vocabulary.trie.n_nodes}"
+        told = f"{path}: {vocabulary.fingerprint} {len(vocabulary.trie.byte)}"
     assert told.startswith(f"{path}: ")
 
 

@@ -72,7 +72,7 @@ def test_facts(name: str) -> None:
     assert vocabulary.max_token_length == vocabulary.trie.max_depth == facts.longest
     assert len(vocabulary.duplicates) == facts.n_duplicates
     assert len(vocabulary.missing_bytes) == facts.n_missing
-    assert vocabulary.trie.n_nodes == facts.nodes
+    assert len(vocabulary.trie.byte) == facts.nodes
 
 
 @pytest.mark.parametrize("name", FACTS)

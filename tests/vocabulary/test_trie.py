@@ -54,13 +54,13 @@ def test_equals_the_dict_of_prefixes_on_any_bytes(tokens: list[bytes | None]) ->
 @given(vocabularies())
 def test_invariants_that_a_walk_relies_on(vocabulary: Vocabulary) -> None:
     trie = vocabulary.trie
-    nodes = np.arange(trie.n_nodes)
+    nodes = np.arange(len(trie.byte))
     assert (trie.skip > nodes).all()
-    assert (trie.skip <= trie.n_nodes).all()
+    assert (trie.skip <= len(trie.byte)).all()
     assert (np.diff(trie.depth) <= 1).all()
     assert (trie.depth < trie.max_depth).all()
     for node in nodes:
-        if trie.skip[node] < trie.n_nodes:
+        if trie.skip[node] < len(trie.byte):
             assert trie.depth[trie.skip[node]] <= trie.depth[node]
         first, last = trie.token_indptr[node], trie.token_indptr[trie.skip[node]]
         assert last > first, "a subtree without a token"
@@ -85,7 +85,7 @@ def test_the_path_to_a_token_spells_it(vocabulary: Vocabulary) -> None:
 @pytest.mark.parametrize("length", [1_000, 4_096, 4_097, 100_000])
 def test_long_tokens(length: int) -> None:
     trie = trie_of([b"x", b"x" * length, b"y"])
-    assert trie.n_nodes == length + 1
+    assert len(trie.byte) == length + 1
     assert trie.max_depth == length
     assert trie.depth.tolist() == [*range(length), 0]
     assert trie.skip.tolist() == [length] * length + [length + 1]
@@ -94,14 +94,14 @@ def test_long_tokens(length: int) -> None:
 @pytest.mark.parametrize("tokens", [[], [None], [b"", None, b""]])
 def test_no_bytes_at_all(tokens: list[bytes | None]) -> None:
     trie = trie_of(tokens)
-    assert trie.n_nodes == trie.max_depth == 0
+    assert len(trie.byte) == trie.max_depth == 0
     assert trie.token_indptr.tolist() == [0]
     assert trie.token_node.tolist() == [-1] * len(tokens)
 
 
 def test_more_bytes_than_nodes_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guided.vocabulary.trie._LARGEST", 5)
-    assert trie_of([b"abc", b"de"]).n_nodes == 5
+    assert len(trie_of([b"abc", b"de"]).byte) == 5
     with pytest.raises(LimitError, match="vocabulary_bytes: 6 needed, 5 allowed"):
         trie_of([b"abc", b"def"])
 
