@@ -48,7 +48,6 @@ from guided.kernels.hashing import enter, rehash
 from guided.kernels.tables import (
     ACTION,
     BEYOND,
-    COMMON,
     COUNTS,
     DEPENDS_ON_BYTES,
     END_ACTION,
@@ -69,7 +68,6 @@ from guided.limits import Limits
 __all__ = [
     "ACTION",
     "BEYOND",
-    "COMMON",
     "COUNTS",
     "DEFERRED",
     "DEPENDS_ON_BYTES",
@@ -106,7 +104,7 @@ PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 RUN = 256
 # Registers of a reaction that sets none.
 KEPT = (0, UNLIMITED)
-_PLAIN = np.array([0, 0, -1, 0, 0, -1, 0, -1], np.int32)
+_PLAIN = np.array([0, 0, -1, 0, 0, -1, 0], np.int32)
 
 
 def action_entry(action: int) -> int:
@@ -211,8 +209,8 @@ class PushdownTables:
     ----------
     rows : ndarray[int32], shape (capacity, 256)
         Entry of each control and byte.
-    info : ndarray[int32], shape (capacity, 8)
-        Per control, the columns `LIVE` to `COMMON`.
+    info : ndarray[int32], shape (capacity, 7)
+        Per control, the columns `LIVE` to `NEEDS`.
     live : ndarray[uint8], shape (capacity, 16)
         Live bytes of each control that has few.
     actions : ndarray[int32], shape (capacity, 5)
@@ -253,7 +251,7 @@ class PushdownTables:
         self.limit, self.most = limit, limit
         self.steps = Steps(Limits().call_steps, "call_steps")
         self.rows: Int32Array = np.full((256, 256), UNKNOWN, np.int32)
-        self.info: Int32Array = np.zeros((256, 8), np.int32)
+        self.info: Int32Array = np.zeros((256, 7), np.int32)
         self.live: UInt8Array = np.zeros((256, MANY), np.uint8)
         # PERF: every schema copies these, and a page of new memory takes as long as 30 calls (`python -m benchmarks.serving_masks`).
         self.actions: Int32Array = np.zeros((32, 5), np.int32)

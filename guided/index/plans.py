@@ -15,21 +15,18 @@ Complexity: at most one walk of the trie per plan, with subtrees that the contro
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import Int32Array, UInt8Array, freeze, mask_of
+from guided.arrays import Int32Array, freeze, mask_of
 from guided.automata.pushdown import ACTION, UNLIMITED, PushdownTables
 from guided.vocabulary.trie import TokenTrie, trie_of
 
 __all__ = [
     "ActionGroup",
-    "EscapePaths",
     "Plan",
     "StayClasses",
     "TokenSuffixes",
-    "paths_of",
     "plan_of",
     "suffixes_of",
 ]
@@ -100,30 +97,6 @@ def suffixes_of(trie: TokenTrie, spelled: Sequence[bytes | None], byte: int, is_
         freeze(mask_of(ending, len(suffixes))),
         freeze(ending),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EscapePaths:
-    """Bytes that lead to some nodes of a trie.
-
-    Attributes
-    ----------
-    data : ndarray[uint8], shape (n_bytes,)
-    indptr : ndarray[int32], shape (n_nodes + 1,)
-        CSR: the bytes of each node.
-    """
-
-    data: UInt8Array
-    indptr: Int32Array
-
-
-def paths_of(trie: TokenTrie, spelled: Sequence[bytes | None], nodes: Int32Array) -> EscapePaths:
-    """Return the paths of nodes of the vocabulary's trie."""
-    tokens = trie.token_ids[trie.token_indptr[nodes]].tolist()
-    lengths = (trie.depth[nodes] + 1).tolist()
-    paths = [(spelled[token] or b"")[:length] for token, length in zip(tokens, lengths, strict=True)]
-    indptr = np.array([0, *accumulate(lengths)], np.int32)
-    return EscapePaths(freeze(np.frombuffer(b"".join(paths), np.uint8)), freeze(indptr))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

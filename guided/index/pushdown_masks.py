@@ -14,21 +14,19 @@ from itertools import accumulate
 import numpy as np
 
 from guided.arrays import Int32Array, allow, freeze, mask_words
-from guided.automata.pushdown import ACTION, COMMON, COUNTS, GUARD, KEPT, LIVE, MANY, NEEDS, PENDING, PLAN
+from guided.automata.pushdown import COUNTS, GUARD, KEPT, LIVE, MANY, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.caching import Kept
 from guided.index.plans import (
     ActionGroup,
-    EscapePaths,
     Plan,
     StayClasses,
     TokenSuffixes,
-    paths_of,
     plan_of,
     suffixes_of,
 )
 from guided.index.pushdown_walk import Foresee, PushdownWalk
-from guided.kernels import likeness, masks
+from guided.kernels import masks
 from guided.kernels import plans as frame_kernel
 from guided.kernels.below import LOOPS
 from guided.kernels.tables import NOWHERE
@@ -41,10 +39,6 @@ __all__ = ["STAYS_KEPT", "MaskMaker", "Masks", "VocabularyData"]
 # Entries of about 20 kB each; of half a megabyte each, for 128,000 tokens.
 _PLANS_KEPT, STAYS_KEPT = 2000, 16
 _PER_PLAN, _PER_AFTER = 20_000, 400
-# Maximum number of controls of a frame compared with a common one.
-_CONTROLS_COMPARED = 4096
-# Maximum number of common controls whose counting is compared.
-_COMMON_CONTROLS = 4096
 
 
 class VocabularyData:
@@ -78,7 +72,6 @@ class VocabularyData:
         self.stays = Kept[tuple[Hashable, bool], StayClasses](STAYS_KEPT)
         self._suffixes: dict[tuple[int, bool], TokenSuffixes] = {}
         self._beginnings: dict[bytes, tuple[frozenset[bytes], tuple[int, ...]]] = {}
-        self._paths = Kept[Hashable, EscapePaths](_PLANS_KEPT)
         # Scratch arrays for a plan under construction.
         self.lock = new_lock(Rank.VOCABULARY)
         self.counts: Int32Array = np.zeros(self.size, np.int32)
@@ -111,13 +104,6 @@ class VocabularyData:
         end = node + 1 if len(text) == 1 else int(trie.skip[node])
         ids: list[int] = trie.token_ids[trie.token_indptr[node] : trie.token_indptr[end]].tolist() if node >= 0 else []
         return [token for token in ids if self.tokens[token] == text]
-
-    def paths(self, key: Hashable, plan: Plan) -> EscapePaths:
-        """Return the bytes that tokens read up to and including the actions of a common control's plan."""
-        found = self._paths.get(key)
-        if found is None:
-            found = self._paths[key] = paths_of(self.trie, self.tokens, plan.escapes[:, 1])
-        return found
 
 
 class MaskMaker(ABC):
@@ -162,21 +148,6 @@ class MaskMaker(ABC):
         """Return the control whose plan serves a configuration, and the plan; None if there is none."""
         return None
 
-    def twins(self, control: int, common: int) -> Int32Array | None:
-        """Return the control that follows each common control step by step (-1: none), from this pair on; None if one does not."""
-        own: Int32Array = np.full(common + _COMMON_CONTROLS, -1, np.int32)
-        rows = self.stacks.automaton.tables.rows
-        return own if likeness.pair(rows, control, common, own, np.empty_like(own)) else None
-
-    def counts_like(self, control: int, common: int) -> bool:
-        """Return whether a control counts code points as a common one does, and so do all that it leads to."""
-        own, info = self.twins(control, common), self.stacks.automaton.tables.info
-        if own is None:
-            return False
-        met = np.flatnonzero(own >= 0)
-        own_counts, counts = (info[controls][:, [COUNTS, NEEDS]] for controls in (own[met], met))
-        return np.array_equal(own_counts, counts)
-
     def intern(self, words: Int32Array) -> Int32Array:
         """Return the one read-only mask with this content."""
         bucket = self._interned.setdefault(masks.content_hash(words), [])
@@ -199,8 +170,6 @@ class Masks(MaskMaker):
         self._plans: dict[Hashable, Plan] = {}
         # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
         self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
-        # Scratch array of `likeness.is_like`.
-        self._twin: Int32Array = np.zeros(0, np.int32)
 
     def mask(self, configuration: Configuration, texts: Texts) -> Int32Array:
         """Return the mask without EOS."""
@@ -283,10 +252,6 @@ class Masks(MaskMaker):
         shared = self.shared
         info = self.stacks.automaton.tables.info
         is_counting = info.item(control, COUNTS) != 0
-        if info.item(control, COMMON) >= 0:
-            found = self._plan_like(control, info.item(control, COMMON), allow, is_counted=is_counted)
-            if found is not None:
-                return found
         stay = np.zeros(self.n_words, np.int32)
         with shared.lock:
             # PERF: in most strings no token comes near the maximum length, so counting is deferred (`python -m benchmarks.maskbench`).
@@ -310,35 +275,6 @@ class Masks(MaskMaker):
             if not is_counting:
                 escapes[:n, 2] = most[0] = 0
             return plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
-
-    def _plan_like(self, control: int, common: int, allow: int, *, is_counted: bool = False) -> Plan | None:
-        """Derive the plan of a control from a common one's; None if they differ in more than the end of the string."""
-        tables = self.stacks.automaton.tables
-        is_counting = tables.info.item(control, COUNTS) != 0
-        if is_counting and not self.counts_like(control, common):
-            return None
-        if len(self._twin) < len(tables.rows):
-            self._twin = np.full(len(tables.rows), -1, np.int32)
-        if not likeness.is_like(
-            tables.rows, tables.info, tables.actions, tables.guards, tables.allows, allow, control, common,
-            self._twin, np.empty(_CONTROLS_COMPARED, np.int32),
-        ):  # fmt: skip
-            return None
-        shared, key = self.shared, self._plan_key(common)
-        plan = shared.plans.get(key)
-        if plan is None or (is_counting and is_counted and not len(plan.counts)):
-            plan = shared.plans[key] = self._make_plan(common, -1, is_counted=is_counted)
-        paths = shared.paths(key, plan)
-        entries = np.empty(len(plan.escapes), np.int32)
-        likeness.arrive(tables.rows, control, paths.data, paths.indptr, entries)
-        ending = np.flatnonzero(entries <= ACTION)
-        escapes = plan.escapes[ending]
-        escapes[:, 0] = ACTION - entries[ending]
-        escapes[:, 3] = tables.actions[escapes[:, 0], 1]
-        if is_counting:
-            return plan_of(shared.trie, shared.suffixes, plan.stay, plan.counts, plan.most, escapes)
-        escapes[:, 2] = 0
-        return plan_of(shared.trie, shared.suffixes, plan.stay, _NONE, 0, escapes)
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)

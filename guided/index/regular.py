@@ -97,7 +97,6 @@ class RegularIndex:
     n_states: int = field(init=False)
     final: int = field(init=False)
     last: int = field(init=False)
-    _nothing: Int32Array = field(init=False, repr=False)
     _masks: list[Int32Array | None] = field(init=False, repr=False)
     _mask_of_state: list[Int32Array | None] = field(init=False, repr=False)
     _room: list[int] = field(init=False, repr=False)
@@ -112,7 +111,6 @@ class RegularIndex:
             n_states=n,
             final=n,
             last=n,
-            _nothing=nothing,
             _masks=[None] * len(self.mask_state),
             _mask_of_state=[*[None] * n, nothing],
             _room=[self.mask_bytes // max(nothing.nbytes, 1)],
@@ -126,8 +124,9 @@ class RegularIndex:
     @property
     def n_bytes(self) -> int:
         """Approximate bytes of memory of tables and cached masks."""
-        masks = self.mask_bytes // max(self._nothing.nbytes, 1) - self._room[0]
-        return sum(array.nbytes for array in self.arrays().values()) + self._nothing.nbytes * masks
+        per_mask = self.mask(self.final).nbytes
+        masks = self.mask_bytes // max(per_mask, 1) - self._room[0]
+        return sum(array.nbytes for array in self.arrays().values()) + per_mask * masks
 
     @cached_property
     def groups(self) -> FunctionGroups:
@@ -271,7 +270,7 @@ class RegularIndex:
         return found
 
     def _filled(self, state: int, functions: Int32Array) -> Int32Array:
-        words = self._nothing.copy()
+        words = self.mask(self.final).copy()
         self.groups.allow(functions, words)
         if self.automaton.accepting[state]:
             allow(words, self.eos)

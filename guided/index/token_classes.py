@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from guided.arrays import Int32Array, mask_words
-from guided.automata.pushdown import COMMON, UNLIMITED
+from guided.automata.pushdown import UNLIMITED
 from guided.automata.stacks import Configuration, Record, Stacks
 from guided.caching import Kept
 from guided.index.plans import StayClasses, TokenSuffixes
@@ -196,23 +196,14 @@ class TokenClassifier:
         key = (self._masker.family, control) if is_common else control, is_counted
         found = known.get(key)
         if found is None:
-            common = self._stacks.automaton.tables.info.item(control, COMMON)
-            if common >= 0 and common != control and (not is_counted or self._masker.counts_like(control, common)):
-                own = self._masker.twins(control, common)
-                stays = None if own is None else self._stays_of(common, is_counted)
-                if own is not None and stays is not None and not any(cells for _, cells, _ in stays.ends):
-                    # The control follows the common one step by step.
-                    ends = tuple((own.item(end), cells, needed) for end, cells, needed in stays.ends)
-                    found = StayClasses(stays.class_of, ends)
-            if found is None:
-                class_of: Int32Array = np.zeros(self._size, np.int32)
-                words = np.zeros(mask_words(self._size), np.int32)
-                # Why this many: while code points are needed, only the string itself can be read.
-                many = _MANY if is_counted else 0
-                with self._masker.shared.lock:
-                    walked = self._walk.stays(
-                        self._trie, (control, NOWHERE, many, UNLIMITED), words, class_of, self._masker.shared.escapes
-                    )
-                found = StayClasses(class_of, tuple((end, cells, needed - many) for end, cells, needed in walked))
+            class_of: Int32Array = np.zeros(self._size, np.int32)
+            words = np.zeros(mask_words(self._size), np.int32)
+            # Why this many: while code points are needed, only the string itself can be read.
+            many = _MANY if is_counted else 0
+            with self._masker.shared.lock:
+                walked = self._walk.stays(
+                    self._trie, (control, NOWHERE, many, UNLIMITED), words, class_of, self._masker.shared.escapes
+                )
+            found = StayClasses(class_of, tuple((end, cells, needed - many) for end, cells, needed in walked))
             known[key] = found
         return found

@@ -13,7 +13,6 @@ from guided.kernels.jit import kernel
 __all__ = [
     "ACTION",
     "BEYOND",
-    "COMMON",
     "COUNTS",
     "DEFERRED",
     "DEPENDS_ON_BYTES",
@@ -52,10 +51,9 @@ PER_CELL, PER_CELL_BELOW = -1, -2
 PENDING = -2
 # Columns of `info`: number of live bytes (more than MANY: not listed); whether the control counts (1: every byte it reads; 2: the
 # registers are kept, within a character); guard (-1: none) and its words; entry at the end of the text (0: none); the control whose
-# plan serves its masks (-1: none; a control that leads to guarded controls is guarded itself); minimum number of code points that its
-# string needs from there; and the common control from which it may differ only in how the string ends (-1: none; users must check
-# that it does).
-LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS, COMMON = range(8)
+# plan serves its masks (-1: none; a control that leads to guarded controls is guarded itself); and minimum number of code points that
+# its string needs from there.
+LIVE, COUNTS, GUARD, WIDTH, END_ACTION, PLAN, NEEDS = range(7)
 MANY = 16
 # First node that is a push of the running kernel.
 SCRATCH = 1 << 29

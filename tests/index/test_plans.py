@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import Int32Array, mask_words
-from guided.automata.pushdown import COMMON, COUNTS, KEPT, MANY, PLAN
+from guided.automata.pushdown import COUNTS, KEPT, MANY, PLAN
 from guided.calls.spec import Tools
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
@@ -101,7 +101,6 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
     assert broad
     whole = whole_walk(masker)
     for control in {*broad[-4:], controls[-1]}:
-        tables.info[control, COMMON] = -1
         found = masker._make_plan(control, -1, is_counted=True)
         quick = masker._make_plan(control, -1, is_counted=False)
         stay = np.zeros(mask_words(vocabulary.size), np.int32)

@@ -6,19 +6,17 @@ import re
 import weakref
 
 import numpy as np
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from guided.arrays import mask_words
-from guided.automata.pushdown import COMMON, GUARD, KEPT, PENDING, PLAN, Pushdown
+from guided.automata.pushdown import KEPT, Pushdown
 from guided.automata.stacks import Stacks
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, VocabularyError
-from guided.index.plans import ActionGroup, Plan, plan_of
-from guided.index.pushdown import PushdownIndex
-from guided.index.pushdown_masks import Masks, VocabularyData
+from guided.index.plans import ActionGroup, plan_of
+from guided.index.pushdown_masks import VocabularyData
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.masks import bits
@@ -208,98 +206,6 @@ def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) ->
     found = {(group.action, group.suffixes.is_again, chr(group.suffixes.byte)): _texts(group) for group in plan.groups}
     assert len(found) == len(plan.groups)
     assert found == expected
-
-
-# ------------------------------------------------------------------------------------------------- plans of common ones
-
-ALIKE = [
-    {"type": "string", "pattern": "a|é"},
-    {"type": "string", "pattern": "^[ -~]*$"},
-    {"anyOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "1$"}, {"const": 1}]},
-    {"oneOf": [{"items": {"pattern": "x"}, "type": "array"}, {"items": {"pattern": "a"}, "type": "array"}]},
-    {"patternProperties": {"^x": {"type": "integer"}, "é$": {}}, "additionalProperties": {"type": "null"}, "minProperties": 1},
-    {"patternProperties": {"x|a": {"type": "integer"}}, "additionalProperties": False, "type": "object"},
-    {"patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False, "type": "object"},
-]  # fmt: skip
-
-
-def both_plans(index: PushdownIndex, state: int) -> tuple[Plan | None, Plan] | None:
-    """The plan of a state's control made of the common one's (None: it cannot be), and that of a walk; None where there is no plan."""
-    control, node, _, _ = index.configuration(state)
-    tables = index.automaton.tables
-    like = int(tables.info[control, COMMON])
-    if tables.info[control, PLAN] < 0 or like < 0:
-        return None
-    allow = -1
-    if tables.info[control, GUARD] >= 0:
-        cell = index.stacks.cells[node]
-        if tables.cell_allow[cell] == PENDING:
-            index.automaton.compute_allowed(cell)
-        allow = int(tables.cell_allow[cell])
-    masker = Masks(index.stacks, Limits(), VocabularyData(index.vocabulary), None, 0)
-    quick = masker._plan_like(control, like, allow)
-    tables.info[control, COMMON] = -1
-    slow = masker._make_plan(control, allow, is_counted=False)
-    tables.info[control, COMMON] = like
-    return quick, slow
-
-
-@settings(max_examples=examples(40))
-@given(
-    st.sampled_from(ALIKE),
-    st.sampled_from(["canonical", "any"]),
-    json_vocabularies(),
-    st.randoms(use_true_random=False),
-)
-def test_plans_made_of_common_ones_are_those_of_a_walk(
-    schema: object, escapes: str, vocabulary: Vocabulary, chance: random.Random
-) -> None:
-    index = compile_spec(JsonSchema(schema, escapes=escapes, property_order="any"), vocabulary).tables
-    assert isinstance(index, PushdownIndex)
-    state, is_inside = 0, False
-    for _ in range(20):
-        tokens = bits(index.mask(state))
-        quotes = [token for token in tokens if token not in vocabulary.eos and b'"' in (vocabulary[token] or b"")]
-        token = chance.choice(quotes if quotes and not is_inside else tokens)
-        if token in vocabulary.eos:
-            break
-        state = index.next(state, token)
-        plans = both_plans(index, state)
-        is_inside = plans is not None
-        if plans is not None and plans[0] is not None:
-            assert (plans[0].stay == plans[1].stay).all()
-            assert sorted(plans[0].escapes.tolist()) == sorted(plans[1].escapes.tolist())
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "expected"),
-    [
-        ({"type": "string", "pattern": "a"}, b'"', True),
-        ({"type": "string", "pattern": "a$"}, b'"ba', True),
-        ({"type": "string", "pattern": "^[ -~]*$"}, b'"', False),
-        ({"type": "object", "patternProperties": {"^x": {"type": "null"}}}, b'{"', True),
-        (
-            {"type": "object", "patternProperties": {"^x": {"type": "null"}}, "additionalProperties": False},
-            b'{"',
-            False,
-        ),
-        (
-            {"type": "object", "patternProperties": {"^x": {"type": "null"}}, "additionalProperties": False},
-            b'{"x',
-            True,
-        ),
-        ({"type": "object", "patternProperties": {"x": {"type": "null"}}, "additionalProperties": {}}, b'{"ab', True),
-    ],
-)
-def test_controls_equivalent_to_strings_share_their_plan(schema: object, text: bytes, expected: bool) -> None:
-    vocabulary = Vocabulary([*(bytes([value]) for value in range(256)), b'ax"', b'":', None], eos=[258])
-    index = compile_spec(JsonSchema(schema), vocabulary).tables
-    assert isinstance(index, PushdownIndex)
-    state, count = index.trace(0, text)
-    plans = both_plans(index, state)
-    assert count == len(text)
-    assert plans is not None
-    assert (plans[0] is not None) == expected
 
 
 def test_what_depends_on_a_vocabulary_alone_is_made_once_for_equal_ones() -> None:

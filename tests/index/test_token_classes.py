@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from guided.arrays import mask_words
-from guided.automata.pushdown import COMMON, UNLIMITED
+from guided.automata.pushdown import UNLIMITED
 from guided.engine.index import Index
 from guided.errors import LimitError, SchemaError, VocabularyError
 from guided.index.pushdown import PushdownIndex
@@ -93,29 +93,6 @@ def test_classes_are_where_reading_leads(schema: Any, vocabulary: Vocabulary, da
 def test_classes_of_a_real_vocabulary(name: str, order: str) -> None:
     index = compiled(SCHEMAS[name], real_vocabulary("gpt2"), property_order=order, whitespace="flexible")
     assert sum(check(index, random.Random(seed), 8) for seed in range(3)) > 1_000
-
-
-@pytest.mark.parametrize(
-    ("schema", "text", "is_shared"),
-    [
-        ({"type": "array", "contains": {"type": "string", "pattern": "^a"}}, b'["ab', True),
-        ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, b'{"xb', True),
-        # Two controls go on as the one of any string does, and only one of them may end.
-        ({"type": "string", "pattern": "a$"}, b'"ab', False),
-    ],
-)
-def test_controls_that_are_like_a_common_one_share_its_classes(schema: Any, text: bytes, is_shared: bool) -> None:
-    index = compiled(schema, whitespace="compact")
-    tables = index.tables
-    assert isinstance(tables, PushdownIndex)
-    state, _ = tables.trace(index.initial, text)
-    control = tables.configuration(state)[0]
-    common = tables.automaton.tables.info.item(control, COMMON)
-    assert 0 <= common != control
-    ends = TokenClassifier(tables.stacks, tables._cache.masker)
-    shared = ends._stays_of(common, is_counted=False).class_of
-    assert (ends._stays_of(control, is_counted=False).class_of is shared) == is_shared
-    assert check(index, random.Random(1), 6)
 
 
 @given(

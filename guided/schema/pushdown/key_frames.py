@@ -15,7 +15,7 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, Int64Array, UInt64Array
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import ACTION, COMMON, MANY, PLAN, PushdownTables, action_entry
+from guided.automata.pushdown import ACTION, MANY, PLAN, PushdownTables, action_entry
 from guided.caching import cached_property
 from guided.fixpoint.worklist import post_order
 from guided.kernels import names as kernel
@@ -100,7 +100,6 @@ class KeyFrames:
                 found = self._of_names(spellings, at)
             else:
                 found = self._of_automaton(automaton, len(table.labels), self._end(at))
-                self._tables.info[found : found + automaton.n_states, COMMON] = self._structure.quoted[at].other_key
             if at:
                 self._others.append((begin, self._tables.n_controls, at))
             self._starts[table, at] = found

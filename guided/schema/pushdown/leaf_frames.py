@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array
-from guided.automata.automaton import Automaton
-from guided.automata.pushdown import COMMON, KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import KEPT, UNLIMITED, PushdownTables, Reaction, action_entry
 from guided.caching import cached_property
 from guided.schema.formula.atoms import BEGINS, QuoteMark
 from guided.schema.formula.formulas import TRUE
@@ -105,7 +104,6 @@ class LeafFrames:
         self.made: dict[Leaf | CountedStrings, LeafFrame] = {}
         # By quote.
         self._strings: dict[QuoteMark, tuple[StringFrames, Exclusions]] = {}
-        self._commons: dict[tuple[Automaton, bytes, bytes], int] = {}
 
     @cached_property
     def _shared(self) -> dict[tuple[int, ...], int]:
@@ -212,19 +210,4 @@ class LeafFrames:
         # Plans depend on actions, too: only those of all schemas make them the same for all.
         is_same = np.isin(entries, (0, self.ends.done(0))).all()
         name = automaton if is_same else None
-        first = self._strings_of(leaf)[0].frame(automaton, entries, name, counts, leaf.end[0])
-        if leaf.is_text and counts is not None:
-            info = self._tables.info[first : first + automaton.n_states]
-            info[:, COMMON] = self._common_texts(leaf, counts) + np.arange(len(info))
-        return first
-
-    def _common_texts(self, leaf: Strings, counts: CountedStrings) -> int:
-        """Return the first control of the frame of the same texts for all machines, whose plans serve frames with other ends."""
-        automaton = leaf.automaton
-        key = automaton, leaf.end, counts.allowed.tobytes()
-        found = self._commons.get(key)
-        if found is None:
-            ends = np.where(automaton.accepting, self.ends.done(0), 0).astype(np.int32)
-            frames = self._strings_of(leaf)[0]
-            found = self._commons[key] = frames.frame(automaton, ends, automaton, counts, leaf.end[0])
-        return found
+        return self._strings_of(leaf)[0].frame(automaton, entries, name, counts, leaf.end[0])

@@ -15,7 +15,7 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import COMMON, COUNTS, LIVE, MANY, NEEDS, PLAN, PushdownTables
+from guided.automata.pushdown import COUNTS, LIVE, MANY, NEEDS, PLAN, PushdownTables
 from guided.kernels import frames as kernel
 from guided.schema.pushdown.structure import Quoted
 from guided.schema.strings.counted import CountedStrings
@@ -79,8 +79,6 @@ class StringFrames:
             tables.live,
         )
         info = tables.info[first : first + n]
-        if is_quoted:
-            info[:, COMMON] = self._quoted.first
         if name is not None:
             allowed = None if counted is None else counted.allowed.tobytes()
             tables.same_plans.append((first, first + n, (name, end, allowed)))
@@ -131,7 +129,6 @@ class StringFrames:
             tables.controls(rows)
             info = tables.info[found : found + n]
             info[:, PLAN] = np.where(info[:, LIVE] > MANY, np.arange(found, found + n), -1)
-            info[:, COMMON] = string + np.arange(n)
             info[:, COUNTS] = tables.info[string : string + n, COUNTS]
             self._common[done] = found
         return found

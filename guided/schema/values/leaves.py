@@ -492,11 +492,6 @@ class Strings(Leaf):
         return self._leaves.options.quote
 
     @property
-    def is_text(self) -> bool:
-        """Whether the strings are whole values in a notation without an opening text."""
-        return self._leaves.notation is not None and not self._leaves.notation.opening
-
-    @property
     def end(self) -> bytes:
         """The byte that ends a string."""
         notation = self._leaves.notation
