@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from guided.arrays import BoolArray, Int32Array, UInt8Array, freeze, mask_of, mask_words, tokens_of
+from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array, freeze, mask_of, mask_words, tokens_of
 from guided.automata.automaton import Automaton
 from guided.automata.steps import Steps
 from guided.caching import Kept, cached_property
@@ -975,7 +975,9 @@ class _Boundaries:
         may_call = self._family.is_parent & enters[frame.classes][self._trie.byte]
         self._calling = self._walk_to(may_call)
         self._none = self._calling.within(np.zeros(len(self._calling), np.bool_))
-        self._near = _near(table, is_calling, self._trie.max_depth).tolist()
+        # States from which the bytes of a token lead to a call. Why unsigned: -1, for none, is far.
+        bytes_to_call = np.append(frame.distances(is_calling), np.int32(DEAD)).view(np.uint32)
+        self._near = (bytes_to_call[table].min(axis=1) < self._trie.max_depth).tolist()
         # Scratch of `distinct`, all false; None while it is used, and after an interrupt. The caller holds the lock of the index.
         self._marks: BoolArray | None = None
         # Long ones of `ends`; others are those of the vocabulary.
@@ -1121,15 +1123,3 @@ def _family_of(vocabulary: Vocabulary) -> _Family:
     indptr = np.append(0, np.cumsum(np.bincount(parents[inner], minlength=len(trie.byte)))).astype(np.int32)
     is_parent = trie.skip > np.arange(1, len(trie.byte) + 1)
     return _Family(freeze(parents), freeze(is_parent), freeze(indptr), freeze(children), Kept(_WALKS_KEPT))
-
-
-def _near(table: Int32Array, targets: BoolArray, most: int) -> BoolArray:
-    """Return the states from which 1 to ``most`` bytes lead to a target."""
-    found = np.zeros(len(table), np.bool_)
-    for _ in range(most):
-        onward = np.append(targets | found, False)
-        now: BoolArray = np.asarray(onward[table].any(axis=1))
-        if (now == found).all():
-            break
-        found = now
-    return found

@@ -14,7 +14,7 @@ Complexity: at most one walk of the trie per plan, with subtrees that the contro
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -173,7 +173,6 @@ class Plan:
     most: int
     escapes: Int32Array
     groups: tuple[ActionGroup, ...]
-    _within: dict[int, Int32Array] = field(default_factory=dict)
 
     def is_known_within(self, allowed: int) -> bool:
         """Return whether `within` can be answered from what was counted."""
@@ -183,12 +182,7 @@ class Plan:
         """Return the tokens that stay and fit in ``allowed`` code points."""
         if allowed >= self.most:
             return self.stay
-        found = self._within.get(allowed)
-        if found is None:
-            found = self._within[allowed] = freeze(
-                self.stay & ~mask_of(np.flatnonzero(self.counts > allowed), len(self.counts))
-            )
-        return found
+        return freeze(self.stay & ~mask_of(np.flatnonzero(self.counts > allowed), len(self.counts)))
 
 
 def plan_of(

@@ -23,7 +23,6 @@ stack-independent part is done once per control (`guided.index.plans`).
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from itertools import islice
 from operator import index as as_index
 from typing import TypeVar
@@ -100,7 +99,7 @@ class Cache:
         self.reached: dict[int, tuple[int, bytes]] = {}
         self.next: dict[int, int] = {}
         self.ends: dict[int, bool] = {_FINAL: True}
-        self.masks: dict[int, Int32Array] = {_FINAL: _no_tokens(self.masker.n_words)}
+        self.masks: dict[int, Int32Array] = {_FINAL: freeze(np.zeros(self.masker.n_words, np.int32))}
         self.budgets: Budgets | None = None
         self.has_leaps = False
         self.settled = self.n_bytes
@@ -585,11 +584,6 @@ class PushdownIndex:
         with self._filling(self.initial) as cache:
             configuration = _read(cache, cache.configurations[self.initial], text, [])
             return configuration is not None and cache.stacks.is_end(configuration)
-
-
-@lru_cache(maxsize=16)
-def _no_tokens(n_words: int) -> Int32Array:
-    return freeze(np.zeros(n_words, np.int32))
 
 
 def _live(cache: Cache, control: int) -> list[int]:

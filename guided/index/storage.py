@@ -56,9 +56,6 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 }
 # Why this limit: parsed JSON takes up to 25 times the memory of its text.
 _LARGEST_HEADER = 1 << 21
-_CHUNK = 1 << 20
-# Larger files are verified in chunks before memory is allocated for them.
-_LARGE = 1 << 25
 
 
 class ArrayShape(NamedTuple):
@@ -174,7 +171,7 @@ def read_arrays(
             if mmap:
                 data = memoryview(mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ))[begin:]
             else:
-                data = memoryview(_read_data(path, file, begin, size - begin, digest))
+                data = memoryview(_read_data(path, file, size - begin, digest))
     except IsADirectoryError as error:
         raise IndexFormatError(f"{path} is a folder; pass an index file") from error
     except (OSError, MemoryError) as error:
@@ -257,29 +254,15 @@ def _damaged_table(path: str | os.PathLike[str], reason: str) -> IndexFormatErro
     return IndexFormatError(f"{path} is damaged: its table of arrays is wrong ({reason})")
 
 
-def _read_data(
-    path: str | os.PathLike[str], file: io.BufferedReader, begin: int, n_bytes: int, expected: object
-) -> bytearray:
+def _read_data(path: str | os.PathLike[str], file: io.BufferedReader, n_bytes: int, expected: object) -> bytearray:
     """Read and verify all arrays."""
-    if n_bytes > _LARGE:
-        # Why twice: data with a wrong checksum must not allocate memory. The check is repeated below, because the file may have changed.
-        digest, left = hashlib.sha256(), n_bytes
-        while left and (chunk := file.read(min(_CHUNK, left))):
-            digest.update(chunk)
-            left -= len(chunk)
-        _check_digest(path, digest.hexdigest(), expected)
-        file.seek(begin)
     data = bytearray(n_bytes)
     view, filled = memoryview(data), 0
     while filled < n_bytes and (count := file.readinto(view[filled:])):
         filled += count
-    _check_digest(path, hashlib.sha256(view[:filled]).hexdigest(), expected)
-    return data
-
-
-def _check_digest(path: str | os.PathLike[str], actual: str, expected: object) -> None:
-    if actual != expected:
+    if hashlib.sha256(view[:filled]).hexdigest() != expected:
         raise IndexFormatError(f"{path} is damaged: its content does not fit its checksum; compile it again")
+    return data
 
 
 def _aligned(offset: int) -> int:
