@@ -8,7 +8,6 @@ decides.
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from copy import copy
 from functools import cache
 from re import _constants as constants
 from re import _parser as parser
@@ -70,7 +69,7 @@ def lexer_of(
     numbers = {str(terminal.name): number for number, terminal in enumerate(known)}
     for name in sorted(set(conf.ignore) - numbers.keys()):
         raise GrammarError("it is in %ignore but not defined", name)
-    terminals = [Terminal(str(one.name), _pattern(one), int(conf.g_regex_flags)) for one in known]
+    terminals = [Terminal(str(one.name), one.pattern.to_regexp(), int(conf.g_regex_flags)) for one in known]
     ignored = frozenset(numbers[str(name)] for name in conf.ignore)
     whole, groups = _matcher(limits, steps), cache(_groups)
     checked: set[int] = set()
@@ -124,13 +123,6 @@ def _preference(terminal: TerminalDef) -> tuple[int, int, int, str]:
     """Sort key: the order in which Lark's lexers try terminals."""
     pattern = terminal.pattern
     return -terminal.priority, -pattern.max_width, -len(pattern.value), str(terminal.name)
-
-
-def _pattern(terminal: TerminalDef) -> str:
-    """Return a terminal's pattern, with its flags in the same order in every process."""
-    pattern = copy(terminal.pattern)
-    pattern.flags = sorted(pattern.flags)
-    return pattern.to_regexp()
 
 
 def _groups(terminal: Terminal) -> tuple[str, ...]:

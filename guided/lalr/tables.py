@@ -178,6 +178,9 @@ class LalrTables:
     indentation: Indentation | None
     conflicts: tuple[Conflict, ...]
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name not in ("actions", "gotos")}
+
     @cached_property
     def actions(self) -> list[dict[int, int]]:
         """The actions of each state by terminal."""

@@ -33,6 +33,7 @@ from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.deadends import DeadEnds
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexemes import Control, Outcomes
+from guided.lalr.lookahead_classes import LookaheadClasses
 from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables
@@ -210,9 +211,35 @@ class Prefixes:
         ends = self.dead_ends
         with ends.query():
             if ends.cells is not None and ends.lookaheads is not None:
-                lookaheads = ends.lookaheads.of(outcomes, self._contexts[self.stacks.states[node]])
-                return bool(lookaheads & ends.cells.live(self._cell(node, ends.cells)))
+                return self._is_live_by_cells(node, outcomes, ends.cells, ends.lookaheads)
             return self._search(node, indents, outcomes, columns)
+
+    def _is_live_by_cells(
+        self, node: int, outcomes: Outcomes, cells: Coaccessible, lookaheads: LookaheadClasses
+    ) -> bool:
+        """Return the same where cells decide.
+
+        Watchers here are not reduced (`Lexemes.reduced`): a control that has no class for that reason is followed to the next lexeme.
+        """
+        seen: set[tuple[int, Control]] = set()
+        work = [(node, outcomes)]
+        for node, outcomes in work:
+            known: list[tuple[int, Control]] = []
+            for label, control in outcomes.lexemes:
+                number = lookaheads.class_of.get(control)
+                if number is not None and (label == self._ignored or (label, number) in lookaheads.number):
+                    known.append((label, control))
+                    continue
+                self.dead_ends.try_lexeme()
+                target = node if label == self._ignored else self.stacks.feed(node, label)
+                if target >= 0 and (target, control) not in seen:
+                    seen.add((target, control))
+                    context = self._contexts[self.stacks.states[target]]
+                    work.append((target, self.dead_ends.lexemes.begun(context, control)))
+            found = lookaheads.of(Outcomes(known, outcomes.can_end), self._contexts[self.stacks.states[node]])
+            if found & cells.live(self._cell(node, cells)):
+                return True
+        return False
 
     def _cell(self, node: int, cells: Coaccessible) -> int:
         while len(self._cell_of) <= node:

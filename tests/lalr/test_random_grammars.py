@@ -14,3 +14,9 @@ N_NUMBERS, N_PARTS = 460, 10
 def test_random_grammars(part: int) -> None:
     counts = Counter(check(number) for number in range(part, N_NUMBERS, N_PARTS))
     assert counts["exact"] + counts["in doubt"] > N_NUMBERS / N_PARTS / 2
+
+
+@pytest.mark.parametrize("number", [774_049, 775_061, 775_555])
+def test_watchers_that_are_not_reduced_are_followed(number: int) -> None:
+    """The readings of prefixes have watchers there that the automaton leaves out."""
+    assert check(number) == "exact"
