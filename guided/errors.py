@@ -191,6 +191,13 @@ class GrammarError(GuidedError):
         excerpt = "" if source is None or column is None else f"\n{_excerpt(source, column - 1)}"
         super().__init__(f"{_cut(reason, 1_200)} (in {_cut(rule)}{place}){excerpt}")
 
+    @classmethod
+    def at(cls, text: str, reason: str, rule: str, offset: int) -> "GrammarError":
+        """Return the error for a place of a text, with line and column."""
+        begin = text.rfind("\n", 0, offset) + 1
+        source = text[begin:].partition("\n")[0].rstrip("\r")
+        return cls(reason, rule, text.count("\n", 0, offset) + 1, offset - begin + 1, source)
+
 
 class VocabularyError(GuidedError):
     """A vocabulary that cannot be read, fails its round trip, or cannot spell the texts of a spec."""

@@ -37,7 +37,7 @@ from guided.export.characters import operand_of
 from guided.export.elimination import expression
 from guided.lalr.canonical import canonical
 from guided.lalr.longest import returns
-from guided.lalr.notation import Names, Node, Reader, folded, located, nodes_of, tables_of_rules, with_operators
+from guided.lalr.notation import Names, Node, Reader, folded, nodes_of, tables_of_rules, with_operators
 from guided.lalr.scanner import scanner_of, spelling_of
 from guided.lalr.sources import lark_pattern, lark_string
 from guided.lalr.tables import LalrTables
@@ -389,13 +389,13 @@ class _Terminals:
                 advice = f" but not defined: add `{name}: ...`"
                 if name in reader.rules:
                     advice = ", and a terminal consists of terminals only"
-                raise located(reader.text, f"the {kind} {name} is used{advice}", *work[name])
+                raise GrammarError.at(reader.text, f"the {kind} {name} is used{advice}", *work[name])
             body = reader.terminals[name]
             within = [node for node in nodes_of(body) if isinstance(node.leaf, str) and node.leaf not in self._known]
             for node in within[:1]:
                 if node.leaf in work:
                     reason = "a terminal cannot contain itself: write a rule, in lower case"
-                    raise located(reader.text, reason, name, node.offset)
+                    raise GrammarError.at(reader.text, reason, name, node.offset)
                 work[node.leaf] = name, node.offset
             if not within:
                 self._known[name] = self._tree(body, name, is_lazy=name in reader.lazy)
@@ -443,7 +443,7 @@ class _Terminals:
         raise self._refused("& and ~ stand before an item", owner, node)
 
     def _refused(self, reason: str, owner: str, node: Node) -> GrammarError:
-        return located(self._reader.text, reason, owner.strip(), node.offset)
+        return GrammarError.at(self._reader.text, reason, owner.strip(), node.offset)
 
     def _plain(self, tree: Tree, owner: str, offset: int, *, is_lazy: bool) -> Tree:
         """Return a tree of the same texts without ``&`` and ``~``; ``is_lazy``: of those that begin with no other one."""
@@ -460,7 +460,7 @@ class _Terminals:
         found = None if automaton.is_empty() else expression(operand.edges, operand.accepting, _EXPRESSION_SETS)
         if found is None:
             reason = "it matches no text" if automaton.is_empty() else "its regular expression is too long"
-            raise located(self._reader.text, reason, owner.strip(), offset)
+            raise GrammarError.at(self._reader.text, reason, owner.strip(), offset)
         return found
 
     def _automaton(self, tree: Tree) -> Automaton:
@@ -583,7 +583,7 @@ class _Translation:
                     is_nullable = fold(tree, _nonempty)[1]
                     if is_nullable and lexeme is not None and reader.ignored:
                         reason = f"{shown} may be empty, with ignored text around it: let it match a character, and write {shown}?"
-                        raise located(reader.text, reason, rule, node.offset)
+                        raise GrammarError.at(reader.text, reason, rule, node.offset)
                     self._uses[leaf] = lexeme.name if lexeme else "", is_nullable
         return found
 
@@ -591,7 +591,7 @@ class _Translation:
         """Return the lexeme of a tree; None if it has only the empty text."""
         nonempty, is_nullable = fold(tree, _nonempty)
         if is_lazy and is_nullable:
-            raise located(
+            raise GrammarError.at(
                 self._reader.text,
                 "a lazy lexeme that may be empty is always empty: let it match at least one character",
                 rule,
@@ -611,7 +611,7 @@ class _Translation:
                 name, shown, rule, offset, nonempty, is_lazy, string is not None
             )
         elif found.is_lazy != is_lazy:
-            raise located(self._reader.text, f"{shown} is lazy here and not elsewhere", rule, offset)
+            raise GrammarError.at(self._reader.text, f"{shown} is lazy here and not elsewhere", rule, offset)
         return found
 
     def _alternatives(self) -> Iterator[str]:
@@ -706,4 +706,4 @@ class _Translation:
 
     def _undecided(self, lexeme: _Lexeme, why: str) -> GrammarError:
         reason = f"{lexeme.shown} {why}, which llguidance's lexer decides in another way: {_ADVICE}"
-        return located(self._reader.text, reason, lexeme.rule, lexeme.offset)
+        return GrammarError.at(self._reader.text, reason, lexeme.rule, lexeme.offset)

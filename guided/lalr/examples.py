@@ -51,7 +51,7 @@ class Examples:
 
     def __init__(self, positions: PrefixPositions) -> None:
         tables, scanner = positions.tables, positions.scanner
-        self._tables, self._start, self._stacks = tables, positions.start, positions.stacks
+        self._tables, self._start, self._feed = tables, positions.start, positions.parser.feed
         self._items = items_of(tables, positions.start)
         self._prefix_positions = positions
         self._lexemes = _lexemes(scanner)
@@ -87,7 +87,7 @@ class Examples:
             )
             below = states[: len(states) - length]
             after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
-            return is_under_way and after is not None and self._shifts((*below, after), terminal)
+            return is_under_way and after is not None and self._feed((*below, after), terminal) is not None
 
         if length:
             states = [state for state in items.states if (rule, length) in items.kernels[state]]
@@ -212,16 +212,10 @@ class Examples:
 
     def _leads_to(self, terminals: tuple[int, ...], path: tuple[int, ...]) -> bool:
         """Return whether the parser has this stack after some terminals, up to reductions by the next one."""
-        node = 0
+        stack: tuple[int, ...] | None = (self._start.state,)
         for terminal in terminals:
-            node = self._stacks.feed(node, terminal)
-            if node < 0:
-                return False
-        states = list[int]()
-        while node >= 0:
-            states.append(self._stacks.states[node])
-            node = self._stacks.below(node)
-        return self._is_reduced(tuple(reversed(states)), path)
+            stack = None if stack is None else self._feed(stack, terminal)
+        return stack is not None and self._is_reduced(stack, path)
 
     def _is_reduced(self, states: tuple[int, ...], path: tuple[int, ...]) -> bool:
         """Return whether reductions turn one stack into another."""
@@ -241,20 +235,20 @@ class Examples:
                     work.append((*below, after))
         return False
 
-    def _shifts(self, states: tuple[int, ...], terminal: int) -> bool:
-        """Return whether a terminal is accepted on a stack of states."""
-        return self._stacks.feed(self._stacks.node(states), terminal) >= 0
-
     def _text(self, terminals: tuple[int, ...]) -> str | None:
         """Return a text that Lark lexes as these terminals: their shortest lexemes, separated by ignored text where necessary."""
-        text, node = b"", 0
+        text = b""
+        stack: tuple[int, ...] = (self._start.state,)
         for terminal in terminals:
-            node = self._stacks.feed(node, terminal)
+            fed = self._feed(stack, terminal)
+            if fed is None:
+                return None
+            stack = fed
             lexeme = self._lexemes.get(terminal, b"")
             is_word = text[-1:].isalnum() and lexeme[:1].isalnum()
             for separator in reversed(self._separators) if is_word else self._separators:
                 longer = text + separator + lexeme
-                if lexeme and self._prefix_positions.node(longer) == node:
+                if lexeme and self._prefix_positions.stack(longer) == stack:
                     text = longer
                     break
             else:

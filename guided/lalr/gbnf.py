@@ -22,7 +22,7 @@ from itertools import chain, groupby
 from typing import Any, TypeAlias
 
 from guided.errors import GrammarError, LimitError
-from guided.lalr.notation import Names, Node, Reader, folded, located, nodes_of, tables_of_rules, with_operators
+from guided.lalr.notation import Names, Node, Reader, folded, nodes_of, tables_of_rules, with_operators
 from guided.lalr.sources import lark_pattern
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
@@ -193,7 +193,7 @@ class _Translation:
         for name, uses in self._uses.items():
             for node in uses:
                 if node.leaf not in rules:
-                    raise located(text, f"the rule {node.leaf} is used but not defined", name, node.offset)
+                    raise GrammarError.at(text, f"the rule {node.leaf} is used but not defined", name, node.offset)
         if root not in rules:
             raise GrammarError(f"the start rule is not defined: add `{root} ::= ...`", root)
         self._regular: dict[str, _Regular] = {}
@@ -237,7 +237,7 @@ class _Translation:
                 continue
             again, rest = solved
             if rest is None:
-                raise located(
+                raise GrammarError.at(
                     self._text, "the rule derives no text: each alternative needs itself", name, self.rules[name].offset
                 )
             loop = [] if again is None else [self._repeated(again, 0, None)]

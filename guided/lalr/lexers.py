@@ -67,8 +67,6 @@ def lexer_of(
     """
     known = terminals_of(conf)
     numbers = {str(terminal.name): number for number, terminal in enumerate(known)}
-    for name in sorted(set(conf.ignore) - numbers.keys()):
-        raise GrammarError("it is in %ignore but not defined", name)
     terminals = [Terminal(str(one.name), one.pattern.to_regexp(), int(conf.g_regex_flags)) for one in known]
     ignored = frozenset(numbers[str(name)] for name in conf.ignore)
     whole, groups = _matcher(limits, steps), cache(_groups)

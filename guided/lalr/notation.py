@@ -19,7 +19,7 @@ from guided.lalr.loading import tables_of_text
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 
-__all__ = ["Names", "Node", "Reader", "folded", "located", "nodes_of", "tables_of_rules", "with_operators"]
+__all__ = ["Names", "Node", "Reader", "folded", "nodes_of", "tables_of_rules", "with_operators"]
 
 _COUNTS = re.compile(r"\{([0-9, \t]{1,40})\}")
 _REPEATS: Mapping[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -41,13 +41,6 @@ class Node:
     leaf: Any = None
     least: int = 1
     most: int | None = 1
-
-
-def located(text: str, reason: str, rule: str, offset: int) -> GrammarError:
-    """Return the error for a place of a text, with line and column."""
-    begin = text.rfind("\n", 0, offset) + 1
-    source = text[begin:].partition("\n")[0].rstrip("\r")
-    return GrammarError(reason, rule, text.count("\n", 0, offset) + 1, offset - begin + 1, source)
 
 
 class Reader(ABC):
@@ -164,7 +157,7 @@ class Reader(ABC):
 
     def error(self, reason: str, offset: int | None = None) -> GrammarError:
         """Return the error for a place, by default where the reader is."""
-        return located(self.text, reason, self.rule, self.place if offset is None else offset)
+        return GrammarError.at(self.text, reason, self.rule, self.place if offset is None else offset)
 
 
 def _choice(offset: int) -> Node:
@@ -292,12 +285,12 @@ def tables_of_rules(
         )
     except GrammarError as error:
         rule = names.rule_of(error.rule)
-        raise located(text, error.reason.partition(":")[0] + advice, rule, offsets[rule]) from None
+        raise GrammarError.at(text, error.reason.partition(":")[0] + advice, rule, offsets[rule]) from None
     for conflict in tables.conflicts:
         rule = names.rule_of(conflict.rule.partition(":")[0])
         reason = (
             "a parser that sees only the next part cannot tell whether this rule ends or continues (LALR(1)): make the choice where the "
             "alternatives differ, or leave out one of two optional parts that can match the same text"
         )
-        raise located(text, reason + advice, rule, offsets[rule])
+        raise GrammarError.at(text, reason + advice, rule, offsets[rule])
     return tables

@@ -12,12 +12,12 @@ Complexity: O(bytes of the text), and O(terminals x reductions) for the terminal
 import json
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexing import last_characters
+from guided.lalr.parser import Parser
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables, Start, Terminal, bits
 
 __all__ = ["PrefixPosition", "PrefixPositions", "shown_terminal"]
@@ -27,6 +27,10 @@ _END = "the end of the text"
 _SHOWN_LENGTH = 40
 _FLAGS = re.compile(r"\(\?([a-z]+):(.*)\)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+# The states of a stack, from the bottom.
+_States: TypeAlias = tuple[int, ...]
 
 
 class PrefixPosition(NamedTuple):
@@ -66,12 +70,14 @@ class PrefixPositions:
     ----------
     tables, scanner, start
         As given.
-    stacks : Stacks
+    parser : Parser
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
         self.tables, self.scanner, self.start = tables, scanner, start
-        self.stacks, self._indenter = Stacks(tables, start), Indenter(tables)
+        self.parser, self._indenter = Parser(tables, start), Indenter(tables)
+        # Before any text: stack, indents, left class and place.
+        self._begun: tuple[_States, Indents, int, int] = (start.state,), Indents(), scanner.first_left, 0
         self._contexts: list[int] = tables.context.tolist()
         self._names = tuple(shown_terminal(terminal) for terminal in tables.lexer.terminals)
         self._tried = [
@@ -82,53 +88,53 @@ class PrefixPositions:
 
     def of(self, text: bytes) -> PrefixPosition | None:
         """Return the position of a text; None if Lark's lexer or parser fails before its end."""
-        node, indents, left, begin = 0, Indents(), self.scanner.first_left, 0
+        stack, indents, left, begin = self._begun
         while True:
-            scanned, found = self._run(node, left, text, begin)
+            scanned, found = self._run(stack, left, text, begin)
             if scanned >= 0 and self._may_continue(scanned):
                 break
             if found is None:
                 return PrefixPosition(begin, (), ()) if begin == len(text) else None
             label, end, left = found
-            after = self._fed(node, indents, label, text[begin:end])
+            after = self._fed(stack, indents, label, text[begin:end])
             if after is None:
                 return None
-            (node, indents), begin = after, end
+            (stack, indents), begin = after, end
         if begin == len(text):
-            return PrefixPosition(
-                begin, (), self._shown(node, indents, self._tried[self._contexts[self.stacks.states[node]]])
-            )
-        becoming = [label for label in bits(self.scanner.labels[scanned]) if self._can_be_fed(node, indents, label)]
+            return PrefixPosition(begin, (), self._shown(stack, indents))
+        becoming = [label for label in bits(self.scanner.labels[scanned]) if self._can_be_fed(stack, indents, label)]
         following: tuple[str, ...] = ()
         # A complete lexeme so far, or one if the text ends here.
         matches = [row[scanned].tolist() for row in (self.scanner.events, self.scanner.ends)]
         whole = [label for label, back, _ in matches if label != NOTHING and not back]
-        after = self._fed(node, indents, whole[0], text[begin:]) if whole else None
+        after = self._fed(stack, indents, whole[0], text[begin:]) if whole else None
         if after is not None:
-            following = self._shown(*after, self._tried[self._contexts[self.stacks.states[after[0]]]])
+            following = self._shown(*after)
             if not becoming and whole[0] == self.scanner.n_terminals:
                 # Ignored text is not shown as a lexeme.
                 begin = len(text)
         return PrefixPosition(begin, self._named(becoming), following)
 
-    def node(self, text: bytes) -> int:
-        """Return the stack (`guided.lalr.stacks`) after a text whose end also ends a lexeme; -1 if there is none."""
-        node, indents, left, begin = 0, Indents(), self.scanner.first_left, 0
-        while begin < len(text) and node >= 0:
-            scanned, found = self._run(node, left, text, begin)
+    def stack(self, text: bytes) -> _States | None:
+        """Return the stack after a text whose end also ends a lexeme; None if there is none."""
+        stack, indents, left, begin = self._begun
+        while begin < len(text):
+            scanned, found = self._run(stack, left, text, begin)
             if scanned >= 0 and self.scanner.ends[scanned, 0] != NOTHING and not self.scanner.ends[scanned, 1]:
                 found = int(self.scanner.ends[scanned, 0]), len(text), left
             if found is None:
-                return -1
+                return None
             label, end, left = found
-            after = self._fed(node, indents, label, text[begin:end])
-            (node, indents), begin = (-1, indents) if after is None else after, end
-        return node
+            after = self._fed(stack, indents, label, text[begin:end])
+            if after is None:
+                return None
+            (stack, indents), begin = after, end
+        return stack
 
-    def _run(self, node: int, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
+    def _run(self, stack: _States, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
         """Return the scanner state at the end of the text, or DEAD; and the last match on the way: label, end, left class."""
         scanner = self.scanner
-        scanned = int(scanner.starts[self._contexts[self.stacks.states[node]], left])
+        scanned = int(scanner.starts[self._contexts[stack[-1]], left])
         found = None
         for place in range(begin, len(text)):
             if scanned < 0:
@@ -143,37 +149,37 @@ class PrefixPositions:
     def _may_continue(self, scanned: int) -> bool:
         return bool((self.scanner.table[scanned] >= 0).any())
 
-    def _fed(self, node: int, indents: Indents, label: int, lexeme: bytes) -> tuple[int, Indents] | None:
+    def _fed(self, stack: _States, indents: Indents, label: int, lexeme: bytes) -> tuple[_States, Indents] | None:
         """Return stack and indents after a lexeme; None if the parser rejects it."""
         if label == self.scanner.n_terminals:
-            return node, indents
+            return stack, indents
         column = NO_NEWLINE
         if label == self._indenter.newline:
             for byte in lexeme:
                 column = self._indenter.column(column, byte)
         result = self._indenter.tokens(indents, label, column)
-        if result is None:
-            return None
-        for terminal in result[0]:
-            node = self.stacks.feed(node, terminal)
-            if node < 0:
-                return None
-        return node, result[1]
+        fed = None if result is None else self._fed_all(stack, result[0])
+        return None if result is None or fed is None else (fed, result[1])
 
-    def _can_be_fed(self, node: int, indents: Indents, label: int) -> bool:
+    def _fed_all(self, stack: _States | None, terminals: Iterable[int]) -> _States | None:
+        for terminal in terminals:
+            stack = None if stack is None else self.parser.feed(stack, terminal)
+        return stack
+
+    def _can_be_fed(self, stack: _States, indents: Indents, label: int) -> bool:
         """Return whether the parser accepts a label, at some column if it is the newline of an Indenter."""
         if label == self.scanner.n_terminals:
             return False
         if label == self._indenter.newline:
-            return bool(indents.parentheses) or self.stacks.feed(node, label) >= 0
-        return self._fed(node, indents, label, b"") is not None
+            return bool(indents.parentheses) or self.parser.feed(stack, label) is not None
+        return self._fed(stack, indents, label, b"") is not None
 
-    def _shown(self, node: int, indents: Indents, tried: Iterable[int]) -> tuple[str, ...]:
+    def _shown(self, stack: _States, indents: Indents) -> tuple[str, ...]:
         """Return the terminals that a stack accepts, and the end of the text."""
-        found = self._named(label for label in tried if self._can_be_fed(node, indents, label))
-        for terminal in (*self._indenter.at_end(indents), self.tables.end):
-            node = self.stacks.feed(node, terminal) if node >= 0 else node
-        return (*found, _END) if node >= 0 else found
+        tried = self._tried[self._contexts[stack[-1]]]
+        found = self._named(label for label in tried if self._can_be_fed(stack, indents, label))
+        closed = self._fed_all(stack, (*self._indenter.at_end(indents), self.tables.end))
+        return found if closed is None else (*found, _END)
 
     def _named(self, labels: Iterable[int]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(sorted(self._names[label] for label in labels)))

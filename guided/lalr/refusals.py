@@ -8,9 +8,10 @@ import ast
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeAlias
 
 from lark.exceptions import LarkError
 
@@ -22,6 +23,8 @@ from guided.patterns.parse import parse_in_order
 
 __all__ = ["WHOLE", "refusal"]
 
+# What explains a message of Lark that its pattern matches; None if it does not.
+_Explain: TypeAlias = "Callable[[re.Match[str], _Text], GrammarError | None]"
 # Name used in errors that concern the whole grammar.
 WHOLE = "grammar"
 _LINE = re.compile(r"\bline (\d+),? column (\d+)")
@@ -213,10 +216,7 @@ def refusal(error: Exception, text: str, source: str | None = None) -> GrammarEr
 def _at(found: _Text, reason: str, rule: str, offset: int | None) -> GrammarError:
     if offset is None or offset > len(found.text):
         return GrammarError(reason, rule)
-    line = found.text.count("\n", 0, offset) + 1
-    start = found.text.rfind("\n", 0, offset) + 1
-    source = found.text[start:].partition("\n")[0].rstrip("\r")
-    return GrammarError(reason, rule, line, offset - start + 1, source)
+    return GrammarError.at(found.text, reason, rule, offset)
 
 
 def _other_notation(found: _Text) -> GrammarError | None:
@@ -442,38 +442,23 @@ def _no_start(match: "re.Match[str]", found: _Text) -> GrammarError:
     return _at(found, f"the start rule {name!r} is not defined: {advice}", name, offset)
 
 
-def _twice(match: "re.Match[str]", found: _Text) -> GrammarError:
-    name = match["name"]
-    kind = "terminal" if name.lstrip("_")[:1].isupper() else "rule"
-    reason = f"the {kind} {name} is defined twice: join the definitions with `|`, or write `%override {name}: ...`"
-    return _at(found, reason, name, found.definition(name, 1))
-
-
 def _ignored(match: "re.Match[str]", found: _Text) -> GrammarError:
     name = min(re.findall(r"[^\W\d]\w*", match["names"]))
     reason = f"%ignore: the terminal {name} is not defined: add `{name}: ...`, or `%import common.{name}`"
     return _at(found, reason, name, found.use(name, None))
 
 
-def _arguments(match: "re.Match[str]", found: _Text) -> GrammarError:
-    name, rule = match["name"], match["rule"]
-    reason = f"the template {name} takes {match['expected']} arguments, not {match['got']}"
-    return _at(found, reason, name, found.use(name, rule))
+def _explained(reason: str, *, is_definition: bool = False) -> "_Explain":
+    """Return what explains a message by a reason with its groups, at a use of ``name`` or its second definition."""
 
+    def explain(match: "re.Match[str]", found: _Text) -> GrammarError:
+        names = match.groupdict()
+        name, within = names["name"], names.get("within")
+        kind = "terminal" if name.lstrip("_")[:1].isupper() else "rule"
+        offset = found.definition(name, 1) if is_definition else found.use(name, names.get("rule", within))
+        return _at(found, reason.format(**names, kind=kind, upper=name.upper()), names.get("rule", name), offset)
 
-def _rule_in_terminal(match: "re.Match[str]", found: _Text) -> GrammarError:
-    name, terminal = match["name"], match["terminal"]
-    reason = (
-        f"the terminal {terminal} uses the rule {name}, but terminals are made of terminals: "
-        f"define {name.upper()}, or make {terminal} a rule"
-    )
-    return _at(found, reason, terminal, found.use(name, terminal))
-
-
-def _recursion(match: "re.Match[str]", found: _Text) -> GrammarError:
-    name = match["name"]
-    reason = f"the terminal {name} uses itself: only rules can be recursive, so write it as the rule {name.lower()}"
-    return _at(found, reason, name, found.definition(name))
+    return explain
 
 
 def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
@@ -482,28 +467,34 @@ def _import_failed(match: "re.Match[str]", found: _Text) -> GrammarError:
     return _at(found, f"%import: unknown grammar {name!r}: give its folder in import_paths", name, offset)
 
 
-def _not_replaced(match: re.Match[str], found: _Text) -> GrammarError:
-    name = match["name"]
-    reason = f"{name} is not defined, and only what is defined can be replaced: add `{name}: ...`"
-    return _at(found, reason, name, found.use(name, None))
-
-
 _NAME = r"[^\W\d]\w*"
-_MESSAGES = (
+_MESSAGES: tuple[tuple[re.Pattern[str], _Explain], ...] = (
     (re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' used but not defined \(in \w+ (?P<rule>{_NAME})"), _undefined),
     (re.compile(rf"Terminal used but not defined: (?P<name>{_NAME})"), _undefined),
-    (re.compile(rf"Using an undefined rule: (?:NonTerminal\(')?(?P<name>{_NAME})"), _no_start),
-    (re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' defined more than once"), _twice),
-    (re.compile(rf"Cannot override a nonexisting \w+ (?P<name>{_NAME})"), _not_replaced),
+    (re.compile(rf"Using an undefined rule: (?P<name>{_NAME})"), _no_start),
+    (
+        re.compile(rf"(?:Rule|Terminal|Template) '(?P<name>{_NAME})' defined more than once"),
+        _explained(
+            "the {kind} {name} is defined twice: join the definitions with `|`, or write `%override {name}: ...`", is_definition=True
+        ),
+    ),
+    (
+        re.compile(rf"Cannot override a nonexisting \w+ (?P<name>{_NAME})"),
+        _explained("{name} is not defined, and only what is defined can be replaced: add `{name}: ...`"),
+    ),
     (re.compile(r"Terminals (?P<names>\{.*\}) were marked to ignore"), _ignored),
     (
         re.compile(
-            rf"arguments used for (?P<name>{_NAME}) \(expected (?P<expected>\d+), got (?P<got>\d+)\) \(in \w+ (?P<rule>{_NAME})"
+            rf"arguments used for (?P<name>{_NAME}) \(expected (?P<expected>\d+), got (?P<got>\d+)\) \(in \w+ (?P<within>{_NAME})"
         ),
-        _arguments,
+        _explained("the template {name} takes {expected} arguments, not {got}"),
     ),
-    (re.compile(rf"inside terminals \((?:NonTerminal\(')?(?P<name>{_NAME})(?:'\))? in (?P<terminal>{_NAME})"), _rule_in_terminal),
-    (re.compile(rf"Recursion in terminal '(?P<name>{_NAME})'"), _recursion),
+    (
+        re.compile(rf"inside terminals \((?:NonTerminal\(')?(?P<name>{_NAME})(?:'\))? in (?P<rule>{_NAME})"),
+        _explained(
+            "the terminal {rule} uses the rule {name}, but terminals are made of terminals: define {upper}, or make {rule} a rule"
+        ),
+    ),
     (re.compile(r"^Bad Range for "), lambda _, found: _ranges(found)),
     (re.compile(r"No such file or directory: '(?P<path>[^']*)'"), _import_failed),
 )  # fmt: skip

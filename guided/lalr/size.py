@@ -208,16 +208,13 @@ def _tokens(text: str) -> list[str]:
         assert token is not None, "any character is a token"
         position = token.end()
         if token["sign"] in ('"', "/"):
-            line = text.count("\n", 0, token.start()) + 1
-            begin = text.rfind("\n", 0, token.start()) + 1
             names = [one.name for one in _definitions(found) if one.name[0] != "%"]
             rule = names[-1] if names else "grammar"
             kind = "string" if token[0] == '"' else "regular expression"
-            source = text[begin:].partition("\n")[0].rstrip("\r")
             reason = f"the {kind} that begins here is never closed: add {token[0]}"
             if text.startswith("'\"", max(token.start() - 1, 0)):
                 reason = 'strings are written in double quotes, and a double quote in one as \\"'
-            raise GrammarError(reason, rule, line, token.start() - begin + 1, source)
+            raise GrammarError.at(text, reason, rule, token.start())
         if token["skipped"] is None:
             found.append("\n" if token["newline"] else token[0])
     return found

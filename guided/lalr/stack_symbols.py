@@ -19,7 +19,7 @@ from typing import NamedTuple
 from guided.errors import LimitError
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Indents
-from guided.lalr.stacks import Parser
+from guided.lalr.parser import Parser
 from guided.lalr.tables import LalrTables, Start, bits
 
 __all__ = ["StackSymbol", "StackSymbols"]

@@ -35,9 +35,9 @@ from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
 from guided.lalr.lexemes import Control, Outcomes
 from guided.lalr.lookahead_classes import LookaheadClasses
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.stacks import Stacks
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
+from tests.lalr.parser_stacks import Stacks
 
 __all__ = ["Prefixes"]
 

@@ -22,10 +22,10 @@ from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import scanner_of
 from guided.lalr.stack_symbols import StackSymbols
-from guided.lalr.stacks import Stacks as ParserStacks
 from guided.lalr.tables import LalrTables, bits
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
+from tests.lalr.parser_stacks import Stacks as ParserStacks
 from tests.lalr.prefixes import Prefixes
 from tests.lalr.test_loading import PYTHON
 from tests.lalr.test_prefix import LIMITS, grammars

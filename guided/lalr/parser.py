@@ -1,20 +1,15 @@
-"""The LALR parser's one step, and its stacks as hash-consed nodes.
+"""The LALR parser's one step: the effect of a terminal as far as it depends on the state on top.
 
-A step is the effect of a terminal as far as it depends on the state on top: reductions, until the terminal is shifted or a state below is
-needed. It is a function of that state, so it is computed once for all stacks (`Parser.step`).
-
-A node is a parser state on top of another node. Equal stacks are one node, and results of feeding are cached, so texts with a common prefix
-share work. `Stacks.feed` is Lark's ``feed_token``: steps until the terminal is shifted.
+That is reductions, until the terminal is shifted or a state below is needed; it is computed once for all stacks (`Parser.step`).
 
 A table with cyclic rules may reduce forever without reading anything (Lark then does not terminate). Such a terminal is refused.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from guided.lalr.tables import LalrTables, Start
 
-__all__ = ["Parser", "Stacks", "Step"]
+__all__ = ["Parser", "Step"]
 
 # Maximum number of reductions of one step.
 _ENDLESS = 10_000
@@ -86,57 +81,13 @@ class Parser:
             del stack[len(stack) - length :]
         return None
 
+    def feed(self, states: tuple[int, ...], terminal: int) -> tuple[int, ...] | None:
+        """Return a stack after a terminal, as Lark's ``feed_token``; None if the parser rejects it.
 
-class Stacks:
-    """The stacks of one grammar that have occurred. Node 0 is the start.
-
-    Attributes
-    ----------
-    states : list of int
-        The parser state on top of each node.
-    """
-
-    def __init__(self, tables: LalrTables, start: Start) -> None:
-        self._parser = Parser(tables, start)
-        self.states = [start.state]
-        self._below = [-1]
-        self._nodes: dict[tuple[int, int], int] = {}
-        self._fed: dict[tuple[int, int], int] = {}
-
-    def below(self, node: int) -> int:
-        """Return the node below a node; -1 for node 0."""
-        return self._below[node]
-
-    def node(self, states: Sequence[int]) -> int:
-        """Return the node of a stack, given its states from the start state up."""
-        found = 0
-        for state in states[1:]:
-            found = self._push(state, found)
-        return found
-
-    def feed(self, node: int, terminal: int) -> int:
-        """Return the node after a terminal; -1 if the parser rejects it. ``$END`` leads to the node of the complete text."""
-        key = node, terminal
-        found = self._fed.get(key)
-        if found is None:
-            found = self._fed[key] = self._feed(node, terminal)
-        return found
-
-    def _feed(self, node: int, terminal: int) -> int:
-        step = self._parser.step(self.states[node], terminal)
+        ``$END`` leads to the stack of the complete text.
+        """
+        step = self.step(states[-1], terminal)
         while step is not None and step.pops:
-            for _ in range(step.pops):
-                node = self._below[node]
-            step = self._parser.step(self.states[node], terminal, step.rule)
-        for state in () if step is None else step.pushes:
-            node = self._push(state, node)
-        return -1 if step is None else node
-
-    def _push(self, state: int, below: int) -> int:
-        key = state, below
-        found = self._nodes.get(key)
-        if found is None:
-            found = self._nodes[key] = len(self.states)
-            self.states.append(state)
-            self._below.append(below)
-        return found
+            states = states[: len(states) - step.pops]
+            step = self.step(states[-1], terminal, step.rule)
+        return None if step is None else (*states, *step.pushes)
