@@ -160,7 +160,7 @@ class Coaccessible:
         """Return the relation of the rest of a rule read in a state, from its first lookahead to the lookahead after it."""
         side = self._items.sides[rule]
         if dot == len(side):
-            return ~self._reduced(state, rule)
+            return self._known.identity(self._reduced(state, rule))
         read = self._relation(state, side[dot])
         for symbol in side[dot:-1]:
             if read == EMPTY:

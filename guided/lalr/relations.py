@@ -1,8 +1,9 @@
-"""`Relations`: hash-consed binary relations on a small set (lookaheads), with cached operations.
+"""`Relations`: hash-consed binary relations on a small set (terminals or lookaheads), with cached operations.
 
-A relation is stored as *blocks*: pairs (image, begin) of sets, as bits. Each member of ``begin`` is related to all members of ``image`` and
-to nothing else; the begins of a relation are disjoint and its images differ. The relations of a grammar have few blocks, because most
-lookaheads behave alike.
+A relation is *blocks* and *through*. Blocks are pairs (image, begin) of sets, as bits: each member of ``begin`` is related to all members
+of ``image`` and to nothing else; the begins of a relation are disjoint and its images differ. The relations of a grammar have few blocks,
+because most terminals behave alike. Each member of ``through`` is related to itself: that is what an empty derivation does. It is kept
+apart, because a block for each would be many.
 
 Complexity: O(blocks of one * blocks of the other) for a new operation, a look-up for a repeated one.
 """
@@ -15,7 +16,7 @@ __all__ = ["EMPTY", "Relations"]
 _Blocks = dict[int, int]
 # Number of the empty relation.
 EMPTY = 0
-_STEP_COST = 20
+_STEP_COST, _WIDE = 20, 4096
 
 
 class Relations:
@@ -27,12 +28,14 @@ class Relations:
         Budget spent by each new result.
     advice : str
         Advice of the error when the budget is exceeded.
+    n_members : int
+        Sets of more than `_WIDE` members cost more.
     """
 
-    def __init__(self, steps: Steps, advice: str) -> None:
-        self._steps, self._advice = steps, advice
-        self._blocks: list[_Blocks] = [{}]
-        self._numbers: dict[frozenset[tuple[int, int]], int] = {frozenset(): EMPTY}
+    def __init__(self, steps: Steps, advice: str, n_members: int = 0) -> None:
+        self._steps, self._advice, self._cost = steps, advice, _STEP_COST * (1 + n_members // _WIDE)
+        self._parts: list[tuple[_Blocks, int]] = [({}, 0)]
+        self._numbers: dict[tuple[frozenset[tuple[int, int]], int], int] = {(frozenset(), 0): EMPTY}
         self._composed: dict[tuple[int, int], int] = {}
         self._joined: dict[tuple[int, int], int] = {}
         self._within: dict[tuple[int, int], int] = {}
@@ -46,14 +49,13 @@ class Relations:
                 blocks[image] = blocks.get(image, 0) | 1 << member
         return self._number(blocks)
 
+    def parts(self, relation: int) -> tuple[_Blocks, int]:
+        """Return the blocks of a relation, begins by image, and what goes through."""
+        return self._parts[relation]
+
     def identity(self, members: int) -> int:
         """Return the identity on these members."""
-        blocks: _Blocks = {}
-        while members:
-            lowest = members & -members
-            blocks[lowest] = lowest
-            members ^= lowest
-        return self._number(blocks)
+        return self._number({}, members)
 
     def composed(self, first: int, second: int) -> int:
         """Return the composition: the pairs (a, c) for which some b has (a, b) in the first and (b, c) in the second."""
@@ -62,17 +64,19 @@ class Relations:
         key = first, second
         found = self._composed.get(key)
         if found is None:
-            one, other = self._blocks[first], self._blocks[second]
-            self._steps.spend(_STEP_COST * (len(one) * len(other) + 1), self._advice)
+            (one, passes), (other, passed) = self._parts[first], self._parts[second]
+            self._spend(len(one) * len(other) + 1)
             blocks: _Blocks = {}
             for middle, begin in one.items():
-                image = 0
+                image = middle & passed
                 for end, entry in other.items():
                     if entry & middle:
                         image |= end
                 if image:
                     blocks[image] = blocks.get(image, 0) | begin
-            found = self._composed[key] = self._number(blocks)
+            if passes:
+                blocks = self._union(blocks, {end: entry & passes for end, entry in other.items() if entry & passes})
+            found = self._composed[key] = self._number(blocks, passes & passed)
         return found
 
     def joined(self, first: int, second: int) -> int:
@@ -84,7 +88,8 @@ class Relations:
         key = (first, second) if first < second else (second, first)
         found = self._joined.get(key)
         if found is None:
-            found = self._joined[key] = self._number(self._union(self._blocks[first], self._blocks[second]))
+            (one, passes), (other, passed) = self._parts[first], self._parts[second]
+            found = self._joined[key] = self._number(self._union(one, other), passes | passed)
         return found
 
     def within(self, relation: int, members: int) -> int:
@@ -95,37 +100,40 @@ class Relations:
         found = self._within.get(key)
         if found is None:
             blocks: _Blocks = {}
-            for image, begin in self._blocks[relation].items():
+            known, through = self._parts[relation]
+            for image, begin in known.items():
                 if image & members:
                     blocks[image & members] = blocks.get(image & members, 0) | begin
-            self._steps.spend(_STEP_COST * len(blocks), self._advice)
-            found = self._within[key] = self._number(blocks)
+            self._spend(len(blocks))
+            found = self._within[key] = self._number(blocks, through & members)
         return found
 
     def backward(self, relation: int, members: int) -> int:
-        """Return the preimage of these members, as bits; ``~relation``: the identity on those members, without its many blocks."""
+        """Return the preimage of these members, as bits."""
         if relation == EMPTY or not members:
             return 0
-        if relation < 0:
-            return ~relation & members
         key = relation, members
         found = self._backward.get(key)
         if found is None:
-            found = 0
-            for image, begin in self._blocks[relation].items():
+            blocks, through = self._parts[relation]
+            found = through & members
+            for image, begin in blocks.items():
                 if image & members:
                     found |= begin
             self._backward[key] = found
         return found
 
-    def _number(self, blocks: _Blocks) -> int:
-        number = self._numbers.setdefault(frozenset(blocks.items()), len(self._blocks))
-        if number == len(self._blocks):
-            self._blocks.append(blocks)
+    def _number(self, blocks: _Blocks, through: int = 0) -> int:
+        number = self._numbers.setdefault((frozenset(blocks.items()), through), len(self._parts))
+        if number == len(self._parts):
+            self._parts.append((blocks, through))
         return number
 
+    def _spend(self, count: int) -> None:
+        self._steps.spend(self._cost * count, self._advice)
+
     def _union(self, first: _Blocks, second: _Blocks) -> _Blocks:
-        self._steps.spend(_STEP_COST * (len(first) * len(second) + 1), self._advice)
+        self._spend(len(first) * len(second) + 1)
         blocks: _Blocks = {}
         left = dict(second)
         for image, begin in first.items():

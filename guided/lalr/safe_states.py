@@ -21,6 +21,7 @@ from guided.errors import LimitError
 from guided.fixpoint.worklist import post_order, solve
 from guided.lalr.items import Items
 from guided.lalr.lexical_follow import LexicalFollow
+from guided.lalr.relations import EMPTY, Relations
 from guided.lalr.tables import LalrTables, Start
 
 __all__ = ["SafeStates", "safe_states"]
@@ -31,11 +32,7 @@ _STEP_COST, _PAIR_COST = 150, 15
 _PORTION = 1 << 20
 _WIDE = 4096
 _TOO_MANY = "the grammar has too many conflicts"
-# Lookahead terminals -> first terminals, as bits; and the terminals that pass through an empty derivation.
-_Blocks = dict[int, int]
-_Relation = tuple[_Blocks, int]
 _Goal = tuple[int, int]
-_NO_RELATION: _Relation = {}, 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,12 +80,12 @@ class _Proof:
         self.place = [0] * len(self.order)
         for place, symbol in enumerate(self.order):
             self.place[symbol] = place
+        self.known = Relations(steps, _TOO_MANY, tables.end)
         self.relations = [
-            ({next_of[symbol]: 1 << symbol}, 0) if symbol < tables.end and next_of[symbol] else _NO_RELATION
-            for symbol in self.order
+            self.known.of_rows({symbol: next_of[symbol]}) if symbol < tables.end else EMPTY for symbol in self.order
         ]
         self._relate()
-        self.rests: dict[tuple[int, int], _Relation] = {}
+        self.rests: dict[tuple[int, int], int] = {}
         self.before: list[list[int]] = [[] for _ in items.kernels]
         for state in items.states:
             if state not in reachable:
@@ -153,11 +150,11 @@ class _Proof:
         if state == self.start.end and not avoided & self.end:
             return True
         if state == self.start.state:
-            blocks, through = self.relations[self.place[self.start_symbol]]
+            blocks, through = self.known.parts(self.relations[self.place[self.start_symbol]])
             if through & self.end & ~avoided or any(b & self.end and f & ~avoided for b, f in blocks.items()):
                 return True
         for rule, dot in self.items.kernels[state]:
-            blocks, through = self._rest(rule, dot)
+            blocks, through = self.known.parts(self._rest(rule, dot))
             self._spend(_STEP_COST + _PAIR_COST * len(blocks))
             if dot == len(self.items.sides[rule]):
                 through = self._reduced(state, rule)
@@ -212,7 +209,7 @@ class _Proof:
         self._spend(_PAIR_COST * cost)
         return found
 
-    def _rest(self, rule: int, dot: int) -> _Relation:
+    def _rest(self, rule: int, dot: int) -> int:
         """Return the relation of the unread part of a rule, including its reduction."""
         key = rule, dot
         found = self.rests.get(key)
@@ -220,20 +217,13 @@ class _Proof:
             found = self.rests[key] = self._read(rule, dot)
         return found
 
-    def _read(self, rule: int, dot: int) -> _Relation:
-        found: _Relation = {}, self.every
-        cost = 0
-        for symbol in self.items.sides[rule][dot:]:
-            more = self.relations[self.place[symbol]]
-            cost += _STEP_COST + _PAIR_COST * len(found[0]) * len(more[0])
-            found = _composed(found, more)
-        self._spend(cost)
-        kept = self.kept[rule]
-        blocks: _Blocks = {}
-        for behind, first in found[0].items():
-            if behind & kept:
-                blocks[behind & kept] = blocks.get(behind & kept, 0) | first
-        return blocks, found[1] & kept
+    def _read(self, rule: int, dot: int) -> int:
+        side = self.items.sides[rule][dot:]
+        self._spend(_STEP_COST * len(side))
+        found = self.known.identity(self.every)
+        for symbol in side:
+            found = self.known.composed(found, self.relations[self.place[symbol]])
+        return self.known.within(found, self.kept[rule])
 
     def _parts(self, symbol: int) -> list[int]:
         """Return the symbols on the right-hand sides of a symbol's rules."""
@@ -247,52 +237,12 @@ class _Proof:
                 readers[self.place[part]].append(place)
         solve(self.relations, self._related, readers)
 
-    def _related(self, place: int) -> _Relation:
+    def _related(self, place: int) -> int:
         found = self.relations[place]
         for rule in self.items.rules_of.get(self.order[place], ()):
-            more = self._read(rule, 0)
-            self._spend(_STEP_COST + _PAIR_COST * (len(found[0]) + len(more[0])) ** 2)
-            found = _joined(found, more)
+            self._spend(_STEP_COST)
+            found = self.known.joined(found, self._read(rule, 0))
         return found
-
-
-def _composed(first: _Relation, second: _Relation) -> _Relation:
-    blocks: _Blocks = {}
-    for behind, begin in first[0].items():
-        image = behind & second[1]
-        for more, middle in second[0].items():
-            if middle & behind:
-                image |= more
-        if image:
-            blocks[image] = blocks.get(image, 0) | begin
-    for behind, begin in second[0].items():
-        if begin & first[1]:
-            blocks[behind] = blocks.get(behind, 0) | begin & first[1]
-    return blocks, first[1] & second[1]
-
-
-def _joined(first: _Relation, second: _Relation) -> _Relation:
-    """Return the union in canonical form: rows with equal images are one block."""
-    if not second[0] and not second[1] & ~first[1]:
-        return first
-    rows: dict[int, int] = {}
-    cut = [*first[0].items(), *second[0].items()]
-    # Invariant: the parts are disjoint and cover every first terminal seen so far.
-    parts: dict[int, int] = {}
-    for behind, begin in cut:
-        refined: dict[int, int] = {}
-        for part, image in parts.items():
-            if part & begin:
-                refined[part & begin] = image | behind
-            if part & ~begin:
-                refined[part & ~begin] = image
-            begin &= ~part
-        if begin:
-            refined[begin] = behind
-        parts = refined
-    for part, image in parts.items():
-        rows[image] = rows.get(image, 0) | part
-    return rows, first[1] | second[1]
 
 
 def safe_states(
