@@ -114,7 +114,7 @@ class LalrMachine(Pushdown):
         if row[byte] == UNKNOWN:
             # Why: bytes that share an action form one group of tokens with one plan, so all of them are set together.
             unknown = np.flatnonzero(row == UNKNOWN).tolist()
-            group = self._rows.together(hypotheses, unknown, byte)
+            group = self._rows.together(unknown, byte)
             row[group] = self._split_entry(hypotheses, group[0])
         self.tables.set_row(control, row)
 

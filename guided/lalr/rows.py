@@ -6,7 +6,7 @@ by state. An entry is UNKNOWN if the byte splits a hypothesis or text is read ag
 Complexity: O(byte classes) for a row.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -115,46 +115,19 @@ class Rows:
                 others.append(byte)
         return self._by_byte(hypotheses, row, others) if others else row
 
-    def together(self, hypotheses: frozenset[Hypothesis], some: list[int], byte: int) -> list[int]:
+    def together(self, some: Iterable[int], byte: int) -> list[int]:
         """Return the bytes among `some` with the same effect as `byte` on every stack, itself included."""
-        if len(hypotheses) == 1:
-            lexing, (hypothesis,) = self._reader.lexing, hypotheses
-            target = lexing.rows[hypothesis.scanned][lexing.classes[byte]] if hypothesis.scanned >= 0 else DEAD
-            if target >= 0 and lexing.tails[target] < 0:
-                return next(group for group in self._byte_groups(hypotheses, some) if byte in group)
         return [other for other in some if self._first_of[other] == self._first_of[byte]]
 
     def _by_byte(self, hypotheses: frozenset[Hypothesis], row: Int32Array, some: list[int]) -> Int32Array:
         """Enter bytes whose entries may differ."""
-        groups = self._byte_groups(hypotheses, some)
+        groups: dict[int, list[int]] = {}
+        for byte in some:
+            groups.setdefault(self._first_of[byte], []).append(byte)
         self._reader.call.spend(len(groups) // _GROUPS, "the grammar's terminals overlap in too many ways")
-        for group in groups:
+        for group in groups.values():
             row[group] = self._entry(hypotheses, group[0])
         return row
-
-    def _byte_groups(self, hypotheses: frozenset[Hypothesis], some: list[int]) -> Collection[list[int]]:
-        """Group bytes by entry, conservatively: nearly always by the scanner's next state."""
-        lexing, found = self._reader.lexing, dict[Hashable, list[int]]()
-        hypothesis = next(iter(hypotheses))
-        if len(hypotheses) > 1 or hypothesis.above or hypothesis.watchers or hypothesis.scanned < 0:
-            return [[byte] for byte in some]
-        row, event = lexing.rows[hypothesis.scanned], not hypothesis.is_fresh and lexing.events[hypothesis.scanned]
-        for byte in some:
-            column = lexing.classes[byte]
-            target = row[column]
-            key: Hashable = target
-            if target >= 0:
-                keeps = -1 if byte < 0x80 and self._stands_behind(target) else lexing.tails[target]
-                is_newline = bool(lexing.labels[target] & self._reader.newline)
-                parts = event and not self._replaces[target]
-                if keeps > 0 or (keeps == 0 and (byte >= 0x80 or is_newline)):
-                    key = byte, -1
-                elif is_newline or (parts and keeps < 0):
-                    key = self._first_of[byte], -2
-                elif byte >= 0x80 or parts:
-                    key = target, column, byte if byte >= 0xC0 else -1
-            found.setdefault(key, []).append(byte)
-        return found.values()
 
     def _entry(self, hypotheses: frozenset[Hypothesis], byte: int) -> int:
         """Return the entry of a byte for a single hypothesis that does not split; otherwise UNKNOWN, computed on demand."""
