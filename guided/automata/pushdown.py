@@ -109,7 +109,7 @@ _PLAIN = np.array([0, 0, -1, 0, 0, -1, 0], np.int32)
 
 def action_entry(action: int) -> int:
     """Return the entry of an action in a row, or in a reaction that continues with it."""
-    assert action >= 0, "entries above are no actions"
+    assert action >= 0, "actions are numbered from 0"
     return ACTION - action
 
 
