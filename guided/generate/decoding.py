@@ -29,7 +29,7 @@ import numpy as np
 
 from guided.arrays import Int32Array
 from guided.errors import ArgumentError, LimitError
-from guided.events import Event, FinishReason, Logprob, Scores
+from guided.events import Event, FinishReason, Logprob, Sample, Scores
 from guided.generate.canonical import Canonical, Steering
 from guided.generate.likelihood import logprob_of, step_of
 from guided.generate.model import Logits, check_context, common_prefix
@@ -44,7 +44,6 @@ __all__ = [
     "Decoding",
     "Feed",
     "Found",
-    "FoundText",
     "OnBudget",
     "Rows",
     "Search",
@@ -113,24 +112,13 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundText:
-    """One text that a search found; attributes as in `Sample`."""
-
-    tokens: tuple[int, ...]
-    weight: float
-    scores: Scores
-    finish_reason: FinishReason
-    steered: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found."""
+    """What a search found; texts have their tokens only."""
 
     # The text to continue with.
-    chosen: FoundText
+    chosen: Sample
     # All distinct texts, the heaviest first.
-    texts: tuple[FoundText, ...]
+    texts: tuple[Sample, ...]
     # As in `Result`.
     log_z: float | None
     # Number of forward passes; one for all rows of a batch.

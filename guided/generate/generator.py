@@ -422,17 +422,7 @@ def with_search(result: R, decoding: Decoding, vocabulary: Vocabulary, stops: tu
     if len(decoding.found) == 1:
         (found,) = decoding.found
         log_z = found.log_z
-        samples = tuple(
-            Sample(
-                _text(text.tokens, vocabulary, stops),
-                text.tokens,
-                text.weight,
-                text.scores,
-                text.finish_reason,
-                text.steered,
-            )
-            for text in found.texts
-        )
+        samples = tuple(replace(one, text=_text(one.tokens, vocabulary, stops)) for one in found.texts)
     logprobs = tuple(decoding.logprobs or ())
     return replace(result, scores=decoding.scores, samples=samples, log_z=log_z, logprobs=logprobs)
 

@@ -44,9 +44,9 @@ import numpy.typing as npt
 
 from guided.arrays import Int32Array, Int64Array
 from guided.errors import LimitError, ModelError
-from guided.events import FinishReason, Scores
+from guided.events import FinishReason, Sample, Scores
 from guided.generate.canonical import Canonical, Steering
-from guided.generate.decoding import Feed, Found, FoundText, Rows, Start
+from guided.generate.decoding import Feed, Found, Rows, Start
 from guided.generate.likelihood import Step, scaled, step_of
 from guided.generate.model import Logits, common_prefix
 from guided.generate.steering import ENDLESS
@@ -210,12 +210,13 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
     while live := [(parent, node) for parent, node in kept if node.mask is not None]:
         answers = yield _request(start, live)
         n_passes += 1
-        candidates = list[_Candidate]()
+        # Logarithm of the probability, prefix, and the row, step and place of the token that extends it; no step where the text has ended.
+        candidates = list[tuple[float, Node, int, Step | None, int]]()
         answer = iter(enumerate(answers))
         for _, node in kept:
             before = node.scores.log_probability
             if node.mask is None:
-                candidates.append(_Candidate(before, node))
+                candidates.append((before, node, 0, None, 0))
                 continue
             row, logits = next(answer)
             step = texts.step(node, logits)
@@ -223,13 +224,13 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
                 lost, log_lost = node.tokens, log
             best = np.argsort(-step.logs, kind="stable").tolist()
             for place in itertools.islice((place for place in best if texts.is_live(node, step, place)), width):
-                candidates.append(_Candidate(before + float(step.logs[place]), node, row, step, place))
+                candidates.append((before + float(step.logs[place]), node, row, step, place))
         # Why stable: equal probabilities stay in the order of the parents' ranks, then of the tokens.
-        candidates.sort(key=lambda candidate: -candidate.log_probability)
+        candidates.sort(key=lambda candidate: -candidate[0])
         kept = [
-            (one.row, child)
-            for one in candidates[:width]
-            if (child := one.node if one.step is None else texts.child(one.node, one.step, one.place)) is not None
+            (row, child)
+            for _, node, row, step, place in candidates[:width]
+            if (child := node if step is None else texts.child(node, step, place)) is not None
         ]
         if not kept:
             raise _no_particle()
@@ -237,17 +238,6 @@ def beam(start: Start, width: int) -> Generator[Rows, list[Logits], Found]:
     masses, log_scale = scaled(np.array([node.scores.log_probability for node in nodes]))
     losses = [lost if node.scores.log_probability < log_lost else None for node in nodes]
     return _found(nodes, masses / masses.sum(), 0, log_scale + math.log(masses.sum()), n_passes, losses)
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A prefix that a beam may keep: a text that has ended (no ``step``), or a prefix to extend by one token."""
-
-    log_probability: float
-    node: Node
-    row: int = 0
-    step: Step | None = None
-    place: int = 0
 
 
 def rejection(start: Start, samples: int, attempts: int, random: np.random.Generator) -> Generator[Feed, Logits, Found]:
@@ -592,13 +582,13 @@ def _found(
     losses: Sequence[tuple[int, ...] | None],
 ) -> Found:
     """The texts of nodes; `losses`: for each, the prefix after which the budget excluded what might have been found instead."""
-    texts = list[FoundText]()
+    texts = list[Sample]()
     for node, weight, lost in zip(nodes, weights, losses, strict=True):
         steered = len(node.tokens) if node.finish_reason == "length" else None
         if lost is not None:
             steered = common_prefix(node.tokens, lost)
         reason = node.finish_reason if steered is None else "length"
-        texts.append(FoundText(node.tokens, float(weight), node.scores, reason, steered))
+        texts.append(Sample("", node.tokens, float(weight), node.scores, reason, steered))
     order = np.argsort(-weights, kind="stable")
     return Found(texts[chosen], tuple(texts[place] for place in order), log_z, n_passes)
 
