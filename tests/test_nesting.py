@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Optional, TypedDict, Union
 
+import numpy as np
 import pydantic
 import pytest
 
@@ -335,8 +336,9 @@ def test_deep_files(tmp_path: Path) -> None:
     index = guided.compile(guided.JsonSchema({"type": "array"}), VOCABULARY)
     index.save(path)
     fields, arrays = read_arrays(path, limits=Limits())
-    for data in (text, '{"schema": ' + text + "}", fields["data"].replace('"array"', text)):
-        write_arrays(path, {**fields, "data": data}, arrays)
+    own = arrays["data"].tobytes().decode()
+    for data in (text, '{"schema": ' + text + "}", own.replace('"array"', text)):
+        write_arrays(path, fields, {**arrays, "data": np.frombuffer(data.encode(), np.uint8)})
         assert isinstance(attempt(lambda: load_index(path, VOCABULARY)), GuidedError)
     path.write_text(text)
     for work in (

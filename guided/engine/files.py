@@ -197,14 +197,13 @@ def _read(path: str | os.PathLike[str], vocabulary: Vocabulary | None, limits: L
 
     fields, arrays = read_arrays(path, mmap=mmap, limits=limits, check=check)
     kind = fields["kind"]
-    data = arrays.pop("data", None)
     origin = automaton = None
     if kind == KIND:
         if not mmap:
             _check_ranges(path, arrays, lengths)
         automaton = Automaton(*(arrays[name] for name in AUTOMATON_ARRAYS))
     else:
-        origin = _origin(path, kind, fields, data, limits)
+        origin = _origin(path, fields, arrays.pop("data"), limits)
     return IndexFile(
         automaton,
         arrays,
@@ -257,8 +256,7 @@ def _lengths(path: str | os.PathLike[str], shapes: Mapping[str, ArrayShape], *, 
     """Return the lengths of the dimensions named in `_SHAPES`, each the same in all arrays."""
     expected = _SHAPES
     if has_stack:
-        expected = _SHAPES_WITH_STACK if shapes.keys() - _SPEC_SHAPE.keys() else {}
-        expected = {**expected, **(_SPEC_SHAPE if "data" in shapes else {})}
+        expected = {**(_SHAPES_WITH_STACK if shapes.keys() - _SPEC_SHAPE.keys() else {}), **_SPEC_SHAPE}
     lengths: dict[str, int] = {}
     for name, (dtype, dimensions) in expected.items():
         found = shapes.get(name)
@@ -363,20 +361,14 @@ def _within(array: npt.NDArray[Any], low: int, end: int) -> bool:
     return array.size == 0 or (int(array.min()) >= low and int(array.max()) < end)
 
 
-def _origin(
-    path: str | os.PathLike[str], kind: str, fields: dict[str, Any], data: npt.NDArray[Any] | None, limits: Limits
-) -> Origin:
+def _origin(path: str | os.PathLike[str], fields: dict[str, Any], data: npt.NDArray[Any], limits: Limits) -> Origin:
     own = _limits(path, fields)
     allowed = replace(
         own, **{each.name: min(getattr(own, each.name), getattr(limits, each.name)) for each in fields_of(own)}
     )
-    text = fields.get("data")
-    if data is None and not isinstance(text, str):
-        raise IndexFormatError(f"{path} is damaged: its field 'data' is not a string")
     try:
-        if data is not None:
-            text = data.tobytes().decode("utf-8", "surrogatepass")
-        spec = STORED_SPECS[kind].from_data(str(text), allowed)
+        text = data.tobytes().decode("utf-8", "surrogatepass")
+        spec = STORED_SPECS[fields["kind"]].from_data(text, allowed)
     except Exception as error:  # Why: a forged spec can make any part of its reader fail
         raise IndexFormatError(f"{path} is damaged: {error}") from error
     if spec.fingerprint != fields["spec"]:

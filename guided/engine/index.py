@@ -25,10 +25,8 @@ from guided.index.storage import write_arrays
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["HEADER_DATA", "Index", "Origin"]
+__all__ = ["Index", "Origin"]
 
-# A spec longer than this many characters is stored as an array of the file, because headers are small.
-HEADER_DATA = 1 << 16
 # Sets of end tokens whose `EndTokens` are cached.
 _KEPT_END_TOKENS = 16
 
@@ -193,15 +191,10 @@ class Index:
         if not isinstance(self.tables, RegularIndex):
             assert self.origin is not None, "an index with a stack knows its spec"
             # A composition is stored without the states that were explored.
-            data, arrays = self.origin.spec.data, {}
-            if isinstance(self.tables, PushdownIndex):
-                arrays = explored_arrays(self.tables)
-            made_of: dict[str, Any] = {"limits": asdict(self.origin.limits)}
-            if len(data) <= HEADER_DATA:
-                made_of["data"] = data
-            else:
-                arrays = {**arrays, "data": np.frombuffer(data.encode("utf-8", "surrogatepass"), np.uint8)}
-            write_arrays(path, {**fields, **made_of, "kind": self.origin.spec.kind}, arrays)
+            arrays = explored_arrays(self.tables) if isinstance(self.tables, PushdownIndex) else {}
+            data = self.origin.spec.data.encode("utf-8", "surrogatepass")
+            made_of = {"limits": asdict(self.origin.limits), "kind": self.origin.spec.kind}
+            write_arrays(path, {**fields, **made_of}, {**arrays, "data": np.frombuffer(data, np.uint8)})
         else:
             reader = stored_reader(self.reader)
             reads = {} if reader is None else {"reads": reader}

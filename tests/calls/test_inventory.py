@@ -497,8 +497,7 @@ def test_an_inventory_is_loaded_from_disk_and_from_other_processes(is_explored: 
         assert (tmp_path / "again.index").read_bytes() == path.read_bytes()
 
 
-def test_a_large_inventory_is_an_array_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("guided.engine.index.HEADER_DATA", 100)
+def test_a_large_inventory_is_an_array_of_its_file(tmp_path: Path) -> None:
     index = compile(Tools(many(MANY + 1), tool_choice="required"), VOCABULARY)
     path = tmp_path / "tools.index"
     index.explore(5)

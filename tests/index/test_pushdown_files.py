@@ -76,7 +76,7 @@ def test_unexplored_states_are_not_kept(tmp_path: Path) -> None:
         guide.advance(byte)
     index.save(tmp_path / "after.index")
     assert (tmp_path / "before.index").read_bytes() == (tmp_path / "after.index").read_bytes()
-    assert (tmp_path / "before.index").stat().st_size < 1_700  # half of it the limits
+    assert (tmp_path / "before.index").stat().st_size < 2_000  # half of it the limits
     assert load_index(tmp_path / "after.index", TOKENS).n_states == 2
 
 
@@ -195,12 +195,15 @@ def test_fields_that_are_not_the_index_are_refused(tmp_path: Path) -> None:
     index.save(tmp_path / "a.index")
     fields, arrays = read_arrays(tmp_path / "a.index")
     wrong: list[dict[str, Any]] = [
-        {"kind": "grammar"}, {"kind": 3}, {"data": 1}, {"data": "{"}, {"spec": "0" * 64}, {"limits": {"states": "x"}}, {"limits": None},
-        {"limits": {"states": 3}}, {"data": JsonSchema({"type": "object", "required": ["z"]}).data},
-        {"data": JsonSchema({"$ref": "#/nowhere"}).data},
+        {"kind": "grammar"}, {"kind": 3}, {"spec": "0" * 64}, {"limits": {"states": "x"}}, {"limits": None}, {"limits": {"states": 3}},
     ]  # fmt: skip
     for change in wrong:
         write_arrays(tmp_path / "b.index", {**fields, **change}, arrays)
+        with pytest.raises(IndexFormatError):
+            load_index(tmp_path / "b.index", TOKENS)
+    for schema in ({"type": "object", "required": ["z"]}, {"$ref": "#/nowhere"}):
+        data = np.frombuffer(JsonSchema(schema).data.encode(), np.uint8)
+        write_arrays(tmp_path / "b.index", fields, {**arrays, "data": data})
         with pytest.raises(IndexFormatError):
             load_index(tmp_path / "b.index", TOKENS)
     some = {name: arrays[name] for name in ("parent", "text")}
