@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_origin
 
 from guided.engine import compile as compiling
-from guided.engine.algebra import Composable, Composition
+from guided.engine.algebra import Composable, Composition, folded
 from guided.engine.index import Index
 from guided.engine.specs import Choice, Regex
 from guided.errors import shown
@@ -212,26 +212,17 @@ def _tools(items: list[Any]) -> Composable:
 
 def _converted(spec: Composition, tools: Callable[[list[Any]], Composable]) -> Composition:
     """Return a composition whose leaves are specs and strings; itself if they are."""
-    # A node may occur many times: it is converted once.
-    known: dict[int, Any] = {}
-    todo: list[Any] = [spec]
-    while todo:
-        part = todo[-1]
-        if isinstance(part, str):
-            known[id(part)] = part
-        elif not isinstance(part, Composition):
-            known[id(part)] = spec_of(part, tools)
-        elif open_parts := [each for each in part.parts if id(each) not in known]:
-            todo += open_parts
-            continue
-        else:
-            parts = tuple(known[id(each)] for each in part.parts)
-            is_same = all(one is other for one, other in zip(parts, part.parts, strict=True))
-            known[id(part)] = part if is_same else copy.copy(part)
-            if not is_same:
-                object.__setattr__(known[id(part)], "parts", parts)
-        todo.pop()
-    found: Composition = known[id(spec)]
+
+    def joined(part: Any, parts: list[Any]) -> Any:
+        if not isinstance(part, Composition):
+            return part if isinstance(part, str) else spec_of(part, tools)
+        if all(one is other for one, other in zip(parts, part.parts, strict=True)):
+            return part
+        found = copy.copy(part)
+        object.__setattr__(found, "parts", tuple(parts))
+        return found
+
+    found: Composition = folded(spec, joined)
     return found
 
 

@@ -121,27 +121,21 @@ class Composition(Composable):
     @property
     def is_typed(self) -> bool:
         """Whether its value is not just its text: it repeats or is optional, or its value is that of a part. O(distinct nodes)."""
-        todo: list[Part] = [self]
-        seen: set[int] = set()
-        while todo:
-            part = todo.pop()
-            if id(part) in seen or isinstance(part, str):
-                continue
-            seen.add(id(part))
+
+        def joined(part: Part, inner: list[bool]) -> bool:
             match part:
+                case str() | Dispatch():
+                    return False
                 case Alternatives() | Named():
-                    todo += part.parts
+                    return any(inner)
                 case Concatenation():
                     # Several parts after each other have no value but their text.
-                    todo += part.parts if len(part.parts) == 1 else ()
-                case Dispatch():
-                    pass
+                    return inner == [True]
                 case FreeText():
-                    if part.stop:
-                        return True
-                case _ if not getattr(part, "is_plain", False):
-                    return True
-        return False
+                    return bool(part.stop)
+            return not getattr(part, "is_plain", False)
+
+        return folded(self, joined)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
