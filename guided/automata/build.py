@@ -6,7 +6,6 @@ It is compiled by itself, from the inside out, and within another node replaced 
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar, copy_context
-from dataclasses import replace
 from functools import reduce
 from itertools import accumulate
 from typing import TypeVar
@@ -30,7 +29,7 @@ from guided.limits import Limits
 from guided.patterns.charset import SURROGATE, Charset
 from guided.patterns.tree import Alternate, Chars, Complement, Intersect, Literal, Node, fold, parts_of, rebuilt
 
-__all__ = ["as_operand", "from_strings", "from_tree", "in_one_budget", "over_characters", "spend_together"]
+__all__ = ["from_strings", "from_tree", "in_one_budget", "over_characters", "spend_together"]
 
 _LIMITS = Limits()
 # Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
@@ -105,20 +104,6 @@ def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | Non
     return found if isinstance(found, CharDFA) else _over_characters(found, bounds, steps)
 
 
-def as_operand(tree: Node) -> Operand:
-    """Compile a pattern tree to one node: its minimal automaton over characters, a language of its own.
-
-    Raises
-    ------
-    LimitError
-        A default budget was exceeded.
-    """
-    steps = Steps(_LIMITS.steps)
-    found = _operand(over_characters(Intersect((tree,)), _LIMITS, steps), steps)
-    spend_together(steps.spent)
-    return replace(found, steps=steps.spent)
-
-
 def spend_together(count: int) -> None:
     """Count the steps of something built now or earlier within `in_one_budget`; no effect outside of it.
 
@@ -132,7 +117,7 @@ def spend_together(count: int) -> None:
 
 
 def in_one_budget(run: Callable[[], _Result], steps: Steps | None = None) -> _Result:
-    """Call a function; its calls of `as_operand` share one budget, ``steps``. A call within another joins the outer budget.
+    """Call a function; its calls of `spend_together` share one budget, ``steps``. A call within another joins the outer budget.
 
     A compile counts the cost of the operands in its tree again, so that a spec is refused or not regardless of caches.
     """

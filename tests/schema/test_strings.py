@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
-from guided.automata.build import as_operand, from_tree, in_one_budget, over_characters, spend_together
+from guided.automata.build import from_tree, in_one_budget, over_characters, spend_together
 from guided.automata.minimize import minimal
 from guided.automata.nfa import Operand
 from guided.automata.steps import Steps
 from guided.engine.compile import compile as compile_spec
 from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError, PatternError, SchemaError
+from guided.export.characters import operand_of
 from guided.export.spelling import lifted_tree
 from guided.limits import Limits
 from guided.patterns.charset import Charset
@@ -265,10 +266,10 @@ def _hex_digit(low: int, high: int) -> Node:
 
 def spelled_slowly(values: Node, spelling: Spelling) -> Operand:
     """The spellings of the texts of a pattern: each edge of its automaton becomes the paths of its characters' spellings."""
-    found = as_operand(values)
+    found = operand_of(from_tree(values))
     edges, n_states = list[tuple[int, Charset, int]](), found.n_states
     for source, charset, target in found.edges:
-        paths = as_operand(characters_spelled(charset, spelling))
+        paths = operand_of(from_tree(characters_spelled(charset, spelling)))
         inner = {state: n_states + state for state in range(paths.n_states)}
         inner |= {0: source, **dict.fromkeys(paths.accepting, target)}
         edges += [(inner[begin], letters, inner[end]) for begin, letters, end in paths.edges]
