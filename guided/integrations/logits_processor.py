@@ -259,26 +259,19 @@ class LogitsProcessor:
 
 def _checked_indices(index: Any) -> list[Index]:
     """Validate the constructor's argument, and return it as a list."""
-    if isinstance(index, Index):
-        return [index]
-    if isinstance(index, str | bytes) or not isinstance(index, Sequence):
-        raise _not_an_index(index)
-    if not index:
+    found = list(index) if isinstance(index, Sequence) and not isinstance(index, str | bytes) else [index]
+    if not found:
         raise TypeError("index must be an Index, or a list of them with one for each prompt, not an empty list")
-    for one in index:
-        if not isinstance(one, Index):
-            raise _not_an_index(one)
-    return list(index)
-
-
-def _not_an_index(given: Any) -> TypeError:
-    if isinstance(given, str):
-        advice = "compile it first: guided.compile(guided.Regex(pattern), vocabulary)"
-    elif isinstance(getattr(given, "index", None), Index):
-        advice = "give its index"
-    else:
-        advice = "compile it first: guided.compile(spec, vocabulary)"
-    return TypeError(f"index must be an Index, or a list of them, not {kind_of(given)}; {advice}")
+    for one in found:
+        if isinstance(one, Index):
+            continue
+        if isinstance(getattr(one, "index", None), Index):
+            advice = "give its index"
+        else:
+            spec = "guided.Regex(pattern)" if isinstance(one, str) else "spec"
+            advice = f"compile it first: guided.compile({spec}, vocabulary)"
+        raise TypeError(f"index must be an Index, or a list of them, not {kind_of(one)}; {advice}")
+    return found
 
 
 def _check_tensors(input_ids: Any, scores: Any) -> None:
