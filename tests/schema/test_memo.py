@@ -38,6 +38,7 @@ SMALL = {
     "_usual",  # of the program's ways to read numbers
     "_letters",  # of the bytes of at most 16 vocabularies
     "_types_of",  # of at most 256 types of the program
+    "_has_iterators",  # the same
     "unwritable",
     "plain_keywords",  # the same without three
     "known_keywords",  # of dialects: each has the keywords of its specification
