@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 from guided.calls.rendering import argument_json, json_value, render_result
-from guided.errors import kind_of, shown
+from guided.errors import GuidedError, kind_of, shown
 from guided.events import Done, Event, Result, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
-from guided.generate.generator import Generator
+from guided.generate.generator import Generator, error_of_call
 from guided.generate.messages import check_messages
 from guided.generate.model import Message
 from guided.generate.options import GenerationOptions, Settings
@@ -107,13 +107,9 @@ class Conversation(Generic[T]):
             As raised by the generator.
         """
         turn = self._turn(content, options)
-        if isinstance(self.generator, ToolsGenerator):
-            for event in self.generator.stream(turn.messages, **turn.options):
-                turn.record(event)
-            return cast("Result[T]", turn.outcome())
-        result = self.generator(turn.messages, **turn.options)
-        turn.record(Done(result))
-        return result
+        for event in self.generator.stream(turn.messages, **turn.options):
+            turn.record(event)
+        return cast("Result[T]", turn.outcome())
 
     @suggest_keywords(GenerationOptions)
     def stream(
@@ -129,13 +125,9 @@ class Conversation(Generic[T]):
     ) -> Result[T]:
         """Run one turn without blocking the running event loop, like the generator's ``generate_async``."""
         turn = self._turn(content, options)
-        if isinstance(self.generator, ToolsGenerator):
-            async for event in self.generator.stream_async(turn.messages, **turn.options):
-                turn.record(event)
-            return cast("Result[T]", turn.outcome())
-        result = await self.generator.generate_async(turn.messages, **turn.options)
-        turn.record(Done(result))
-        return result
+        async for event in self.generator.stream_async(turn.messages, **turn.options):
+            turn.record(event)
+        return cast("Result[T]", turn.outcome())
 
     @suggest_keywords(GenerationOptions)
     def stream_async(
@@ -214,6 +206,7 @@ class _Turn:
         self.options = options
         self.messages = [*conversation.messages, *new]
         self.result: Result[Any] | None = None
+        self._error: GuidedError | None = None
         generator = conversation.generator
         self._is_text = not isinstance(generator, ToolsGenerator) or generator.spec.is_running_text
         self._ids = {
@@ -251,22 +244,14 @@ class _Turn:
                 if not isinstance(self._conversation.generator, ToolsGenerator):
                     self._text = event.result.text
                 self._end_message()
-                self.result = event.result
-                if self._is_failed:
-                    return
-                self._conversation.messages.extend([*self._new, *self._answers])
-
-    @property
-    def _is_failed(self) -> bool:
-        """Whether the budget steered the text, and ``on_budget="raise"`` makes that an error."""
-        result = self.result
-        return result is not None and result.steered is not None and self.options.get("on_budget") == "raise"
+                self.result, self._error = event.result, error_of_call(event.result, self.options.get("on_budget"))
+                if self._error is None:
+                    self._conversation.messages.extend([*self._new, *self._answers])
 
     def outcome(self) -> Any:
         """Return the result; raise its error if the turn failed."""
-        assert self.result is not None, "the last event has the result"
-        if self._is_failed and self.result.error is not None:
-            raise self.result.error
+        if self._error is not None:
+            raise self._error
         return self.result
 
     def _end_message(self) -> None:

@@ -26,7 +26,7 @@ from guided.limits import Limits
 from guided.progress import counting
 from guided.vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Generator", "Result", "TextReader", "check_index", "no_value", "with_search"]
+__all__ = ["Generator", "Result", "TextReader", "check_index", "error_of_call", "no_value", "with_search"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R", bound=Result[Any])
@@ -359,10 +359,9 @@ class Generator(Generic[T_co]):
         )
 
     def _returned(self, result: Result[T_co], on_budget: OnBudget | None) -> Result[T_co]:
-        """Return the result of a single text or raise its error; ``value`` raises an `IncompleteError` that nobody asked for."""
-        is_asked_for = on_budget == "raise" and result.steered is not None
-        if result.error is not None and (is_asked_for or not isinstance(result.error, IncompleteError)):
-            raise result.error
+        """Return the result of a single text or raise its error."""
+        if (error := error_of_call(result, on_budget)) is not None:
+            raise error
         return result
 
     def _coroutine(self, decoding: Decoding, stream: TextStream) -> TextCoroutine:
@@ -400,6 +399,12 @@ class Generator(Generic[T_co]):
 
     def __repr__(self) -> str:
         return f"<Generator of {'free text' if self.index is None else self.index!r}>"
+
+
+def error_of_call(result: Result[Any], on_budget: OnBudget | None) -> GuidedError | None:
+    """The error that the call of one text raises; ``value`` raises an `IncompleteError` that nobody asked for."""
+    is_asked_for = on_budget == "raise" and result.steered is not None
+    return result.error if is_asked_for or not isinstance(result.error, IncompleteError) else None
 
 
 def check_index(index: object) -> None:
