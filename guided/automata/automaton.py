@@ -13,13 +13,12 @@ import numpy as np
 
 from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.automata.determinize import CharDFA
-from guided.automata.minimize import canonical, inverse_edges, minimal
+from guided.automata.minimize import canonical, distances, minimal
 from guided.automata.partition import partition
 from guided.automata.product import Operation, product
 from guided.automata.utf8 import to_bytes
 from guided.encoding import as_bytes
 from guided.errors import GuidedError
-from guided.kernels import minimize as kernel
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 
@@ -237,11 +236,7 @@ class Automaton:
 
     def distances(self, targets: BoolArray | None = None) -> Int32Array:
         """Return the least number of bytes from each state to acceptance, or to one of ``targets``: int32, -1 for none."""
-        indptr, source = inverse_edges(self.table)
-        distance, queue = np.empty(self.n_states, np.int32), np.empty(self.n_states, np.int32)
-        ends = self.accepting if targets is None else targets
-        kernel.distances(ends, indptr, source, self.table.shape[1], distance, queue)
-        return distance
+        return distances(self.table, self.accepting if targets is None else targets)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Automaton):

@@ -6,7 +6,7 @@ import numpy as np
 
 from guided.arrays import BoolArray, Int32Array
 from guided.automata.growth import grown
-from guided.automata.nfa import NFA
+from guided.automata.nfa import NFA, rows_by_source
 from guided.automata.partition import Partition
 from guided.automata.steps import Steps
 from guided.errors import LimitError
@@ -14,7 +14,7 @@ from guided.kernels import determinize as kernel
 from guided.kernels.hashing import refill
 from guided.limits import Limits
 
-__all__ = ["CharDFA", "determinize", "lasting_states", "rows_by_source"]
+__all__ = ["CharDFA", "determinize", "lasting_states"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,10 +141,3 @@ def lasting_states(nfa: NFA, parts: Partition, empty_indptr: Int32Array, empty_t
         if left < 0:
             break
     return found
-
-
-def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:
-    """Return the CSR of edges by their first column: (indptr, edges in order of source)."""
-    indptr = np.zeros(n_states + 1, np.int32)
-    np.cumsum(np.bincount(edges[:, 0], minlength=n_states), out=indptr[1:])
-    return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])

@@ -14,7 +14,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.growth import room
 from guided.kernels import minimize as kernel
 
-__all__ = ["canonical", "distinct", "distinct_columns", "inverse_edges", "merge_columns", "minimal"]
+__all__ = ["canonical", "distances", "distinct", "distinct_columns", "inverse_edges", "merge_columns", "minimal"]
 
 
 def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
@@ -23,6 +23,13 @@ def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
     source = np.empty(int(np.count_nonzero(table >= 0)), np.int32)
     kernel.invert(table, indptr, source)
     return indptr, source
+
+
+def distances(table: Int32Array, ends: BoolArray) -> Int32Array:
+    """Return the least number of edges from each state to one of some states: int32, -1 for none. O(n k)."""
+    distance, queue = np.empty((2, len(table)), np.int32)
+    kernel.distances(ends, *inverse_edges(table), table.shape[1], distance, queue)
+    return distance
 
 
 def minimal(

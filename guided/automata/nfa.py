@@ -25,7 +25,7 @@ from guided.limits import Limits
 from guided.patterns.charset import Charset
 from guided.patterns.tree import Alternate, Call, Chars, Concat, Graph, Literal, Look, Node, Repeat
 
-__all__ = ["CALL_DIGITS", "LEAD", "NFA", "Adjacency", "Assertion", "Operand", "build_nfa", "columns"]
+__all__ = ["CALL_DIGITS", "LEAD", "NFA", "Adjacency", "Assertion", "Operand", "build_nfa", "columns", "rows_by_source"]
 
 # Digits of a call's number, to the base LEAD; the symbol of the first one is LEAD + digit.
 CALL_DIGITS, LEAD = 4, 16
@@ -162,13 +162,20 @@ def columns(flat: "array[int]", width: int) -> Int32Array:
     return np.array(flat, np.int32).reshape(-1, width)
 
 
+def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array]:
+    """Return the CSR of edges by their first column: (indptr, edges in order of source)."""
+    indptr = np.zeros(n_states + 1, np.int32)
+    np.cumsum(np.bincount(edges[:, 0], minlength=n_states), out=indptr[1:])
+    return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
+
+
 class Adjacency(dict[int, list[tuple[int, ...]]]):
     """The edges of each state without the source, made when they are asked for: a search often reaches few states."""
 
     def __init__(self, edges: Int32Array, n_states: int) -> None:
         super().__init__()
-        edges = edges[np.argsort(edges[:, 0], kind="stable")]
-        self._onward, self._first = edges[:, 1:], np.searchsorted(edges[:, 0], np.arange(n_states + 1))
+        self._first, edges = rows_by_source(edges, n_states)
+        self._onward = edges[:, 1:]
 
     def __missing__(self, state: int) -> list[tuple[int, ...]]:
         first, last = self._first[state : state + 2].tolist()

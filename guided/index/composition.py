@@ -27,6 +27,7 @@ O(trie nodes that lead to it), plus for each point a byte once and its trie node
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from math import comb
 from operator import index as as_index
@@ -895,6 +896,7 @@ def _place_of(part: PartIndex) -> str:
     return part.automaton.tables.place if isinstance(part, PushdownIndex) else ""
 
 
+@dataclass(frozen=True, eq=False)
 class _Walk:
     """A walk over some nodes of a trie and their ancestors, in preorder.
 
@@ -911,12 +913,11 @@ class _Walk:
         Nodes that may be marked.
     """
 
-    __slots__ = ("__dict__", "byte", "depth", "nodes", "skip", "targets")
-
-    def __init__(
-        self, nodes: Int32Array, depth: Int32Array, byte: UInt8Array, skip: Int32Array, targets: BoolArray
-    ) -> None:
-        self.nodes, self.depth, self.byte, self.skip, self.targets = nodes, depth, byte, skip, targets
+    nodes: Int32Array
+    depth: Int32Array
+    byte: UInt8Array
+    skip: Int32Array
+    targets: BoolArray
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_tree
-from guided.automata.determinize import determinize, lasting_states, rows_by_source
+from guided.automata.determinize import determinize, lasting_states
 from guided.automata.minimize import canonical
-from guided.automata.nfa import build_nfa
+from guided.automata.nfa import build_nfa, rows_by_source
 from guided.automata.partition import partition
 from guided.errors import LimitError
 from guided.index.walk import token_functions

@@ -16,9 +16,8 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, BoolArray, Int32Array, UInt8Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.minimize import inverse_edges
+from guided.automata.minimize import distances
 from guided.automata.nearest import ORDER
-from guided.kernels import minimize as kernel
 from guided.schema.formula.atoms import BEGINS, Arguments, Notation
 from guided.schema.pushdown.arguments import after_arguments
 
@@ -212,9 +211,7 @@ class FrameStates:
         used[self._classes[self._letters]] = True
         table = np.where(used, self._table, np.int32(DEAD)) if not used.all() else self._table
         edges = np.concatenate([table, self.behind[:, None]], axis=1)
-        indptr, source = inverse_edges(edges)
-        distance, queue = np.empty(len(edges), np.int32), np.empty(len(edges), np.int32)
-        kernel.distances(self._frame.automaton.accepting, indptr, source, edges.shape[1], distance, queue)
+        distance = distances(edges, self._frame.automaton.accepting)
         if (distance < 0).any():
             table = np.where((table >= 0) & (distance[table] >= 0), table, np.int32(DEAD))
             self.behind[(self.behind >= 0) & (distance[self.behind] < 0)] = -1

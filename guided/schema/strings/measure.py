@@ -11,9 +11,8 @@ import numpy as np
 
 from guided.arrays import DEAD, Int32Array, freeze
 from guided.automata.automaton import Automaton
-from guided.automata.minimize import inverse_edges
+from guided.automata.minimize import distances, inverse_edges
 from guided.kernels import measure as kernel
-from guided.kernels import minimize
 
 __all__ = ["Measure", "distances_by_characters", "measure_of"]
 
@@ -88,10 +87,7 @@ def distances_by_characters(automaton: Automaton, measure: Measure) -> Int32Arra
     table = automaton.table
     left = measure.needs - (measure.phases == 1)
     is_direct = (table >= 0) & (measure.needs[table] == left[:, None])
-    indptr, source = inverse_edges(np.where(is_direct, table, np.int32(DEAD)))
-    distance, queue = np.empty(automaton.n_states, np.int32), np.empty(automaton.n_states, np.int32)
-    minimize.distances(automaton.accepting, indptr, source, table.shape[1], distance, queue)
-    return freeze(distance)
+    return freeze(distances(np.where(is_direct, table, np.int32(DEAD)), automaton.accepting))
 
 
 def _onward(place: int) -> list[tuple[int, bytes]]:
