@@ -2,6 +2,7 @@
 
 import math
 import mmap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,12 @@ def rehashed(keys: Int64Array, values: Int32Array) -> tuple[Int64Array, Int32Arr
     return larger, room
 
 
-def grown(array: Any, capacity: int, fill: int | None = None) -> Any:
-    """Return a longer copy. Without ``fill`` the rest is not written: memory that is never touched is never allocated."""
-    longer = room((capacity, *array.shape[1:]), array.dtype)
+def grown(array: Any, capacity: int, fill: int | None = None, make: Callable[..., Any] = np.empty) -> Any:
+    """Return a longer copy. Without ``fill`` the rest is not written: memory that is never touched is never allocated.
+
+    ``make`` finds the memory: that of `room` where most of it may stay untouched. Its small pages take longer where all are touched.
+    """
+    longer = make((capacity, *array.shape[1:]), array.dtype)
     if fill is not None:
         longer[len(array) :] = fill
     longer[: len(array)] = array

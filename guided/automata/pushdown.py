@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
-from guided.automata.growth import appended, grown, rehashed
+from guided.automata.growth import appended, grown, rehashed, room
 from guided.automata.steps import Steps
 from guided.errors import GuidedError, LimitError
 from guided.kernels import frames as kernel
@@ -352,7 +352,7 @@ class PushdownTables:
             capacity = max(_GROWTH * len(self.rows), first + n)
             # PERF: unused memory is not touched; filling it took a tenth of all first masks.
             self.rows, self.info, self.live = (
-                grown(array[:first], capacity) for array in (self.rows, self.info, self.live)
+                grown(array[:first], capacity, make=room) for array in (self.rows, self.info, self.live)
             )
         return first
 
@@ -392,7 +392,7 @@ class PushdownTables:
             content[name] = content[name].copy()
         twin.steps = replace(self.steps)
         by_control, n = (self.rows, self.info, self.live), self.n_controls
-        twin.rows, twin.info, twin.live = (grown(array[:n], n + _ROOM) for array in by_control)
+        twin.rows, twin.info, twin.live = (grown(array[:n], n + _ROOM, make=room) for array in by_control)
         return twin
 
     def action(

@@ -107,7 +107,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         check_size(count, width, limits, _TOO_SCATTERED)
         # Why no more: beyond it the states are refused.
         capacity = n_nodes + min(2 * capacity, limits.states, limits.transitions // width)
-        out, hashes = grown(out[:count], capacity), grown(hashes, capacity, 0)
+        out, hashes = grown(out[:count], capacity, make=room), grown(hashes, capacity, 0)
         slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         refill(hashes, n, count, slots)
     count = int(cursor[1])
