@@ -163,6 +163,16 @@ def test_a_name_on_the_hub_that_cannot_be_reached_is_an_error_at_once(monkeypatc
         load("no-one/no-model")
 
 
+def test_a_name_in_the_cache_is_read_without_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(name: str, timeout: float) -> None:
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr("huggingface_hub.model_info", unreachable)
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: f"{name}/{file}")
+    monkeypatch.setattr("guided.integrations.load._read", lambda *given: given)
+    assert load("some-one/some-model") == ("some-one/some-model", {"local_files_only": True}, "bfloat16", "cpu")
+
+
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="dtype must be one of bfloat16, float16, float32, auto, not 'int8'"):
         load(dtype="int8")
