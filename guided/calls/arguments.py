@@ -13,7 +13,7 @@ from guided.calls.formats.texts import any_of, automaton_of, id_in, part, writte
 from guided.calls.lowering import after_value, around, key_end, label_node, names_node, read_label
 from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
 from guided.calls.scanner import Kind, Scanner, Step, either
-from guided.calls.schema import SchemaType, members
+from guided.calls.schema import SchemaType
 from guided.calls.spec import Tools
 from guided.errors import CallError, GuidedError
 from guided.patterns.tree import Literal, Node, concat
@@ -90,13 +90,7 @@ class CallScanner(Scanner):
         spelling = yield from self.scan_value(kind, reason, has_plus=False)
         try:
             found: dict[str, Any] = kind.read(spelling)
-            if kind.arguments is not None:
-                spans = [(name, first, last) for name, _, first, last in kind.members(spelling)]
-            else:
-                spans = [
-                    (name, len(spelling[:first].encode()), len(spelling[:last].encode()))
-                    for name, first, last in members(spelling)
-                ]
+            spans = kind.spans(spelling)
         except GuidedError as error:
             # The text is still a call.
             self._refused = CallError(f"invalid arguments of {tool}: {error}", "argument", begin)

@@ -59,7 +59,6 @@ __all__ = [
     "arguments_of",
     "in_notation",
     "list_of",
-    "members",
     "options_in",
     "type_of_annotation",
     "type_of_schema",
@@ -190,6 +189,16 @@ class SchemaType:
     def members(self, spelling: str) -> list[tuple[str, str, int, int]]:
         """Return the members of an object whose members are written as arguments: names, values as JSON, and their spans in bytes."""
         return self.scanner().members(spelling.encode())
+
+    def spans(self, spelling: str) -> list[tuple[str, int, int]]:
+        """Return the name of each member of a value that is an object, and the span of the member's value in bytes."""
+        if self.arguments is not None:
+            return [(name, begin, end) for name, _, begin, end in self.members(spelling)]
+        return [
+            (str(one.location.step), len(spelling[: one.begin].encode()), len(spelling[: one.end].encode()))
+            for one in JsonReader().feed(spelling)
+            if one.location is not None and one.location.within is None
+        ]
 
     def texts(self, place: str) -> Node:
         """Return the pattern of all spellings in the notation, or of Python literals; ``place``: for errors.
@@ -576,16 +585,6 @@ def list_of(kind: SchemaType) -> SchemaType:
     document = {"type": "array", "items": items, **definitions}
     reader = TypeReader(types.GenericAlias(list, (kind.reader.given,)))
     return SchemaType(f"list[{kind.name}]", document, "", reader, caps=kind.caps)
-
-
-def members(spelling: str) -> list[tuple[str, int, int]]:
-    """Name of each member of a JSON object, and the span of its value."""
-    found = JsonReader().feed(spelling)
-    return [
-        (str(one.location.step), one.begin, one.end)
-        for one in found
-        if one.location is not None and one.location.within is None
-    ]
 
 
 def _needed(schemas: Mapping[str, Any], document: Any) -> dict[str, Any] | None:
