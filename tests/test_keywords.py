@@ -43,6 +43,29 @@ def add(x: int) -> int:
     return x
 
 
+def test_names_of_other_libraries() -> None:
+    guide = guided.compile(guided.Regex("a"), ASCII).guide()
+    for name, advice in (
+        ("accept_token", "advance"),
+        ("is_terminated", "is_finished"),
+        ("find_jump_forward_string", "forced"),
+    ):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; here: {advice}"):
+            getattr(guide, name)
+    with pytest.raises(TypeError, match="'max_tokens'; here: an option of a call"):
+        guided.json(MODEL, int, max_tokens=5)  # type: ignore[call-arg]
+    with pytest.raises(guided.SchemaError, match="'qwen'; here: 'hermes'"):
+        guided.Tools([add], format="qwen")
+
+
+@pytest.mark.parametrize(
+    "spec", [guided.Regex("a"), guided.Choice(["a"]), guided.JsonSchema(int), "a" + guided.FreeText()]
+)
+def test_a_spec_in_an_f_string_is_refused(spec: Any) -> None:
+    with pytest.raises(TypeError, match=f"a {type(spec).__name__} in an f-string would become plain text"):
+        f"Name: {spec}"
+
+
 # A call with a misspelled option, the public name, and what was meant.
 MISSPELLED: list[tuple[Callable[..., Any], str, str, str]] = [
     (lambda **options: guided.json(MODEL, int, **options), "whitespce", "json", "whitespace"),

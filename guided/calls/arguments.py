@@ -15,7 +15,7 @@ from guided.calls.reads import ArgumentRead, Call, CallStarted, Read
 from guided.calls.scanner import Kind, Scanner, Step, either
 from guided.calls.schema import SchemaType
 from guided.calls.spec import Tools
-from guided.errors import CallError, GuidedError
+from guided.errors import CallError, GuidedError, listed
 from guided.patterns.tree import Literal, Node, concat
 
 __all__ = ["CallScanner"]
@@ -143,7 +143,8 @@ class CallScanner(Scanner):
                 return begin, value, found, value
         else:
             labels = tuple(slot.label for slot in keys)
-            reason = f"{tool} has no argument here whose name begins with this"
+            order = " (in the tool's order, unless argument_order='any')" if form.argument_order == "declared" else ""
+            reason = f"expected the name of an argument of {tool}: {listed(labels, 20, 60)}{order}"
             found = yield from self.scan(label_node(labels, form.is_quoted), reason, "argument")
             byte = yield from self.peek()
             if byte != ord('"') if form.is_quoted else byte in _LABEL_BYTES:

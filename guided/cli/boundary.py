@@ -53,8 +53,10 @@ def standard_input() -> bytes:
     Raises
     ------
     UsageError
-        It was read before, or is larger than `Limits.file_bytes`.
+        It is closed, was read before, or is larger than `Limits.file_bytes`.
     """
+    if sys.stdin is None:
+        raise UsageError("standard input is closed")
     if sys.stdin.closed:
         raise UsageError("standard input can be read once: give - for one source only")
     most = Limits().file_bytes

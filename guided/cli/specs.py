@@ -264,6 +264,9 @@ class ConstraintOptions:
         """
         present = {kind: value for kind in KINDS if (value := getattr(self, kind)) or (kind == "regex" and value == "")}
         options = options_of_kinds(self.option, present)
+        for flag, value in (("--format", self.tool_format), ("--tool-choice", self.tool_choice)):
+            if value != "auto" and "tools" not in present:
+                raise UsageError(f"{flag} needs --tools: other constraints, and index files, are not changed by it")
         file, text = _split(arguments or (), name, has_spec=bool(present), optional=optional)
         if file is not None:
             return Constraint(file, None, text)

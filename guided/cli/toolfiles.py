@@ -74,6 +74,8 @@ def load_named(given: str, folder: Path | None = None, what: str = "type") -> An
     """
     source, names = split_names(given)
     if len(names) != 1:
+        if Path(given).exists() and not Path(given).is_file():
+            raise UsageError(f"{given!r} is not a regular file: write its content to standard input, and pass -")
         reason = f"does not name a {what}" if Path(source).suffix == ".py" else f"is neither a file nor names a {what}"
         raise UsageError(f"{given!r} {reason}: pass {_EXPECTED[what]}")
     if folder is not None and source.endswith(".py"):

@@ -72,6 +72,11 @@ class Composable:
     def __ror__(self, other: Part) -> "Alternatives":
         return _joined(Alternatives, other, self)
 
+    def __format__(self, form: str) -> str:
+        raise TypeError(
+            f"a {type(self).__name__} in an f-string would become plain text: write 'before ' + it + ' after'"
+        )
+
     def named(self, name: str) -> "Named":
         """Return this spec with a name, under which results hold its text or value (``Result.captures``)."""
         return Named((self,), name)

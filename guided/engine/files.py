@@ -41,6 +41,7 @@ __all__ = ["IndexFile", "add_stack_spec", "load_index", "read_index_file"]
 STORED_SPECS.update({spec.kind: spec for spec in (JsonSchema, Template, Grammar, MarkedGrammar, Composed)})
 
 # Per array: its dtype and the length of each dimension, a named number (the same throughout a file) plus the int.
+_AS_MANY = "; a tokenizer's file may name other end tokens than its model's folder: compile it with the folder"
 _Shapes = Mapping[str, tuple[str, tuple[tuple[str, int], ...]]]
 _SHAPES: _Shapes = {
     "table": ("<i4", (("states", 0), ("classes", 0))),
@@ -247,6 +248,7 @@ def _check_fields(
         raise IndexFormatError(
             f"{path} was compiled for another vocabulary ({fields['vocabulary'][:12]!a}, {tokens} tokens) "
             f"than the one given ({vocabulary.fingerprint[:12]}, {len(vocabulary)} tokens): compile it for this one"
+            f"{_AS_MANY if tokens == len(vocabulary) else ''}"
         )
     if tokens != len(vocabulary):
         raise IndexFormatError(f"{path} is damaged: its field 'tokens' does not fit its vocabulary")

@@ -202,7 +202,10 @@ class Regex(Composable):
                 f"{'; Regex.of(...) takes a compiled one' if hasattr(self.pattern, 'flags') else ''}"
             )
         if self.builder not in ("guided", "interegular"):
-            raise ArgumentError("builder", f"must be 'guided' or 'interegular', not {shown(self.builder)}")
+            raise ArgumentError(
+                "builder",
+                f"must be 'guided' or 'interegular', not {shown(self.builder)}; flags are written in the pattern: '(?i)'",
+            )
         if not isinstance(self.ascii, bool):
             raise TypeError(f"ascii must be a bool, not {type(self.ascii).__name__}")
 
@@ -405,6 +408,8 @@ class Substring(Composable):
             units = tuple(re.findall(_UNITS[by], text, re.DOTALL))
         elif by is not None:
             raise ArgumentError("by", "is for a str: a quotation of pieces begins and ends with a piece")
+        elif not isinstance(text, Iterable):
+            raise TypeError(f"the source must be a str or a list of pieces, not {kind_of(text)}")
         else:
             units = tuple(text)
             for position, unit in enumerate(units):

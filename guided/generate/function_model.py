@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from guided.errors import ModelError
+from guided.errors import ModelError, kind_of
 from guided.generate.model import LanguageModel, Logits, Session
 from guided.vocabulary.vocabulary import Vocabulary
 
@@ -34,6 +34,9 @@ class FunctionModel(LanguageModel):
         encode: Callable[[str], Sequence[int]],
         decode: Callable[[list[int]], str] | None = None,
     ) -> None:
+        for name, one in (("function", function), ("encode", encode)):
+            if not callable(one):
+                raise TypeError(f"{name} must be a function, not {kind_of(one)}")
         # Why this block: a function has no cache between calls, so it should receive a prompt once.
         super().__init__(vocabulary, block=2**31)
         self._function, self._encode, self._decode = function, encode, decode

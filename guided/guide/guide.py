@@ -15,6 +15,7 @@ import numpy as np
 from guided.arrays import Int32Array
 from guided.errors import GuidedError, LimitError, StateEvicted, TokenRejected, kind_of, shown
 from guided.guide.explanation import Explanation
+from guided.keywords import suggest_attributes
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Guide", "Steps"]
@@ -80,6 +81,7 @@ class Steps(Protocol):
 _At: TypeAlias = "tuple[int, int, _At | None, int]"
 
 
+@suggest_attributes
 class Guide:
     """Position of one text in an index. Not thread-safe; the index is.
 

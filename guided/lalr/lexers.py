@@ -165,7 +165,7 @@ def _validate(known: TerminalDef, terminal: Terminal) -> None:
     except re.error as error:
         raise GrammarError(f"its pattern {known.pattern} cannot be compiled: {error}", known.name) from None
     if known.pattern.min_width == 0:
-        raise GrammarError("it can match the empty string, which Lark's lexers reject", known.name)
+        raise GrammarError(f"{known.pattern} can match the empty string, which Lark's lexers reject", known.name)
 
 
 def _matcher(limits: Limits, steps: Steps) -> _Whole:

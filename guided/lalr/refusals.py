@@ -495,6 +495,10 @@ _MESSAGES: tuple[tuple[re.Pattern[str], _Explain], ...] = (
             "the terminal {rule} uses the rule {name}, but terminals are made of terminals: define {upper}, or make {rule} a rule"
         ),
     ),
+    (
+        re.compile(r"Terminals cannot be empty \(__IGNORE_"),
+        lambda _, found: _at(found, "%ignore needs a terminal or a pattern: %ignore / +/", "%ignore", found.statement("%ignore", "")),
+    ),
     (re.compile(r"^Bad Range for "), lambda _, found: _ranges(found)),
     (re.compile(r"No such file or directory: '(?P<path>[^']*)'"), _import_failed),
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """``--spec``: Python objects, and compositions and structural tags as JSON and YAML, for every command that takes it."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 import guided
-from guided.cli.boundary import UsageError
+from guided.cli.boundary import UsageError, standard_input
 from guided.cli.kinds import build_spec
 from guided.cli.sources import read_sources
 from tests.cli.programs import call, errors_of, reply, write_ranks
@@ -131,6 +132,22 @@ def test_a_schema_or_grammar_may_come_from_standard_input() -> None:
         assert call("check", option, "-", "5", stdin=source).stdout == "accepted\n"
         assert "standard input is not UTF-8" in errors_of("check", option, "-", "5", stdin=b'{"const": "\xe9"}')
         assert "standard input can be read once" in errors_of("check", option, "-", "-", stdin=source)
+
+
+def test_standard_input_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UsageError, match="standard input is closed"):
+        standard_input()
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(pipe := tmp_path / "pipe")
+    assert "pipe' is not a regular file: write its content to standard input" in errors_of("schema", str(pipe))
+
+
+@pytest.mark.parametrize("option", ["--format=hermes", "--tool-choice=required"])
+def test_options_of_tools_need_tools(option: str) -> None:
+    assert f"{option.partition('=')[0]} needs --tools" in errors_of("check", "--regex", "a", option, "a")
 
 
 def test_a_file_of_specs_reads_no_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -465,6 +465,7 @@ def test_a_response_format_is_its_schema() -> None:
     for given in (
         {"type": "json_schema", "json_schema": {"name": "x", "strict": True, "schema": {"type": "integer"}}},
         {"type": "json_schema", "name": "x", "schema": {"type": "integer"}},
+        {"name": "x", "strict": True, "schema": {"type": "integer"}},
     ):
         assert JsonSchema(given).schema == {"type": "integer"}
     with pytest.raises(SchemaError, match="needs a schema"):

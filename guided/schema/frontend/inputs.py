@@ -14,7 +14,7 @@ Definitions are distinguished from schemas by keys and types that JSON Schema do
 
 - a tool of OpenAI's interfaces (nested or flat), Anthropic's (``input_schema``) or MCP's (``inputSchema``): the object of its arguments,
   closed unless the schema allows undeclared ones;
-- OpenAI's ``response_format`` (``json_schema``): the schema in it;
+- OpenAI's ``response_format`` (``json_schema``), or what it has under ``json_schema``: the schema in it;
 - an OpenAPI 3 operation, or a document with a named operation: `guided.schema.frontend.openapi`.
 
 If a type was given, it reads the generated values (`Input.reader`). Everything else is read as plain JSON. With ``source="schema"`` only
@@ -135,7 +135,7 @@ def _without_operation(given: Any, operation: str | None) -> Any:
 
 def _schema_in(given: Mapping[str, Any]) -> Any:
     """Return the schema in a definition, or the input itself if it is a schema."""
-    if given.get("type") == "json_schema":
+    if given.get("type") == "json_schema" or _is_inner_format(given):
         return _of_response_format(given)
     if not is_definition(given):
         return given
@@ -150,6 +150,15 @@ def _is_operation(given: Mapping[str, Any]) -> bool:
     if "openapi" in given and "paths" in given:
         return True
     return "responses" in given or "requestBody" in given or isinstance(given.get("parameters"), list)
+
+
+def _is_inner_format(given: Mapping[str, Any]) -> bool:
+    """Return whether this is what a response format has under ``json_schema``: JSON Schema has neither of these names."""
+    return (
+        isinstance(given.get("name"), str)
+        and given.keys() <= {"name", "schema", "strict", "description"}
+        and "schema" in given
+    )
 
 
 def _of_response_format(given: Mapping[str, Any]) -> Any:
