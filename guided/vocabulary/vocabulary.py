@@ -269,11 +269,6 @@ class Vocabulary:
         spans = ((trie.token_indptr[node], trie.token_indptr[node + 1]) for node in shared)
         return tuple(tuple(trie.token_ids[start:stop].tolist()) for start, stop in spans)
 
-    @property
-    def max_token_length(self) -> int:
-        """Bytes of the longest token; 0 if no token has any."""
-        return max((len(token) for token in self.tokens if token), default=0)
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented

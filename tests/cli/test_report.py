@@ -31,7 +31,7 @@ def test_real_vocabularies(name: str) -> None:
     assert found["special"] == dict(vocabulary.special)
     assert found["missing_bytes"] == list(vocabulary.missing_bytes)
     assert [tuple(group["ids"]) for group in found["duplicates"]] == list(vocabulary.duplicates)
-    assert found["longest"][0]["bytes"] == vocabulary.max_token_length
+    assert found["longest"][0]["bytes"] == vocabulary.trie.max_depth
     assert found["spelled"] + found["unused"] + len({*vocabulary.eos, *vocabulary.special.values()}) == found["ids"]
     proof = found["round_trip"]
     assert proof["proved"] == (KINDS[name] in ("tokenizer.json", "SentencePiece"))

@@ -69,7 +69,7 @@ def test_facts(name: str) -> None:
     assert all(vocabulary[token] is None for token in [*vocabulary.eos, *vocabulary.special.values()])
     token, data = facts.token
     assert vocabulary[token] == data
-    assert vocabulary.max_token_length == vocabulary.trie.max_depth == facts.longest
+    assert vocabulary.trie.max_depth == facts.longest
     assert len(vocabulary.duplicates) == facts.n_duplicates
     assert len(vocabulary.missing_bytes) == facts.n_missing
     assert len(vocabulary.trie.byte) == facts.nodes

@@ -132,7 +132,7 @@ def test_types_of_pieces(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("bare")
 def test_a_piece_may_be_longer_than_a_thousand_bytes(tmp_path: Path) -> None:
-    assert Vocabulary.from_file(saved(model([("é" * 1000, NORMAL)]), tmp_path)).max_token_length == 2000
+    assert Vocabulary.from_file(saved(model([("é" * 1000, NORMAL)]), tmp_path)).trie.max_depth == 2000
 
 
 @pytest.mark.usefixtures("bare")

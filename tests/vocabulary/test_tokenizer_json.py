@@ -109,7 +109,7 @@ def test_added_tokens_spell_their_text_unless_special() -> None:
     assert set(vocabulary.special) == {"<|endoftext|>", "<|im_end|>", "<|tool|>"}
     assert vocabulary.eos == (0, vocabulary.special["<|im_end|>"])
     assert vocabulary[vocabulary.special["<|tool|>"]] is None
-    assert vocabulary.max_token_length == 2000
+    assert vocabulary.trie.max_depth == 2000
 
 
 def test_ids_without_a_token_spell_nothing(tmp_path: Path) -> None:

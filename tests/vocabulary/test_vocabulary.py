@@ -31,7 +31,7 @@ def test_contents_of_a_vocabulary() -> None:
     assert vocabulary.tokens == tuple(vocabulary)
     assert vocabulary.duplicates == ((0, 4),)
     assert vocabulary.missing_bytes == tuple(i for i in range(256) if i not in b"a\xc3")
-    assert vocabulary.max_token_length == 2
+    assert vocabulary.trie.max_depth == 2
     assert vocabulary.decode([0, 6, 1, 5]) == b"a\xc3ab"
     assert repr(vocabulary) == "<Vocabulary of 7 tokens, size 10, eos [6]>"
 
@@ -41,7 +41,7 @@ def test_defaults() -> None:
     assert (vocabulary.size, vocabulary.eos, dict(vocabulary.special)) == (2, (), {})
     assert Vocabulary([]).size == 0
     assert Vocabulary([]).missing_bytes == tuple(range(256))
-    assert Vocabulary([]).max_token_length == 0
+    assert Vocabulary([]).trie.max_depth == 0
 
 
 def test_missing_bytes_are_those_without_a_token_of_their_own() -> None:
