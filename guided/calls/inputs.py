@@ -232,12 +232,12 @@ def _named(given: Any) -> str:
     name = type(given).__name__
     if isinstance(given, enum.Enum):
         return f"{name} {shown(given, 40)}: pass the class {name}, or a list of members"
+    if isinstance(given, Vocabulary):
+        return "a Vocabulary: the constraint comes first, as in guided.compile(City, vocabulary)"
     if is_dataclass(given) or hasattr(type(given), "model_fields"):
         return f"an instance of {name}: pass the class {name}"
     if given is None:
         return "None (free text is guided.generator(model, None), and guided.FreeText() in a composition)"
     if hasattr(type(given), "prompt_tokens"):
         return f"a {name}: the model comes first, as in guided.generator(model, City)"
-    if isinstance(given, Vocabulary):
-        return "a Vocabulary: the constraint comes first, as in guided.compile(City, vocabulary)"
     return f"{name} {shown(given, 40)}"
