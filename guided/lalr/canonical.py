@@ -8,6 +8,7 @@ Complexity: O(actions of the cells).
 """
 
 from dataclasses import replace
+from typing import Any
 
 from guided.automata.steps import Steps
 from guided.lalr.stack_symbols import StackSymbols
@@ -45,16 +46,10 @@ def canonical(tables: LalrTables, limits: Limits, *, has_initial_skip: bool) -> 
         tried |= tables.lexer.ignored if tried and (number or has_initial_skip) else set()
         contexts.append(LexerContext(tuple(sorted(tried)), tuple(words)))
     numbers = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
-    arrays = csr(entries, len(cells.known), tables.end)
-    action_indptr, action_symbol, action_value, goto_indptr, goto_symbol, goto_state = arrays
+    arrays: dict[str, Any] = csr(entries, len(cells.known), tables.end)
     return replace(
         tables,
-        action_indptr=action_indptr,
-        action_symbol=action_symbol,
-        action_value=action_value,
-        goto_indptr=goto_indptr,
-        goto_symbol=goto_symbol,
-        goto_state=goto_state,
+        **arrays,
         context=column(numbers[context] for context in contexts),
         starts=(replace(start, state=0, end=end),),
         lexer=replace(tables.lexer, contexts=tuple(numbers)),

@@ -26,7 +26,7 @@ from guided.fixpoint.worklist import post_order, solve
 from guided.lalr.items import Item, Items
 from guided.lalr.lookahead_classes import LookaheadClasses
 from guided.lalr.relations import EMPTY, Relations
-from guided.lalr.tables import LalrTables, Start
+from guided.lalr.tables import LalrTables, Start, bits
 
 __all__ = ["Coaccessible"]
 
@@ -57,7 +57,8 @@ class Coaccessible:
         for lookahead, terminal in enumerate(lookaheads.terminals):
             self._of_terminal.setdefault(terminal, []).append(lookahead)
         # Lookaheads on which a state reduces, by state and rule.
-        self._reducing: dict[int, dict[int, int]] = {}
+        self._reductions = tables.reductions
+        self._reducing: dict[tuple[int, int], int] = {}
         self._known = Relations(steps, _TOO_MANY)
         # By state and symbol; EMPTY if absent.
         self._relations: dict[tuple[int, int], int] = {}
@@ -175,14 +176,12 @@ class Coaccessible:
 
     def _reduced(self, state: int, rule: int) -> int:
         """Return the lookaheads on which a state reduces a rule."""
-        found = self._reducing.get(state)
+        found = self._reducing.get((state, rule))
         if found is None:
-            found = self._reducing[state] = {}
-            for terminal, target in self._items.actions[state].items():
-                if target < 0:
-                    for lookahead in self._of_terminal.get(terminal, ()):
-                        found[-1 - target] = found.get(-1 - target, 0) | 1 << lookahead
-        return found.get(rule, 0)
+            terminals = bits(self._reductions[state].get(rule, 0))
+            found = sum(1 << lookahead for terminal in terminals for lookahead in self._of_terminal.get(terminal, ()))
+            self._reducing[state, rule] = found
+        return found
 
     def _solve(self) -> None:
         """Solve for the least relations."""

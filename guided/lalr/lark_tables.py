@@ -75,20 +75,20 @@ def read_tables(lark: Lark, limits: Limits, steps: Steps) -> LalrTables:
     accepted = [one | always for one in accepted]
     lexer, contexts = lexer_of(conf, accepted, limits, steps)
     return LalrTables(
-        symbols,
-        end,
-        *csr(entries, len(analysis.moves), end),
-        column(origin for origin, _ in rules),
-        column(len(side) for _, side in rules),
-        texts,
-        column(contexts),
-        tuple(
+        symbols=symbols,
+        end=end,
+        **csr(entries, len(analysis.moves), end),
+        rule_origin=column(origin for origin, _ in rules),
+        rule_length=column(len(side) for _, side in rules),
+        rules=texts,
+        context=column(contexts),
+        starts=tuple(
             Start(name, starts.index(name), analysis.moves[starts.index(name)][numbers[name]])
             for name in lark.options.start
         ),
-        lexer,
-        indentation,
-        tuple(
+        lexer=lexer,
+        indentation=indentation,
+        conflicts=tuple(
             Conflict(*conflict)
             for conflict in sorted(
                 (symbols[terminal], texts[rule], texts[taken] if taken >= 0 else "", count)

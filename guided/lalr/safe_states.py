@@ -28,8 +28,6 @@ __all__ = ["SafeStates", "safe_states"]
 
 # Step cost of a goal, an item of a state or a relation, and of a pair of blocks; sets of more than _WIDE terminals cost more.
 _STEP_COST, _PAIR_COST = 150, 15
-# Steps that are counted at once.
-_PORTION = 1 << 20
 _WIDE = 4096
 _TOO_MANY = "the grammar has too many conflicts"
 _Goal = tuple[int, int]
@@ -63,7 +61,7 @@ class _Proof:
         next_of: Sequence[int],
         steps: Steps,
     ) -> None:
-        self.items, self.start, self.steps, self.uncounted = items, start, steps, 0
+        self.items, self.start, self.steps, self.reductions = items, start, steps, tables.reductions
         self.start_symbol = tables.symbols.index(start.name, tables.end)
         self.end, self.every = 1 << tables.end, (2 << tables.end) - 1
         numbers = {name: number for number, name in enumerate(tables.symbols)}
@@ -94,7 +92,6 @@ class _Proof:
             for target in targets.union(items.gotos[state].values()):
                 self.before[target].append(state)
         self.below: dict[frozenset[int], frozenset[int]] = {}
-        self.reduced: dict[tuple[int, int], int] = {}
         self.behind: dict[tuple[int, int, int], frozenset[int]] = {}
         self.needed: dict[tuple[frozenset[int], int], list[int]] = {}
         # Goals by number; those without a proof, those of them that are refuted, those to try, and the goals that wait for a goal.
@@ -129,7 +126,6 @@ class _Proof:
                 self.work += lost
                 for one in lost:
                     del self.rests_on[one]
-        self.steps.spend(self.uncounted, _TOO_MANY)
         return {goal for number, goal in enumerate(self.goals) if number not in self.unproved}
 
     def _number(self, goal: _Goal) -> int:
@@ -141,10 +137,7 @@ class _Proof:
         return found
 
     def _spend(self, count: int) -> None:
-        self.uncounted += count * self.width
-        if self.uncounted > _PORTION:
-            self.steps.spend(self.uncounted, _TOO_MANY)
-            self.uncounted = 0
+        self.steps.spend(count * self.width, _TOO_MANY)
 
     def _holds(self, number: int, state: int, avoided: int) -> bool:
         if state == self.start.end and not avoided & self.end:
@@ -157,7 +150,7 @@ class _Proof:
             blocks, through = self.known.parts(self._rest(rule, dot))
             self._spend(_STEP_COST + _PAIR_COST * len(blocks))
             if dot == len(self.items.sides[rule]):
-                through = self._reduced(state, rule)
+                through = self.reductions[state].get(rule, 0)
             goals = [self.every & ~behind for behind, first in blocks.items() if first & ~avoided]
             if through & ~avoided:
                 goals.append(avoided | self.every & ~through)
@@ -165,16 +158,6 @@ class _Proof:
                 if self._all_hold(number, state, rule, dot, one):
                     return True
         return False
-
-    def _reduced(self, state: int, rule: int) -> int:
-        """Return the terminals on which a state reduces a rule."""
-        key = state, rule
-        found = self.reduced.get(key)
-        if found is None:
-            wanted = -1 - rule
-            found = sum(1 << terminal for terminal, value in self.items.actions[state].items() if value == wanted)
-            self.reduced[key] = found
-        return found
 
     def _all_hold(self, number: int, state: int, rule: int, dot: int, avoided: int) -> bool:
         """Return whether the goal holds in each state after the rule; if one must be proved first, goal `number` waits for it."""

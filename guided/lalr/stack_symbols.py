@@ -87,7 +87,7 @@ class StackSymbols:
         self.end, self.end_state, self._limit = tables.end, start.end, limit
         self._parser = Parser(tables, start)
         self.actions, self.gotos, self.rules = self._parser.actions, self._parser.gotos, self._parser.rules
-        self._state_actions = [self._reductions(row) for row in self.actions]
+        self._state_actions = list(map(self._reductions, self.actions, tables.reductions))
         self.pending = self._pending()
         self.known: list[StackSymbol] = []
         self._numbers: dict[StackSymbol, int] = {}
@@ -230,15 +230,12 @@ class StackSymbols:
             step = self._parser.step(above[-1] if above else cell.state, terminal, step.rule)
         return step is not None
 
-    def _reductions(self, row: dict[int, int]) -> _Reductions:
-        shifts, found = 0, dict[tuple[int, int], int]()
-        for terminal, action in row.items():
-            if action >= 0:
-                shifts |= 1 << terminal
-            else:
-                rule, length = self.rules[-1 - action]
-                found[rule, length] = found.get((rule, length), 0) | 1 << terminal
-        return _Reductions(shifts, tuple((rule, length, terminals) for (rule, length), terminals in found.items()))
+    def _reductions(self, row: dict[int, int], reductions: dict[int, int]) -> _Reductions:
+        found: dict[tuple[int, int], int] = {}
+        for rule, terminals in reductions.items():
+            found[self.rules[rule]] = found.get(self.rules[rule], 0) | terminals
+        shifts = sum(1 << terminal for terminal, action in row.items() if action >= 0)
+        return _Reductions(shifts, tuple((*rule, terminals) for rule, terminals in found.items()))
 
     def _pending(self) -> list[dict[tuple[int, int], int]]:
         """Return, by state, the (cells, rule) pairs of reductions in progress there, with their indices."""

@@ -179,7 +179,7 @@ class LalrTables:
     conflicts: tuple[Conflict, ...]
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name not in ("actions", "gotos")}
+        return {name: value for name, value in vars(self).items() if name not in ("actions", "gotos", "reductions")}
 
     @cached_property
     def actions(self) -> list[dict[int, int]]:
@@ -190,6 +190,16 @@ class LalrTables:
     def gotos(self) -> list[dict[int, int]]:
         """The next states of each state by nonterminal."""
         return _by_state(self.goto_indptr, self.goto_symbol, self.goto_state)
+
+    @cached_property
+    def reductions(self) -> list[dict[int, int]]:
+        """The terminals on which each state reduces a rule, as bits, by rule."""
+        found: list[dict[int, int]] = [{} for _ in self.actions]
+        for own, row in zip(found, self.actions, strict=True):
+            for terminal, action in row.items():
+                if action < 0:
+                    own[-1 - action] = own.get(-1 - action, 0) | 1 << terminal
+        return found
 
     @property
     def n_states(self) -> int:
@@ -212,22 +222,19 @@ def _by_state(indptr: Int32Array, symbols: Int32Array, values: Int32Array) -> li
     return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(indptr.tolist())]
 
 
-def csr(
-    entries: list[int], n_states: int, end: int
-) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:
-    """Return the six arrays of actions and gotos from their entries: state, symbol and value, one after the other, in any order.
+def csr(entries: list[int], n_states: int, end: int) -> dict[str, Int32Array]:
+    """Return the arrays of actions and gotos, by name, from their entries: state, symbol and value, one after the other, in any order.
 
     PERF: no tuple for each entry, because tens of thousands make Python search for garbage (`python -m benchmarks.grammars`).
     """
-    rows = np.array(entries, np.int32).reshape(-1, 3)
-    rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-    is_action = rows[:, 1] <= end
-    return *_columns(rows[is_action], n_states), *_columns(rows[~is_action], n_states)
-
-
-def _columns(rows: Int32Array, n_states: int) -> tuple[Int32Array, Int32Array, Int32Array]:
-    indptr = np.searchsorted(rows[:, 0], np.arange(n_states + 1)).astype(np.int32)
-    return freeze(indptr), freeze(rows[:, 1]), freeze(rows[:, 2])
+    every = np.array(entries, np.int32).reshape(-1, 3)
+    every = every[np.lexsort((every[:, 1], every[:, 0]))]
+    is_action = every[:, 1] <= end
+    arrays = {}
+    for kind, value, rows in (("action", "action_value", every[is_action]), ("goto", "goto_state", every[~is_action])):
+        arrays[f"{kind}_indptr"] = np.searchsorted(rows[:, 0], np.arange(n_states + 1)).astype(np.int32)
+        arrays[f"{kind}_symbol"], arrays[value] = rows[:, 1], rows[:, 2]
+    return {name: freeze(array) for name, array in arrays.items()}
 
 
 def column(numbers: Iterable[int]) -> Int32Array:
