@@ -273,16 +273,7 @@ def tables_of_rules(
     """
     text = reader.text
     try:
-        tables = tables_of_text(
-            lark,
-            start=[start],
-            lexer="contextual",
-            postlex=None,
-            import_paths=(),
-            source=None,
-            limits=limits,
-            steps=reader.steps,
-        )
+        tables = tables_of_text(lark, start=[start], limits=limits, steps=reader.steps)
     except GrammarError as error:
         rule = names.rule_of(error.rule)
         raise GrammarError.at(text, error.reason.partition(":")[0] + advice, rule, offsets[rule]) from None

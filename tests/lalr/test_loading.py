@@ -158,7 +158,8 @@ found = tables(PYTHON.read_text(), start=["file_input"], postlex=PythonIndenter(
 lists = [getattr(found, name) for name in (field.name for field in fields(found))]
 parts = [part.tolist() if hasattr(part, "tolist") else part for part in lists if part is not found.lexer]
 lexer = found.lexer.terminals, sorted(found.lexer.ignored), found.lexer.keywords, found.lexer.contexts
-print(hashlib.sha256(repr([parts, lexer]).encode()).hexdigest())
+flagged = tables("start: A\\nA: /b./is /c.d/ims").lexer.terminals
+print(hashlib.sha256(repr([parts, lexer, flagged]).encode()).hexdigest())
 """
 
 
