@@ -42,7 +42,6 @@ EXCEPTIONS = {
         "f'(?:{first}(?P<name>[^{end}]*){end}|{item})?(?:{between})'",
     ): "the texts around the values of a style, constants",
     ("guided/calls/rendering.py", "form.id"): "the pattern of ids of a call format, which a developer wrote",
-    ("guided/calls/rendering.py", "f'\"{mark}([0-9]+)\"'"): "a random word begins each match",
     (
         "guided/generate/writing.py",
         "f\"({'|'.join(map(re.escape, names))})\" if names else '(?!)'",
@@ -94,7 +93,9 @@ def uses_in(file: str, source: str) -> Iterator[Use]:
         ):
             continue
         method = function.attr
-        assert method in ("compile", "match", "fullmatch", "search", "sub", "split", "findall"), f"{file}: {method}"
+        assert method in ("compile", "match", "fullmatch", "search", "sub", "split", "findall", "finditer"), (
+            f"{file}: {method}"
+        )
         flags = [word.value for word in node.keywords if word.arg == "flags"]
         if method == "compile":
             flags += node.args[1:]
