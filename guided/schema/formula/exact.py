@@ -23,25 +23,17 @@ class Number(Fraction):
     """An exact number as a key: equal numbers have equal hashes, and nobody can choose numbers with equal hashes.
 
     Python's hash of a number is its value modulo 2**61 - 1, so a dict of multiples of that compares each with all others. This is a hash
-    of bytes, which Python keys with a secret.
+    of a text, which Python keys with a secret.
 
     Invariant: keys of one dict or set are all of this class, because an equal int or Fraction has another hash. Results of arithmetic are
     Fractions.
     """
 
-    __slots__ = ("_hash",)
-    _hash: int
+    __slots__ = ()
 
+    # PERF: to keep it took three times as long for a number that is hashed once.
     def __hash__(self) -> int:  # type: ignore[override]  # typeshed: Complex has no hash
-        try:
-            return self._hash
-        except AttributeError:
-            self._hash = hash((_bytes(self.numerator), _bytes(self.denominator)))
-            return self._hash
-
-
-def _bytes(number: int) -> bytes:
-    return number.to_bytes(number.bit_length() // 8 + 1, "little", signed=True)
+        return hash(f"{self.numerator:x}/{self.denominator:x}")
 
 
 def is_number(value: object) -> bool:
