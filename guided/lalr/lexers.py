@@ -75,11 +75,14 @@ def lexer_of(
     for number, one in enumerate(known):
         if isinstance(one.pattern, PatternStr):
             strings.setdefault(one.priority, set()).add(number)
-    # By regex terminal: the strings that it was asked about, and those of them that are its keywords.
-    asked: dict[int, set[int]] = {
-        number: set() for number, one in enumerate(known) if isinstance(one.pattern, PatternRE)
-    }
-    words: dict[int, set[int]] = {number: set() for number in asked}
+    regexes = {number for number, one in enumerate(known) if isinstance(one.pattern, PatternRE)}
+
+    @cache
+    def words_of(owner: int) -> frozenset[int]:
+        """Return the strings that are keywords of a regex terminal."""
+        same = sorted(strings.get(known[owner].priority, _NONE))
+        steps.spend(_PAIR * len(same), _TOO_MANY)
+        return frozenset(one for one in same if whole(terminals[owner], known[one].pattern.value))
 
     def context_of(active: frozenset[int]) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
         """Return the terminals that are tried where these can come, and the keywords, as Lark's ``_create_unless``."""
@@ -87,16 +90,7 @@ def lexer_of(
         for number in sorted(active - checked):
             _validate(known[number], terminals[number])
         checked.update(active)
-        pairs: list[tuple[int, int]] = []
-        here = {priority: active & same for priority, same in strings.items()}
-        for owner in sorted(active & asked.keys()):
-            new = here.get(known[owner].priority, _NONE) - asked[owner]
-            if new:
-                asked[owner] |= new
-                steps.spend(_PAIR * len(new), _TOO_MANY)
-                words[owner] |= {one for one in sorted(new) if whole(terminals[owner], known[one].pattern.value)}
-            if words[owner]:
-                pairs += [(owner, word) for word in sorted(words[owner] & active)]
+        pairs = [(owner, word) for owner in sorted(active & regexes) for word in sorted(words_of(owner) & active)]
         embedded = {word for owner, word in pairs if set(known[word].pattern.flags) <= set(known[owner].pattern.flags)}
         tried = tuple(sorted(active - embedded))
         names = [name for number in tried for name in groups(terminals[number])]

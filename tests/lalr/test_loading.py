@@ -1,6 +1,7 @@
 """Grammars as Lark builds them: tables, conflicts, refusals; hostile texts."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -176,6 +177,15 @@ def test_tables_are_the_same_in_every_process() -> None:
         for seed in ("1", "3")
     }
     assert len(digests) == 1
+
+
+def test_tables_are_pickled_without_what_is_computed_from_them() -> None:
+    found = tables(grammar_path("json").read_text())
+    size = len(pickle.dumps(found))
+    assert found.actions
+    assert found.gotos
+    assert found.reductions
+    assert len(pickle.dumps(found)) == size
 
 
 class Other(PythonIndenter):
