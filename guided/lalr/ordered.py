@@ -34,6 +34,8 @@ __all__ = ["Event", "Keyword", "Ordered", "determinize_in_order"]
 _STEP_COST = 250
 # A state's further cost here, and in the tables that a parser's lexer makes of it.
 _STATE_COST = 4_000
+# Steps that are counted at once.
+_PORTION = 1 << 20
 # Positions of one closure whose steps are counted together.
 _AT_ONCE = 1024
 _TOO_MANY = "the terminals have too many states or overlap too much: lower the counts of repeats"
@@ -155,7 +157,7 @@ class _Construction:
         # The terminals of GBNF are parts of rules, and numbered (`guided.lalr.gbnf`).
         named = (one.name.rpartition("_")[0].lower() if lexer.is_scannerless else one.name for one in lexer.terminals)
         self.names = (*named, "%ignore")
-        self.limits, self.steps = limits, steps
+        self.limits, self.steps, self.uncounted = limits, steps, 0
         self.n_classes = parts.n_classes
         indptr, members = parts.set_indptr, parts.set_classes
         # By character set: its classes, as bits.
@@ -194,7 +196,14 @@ class _Construction:
             events.append(event)
             ends.append(self._end(threads))
             rows.append(self._row(threads, spelled, left))
+        self.steps.spend(self.uncounted, _TOO_MANY)
         return Ordered(rows, events, ends, self.starts, first_left, len(self.trackers))
+
+    def _spend(self, count: int) -> None:
+        self.uncounted += count
+        if self.uncounted > _PORTION:
+            self.steps.spend(self.uncounted, _TOO_MANY)
+            self.uncounted = 0
 
     def _left(self, trackers: Trackers) -> int:
         number = self.lefts.setdefault(trackers, len(self.trackers))
@@ -256,7 +265,7 @@ class _Construction:
             if count < len(word):
                 for group in _within(groups, self.members[word[count]]):
                     group.words.append((keyword, count + 1))
-        self.steps.spend(_STATE_COST + _STEP_COST * cost // 4, _TOO_MANY)
+        self._spend(_STATE_COST + _STEP_COST * cost // 4)
         row = [DEAD] * self.n_classes
         for group in sorted(groups, key=lambda group: group.classes & -group.classes):
             if group.threads:
@@ -341,7 +350,7 @@ class _Construction:
                 continue
             seen.add(item)
             if not len(seen) % _AT_ONCE:
-                self.steps.spend(_STEP_COST * _AT_ONCE, _TOO_MANY)
+                self._spend(_STEP_COST * _AT_ONCE)
             place, obligations, entered = item
             if isinstance(place, Event):
                 if not obligations:
@@ -384,7 +393,7 @@ class _Construction:
                         break
                     continue
                 closed[found, obligations] = None
-        self.steps.spend(_STEP_COST * (len(seen) % _AT_ONCE), _TOO_MANY)
+        self._spend(_STEP_COST * (len(seen) % _AT_ONCE))
         return tuple(closed if self.cuts else sorted(closed)), event
 
     def _label(self, terminal: int, spelled: _Spelled) -> int:
