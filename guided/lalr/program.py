@@ -28,7 +28,7 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.bounds import min_width
 from guided.patterns.charset import Charset
-from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, concat, fold, parts_of
+from guided.patterns.tree import Alternate, Chars, Concat, Literal, Look, Node, Repeat, concat, fold, own_parts
 
 __all__ = ["AGAIN", "ENTER", "JUMP", "LOOK", "MATCH", "READ", "SPLIT", "Instruction", "Program", "program_of"]
 
@@ -93,7 +93,7 @@ def program_of(trees: Sequence[Node], limits: Limits, steps: Steps | None = None
     """
     steps = steps or Steps(limits.steps)
     emitter = _Emitter(limits.nfa_states, steps)
-    codes = [[*fold(tree, emitter.code, _parts).items, (MATCH, i, 0, -1, False)] for i, tree in enumerate(trees)]
+    codes = [[*fold(tree, emitter.code, own_parts).items, (MATCH, i, 0, -1, False)] for i, tree in enumerate(trees)]
     steps.spend(_VISIT_COST * emitter.visits, _TOO_LONG)
     looks = {id(a): a for code in codes for op, a, *_ in code if op == LOOK}
     nfa = build_nfa(concat(list(looks.values())), limits) if looks else None
@@ -116,10 +116,6 @@ def program_of(trees: Sequence[Node], limits: Limits, steps: Steps | None = None
             else:
                 program.append(Instruction(op, here + a, here + b, c, is_lazy))
     return Program(tuple(program), tuple(starts), tuple(charsets), nfa)
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    return () if isinstance(node, Look) else parts_of(node)
 
 
 class _Emitter:

@@ -32,6 +32,7 @@ __all__ = [
     "concat",
     "fold",
     "optional",
+    "own_parts",
     "parts_of",
     "rebuilt",
     "repeat",
@@ -223,6 +224,11 @@ def parts_of(node: Node) -> tuple[Node, ...]:
             return tuple(item for _, item, _ in edges)
         case _:
             return ()
+
+
+def own_parts(node: Node) -> tuple[Node, ...]:
+    """Return the parts of a node; none for an assertion, which reads nothing itself."""
+    return () if isinstance(node, Look) else parts_of(node)
 
 
 def fold(
