@@ -21,7 +21,7 @@ from guided.lalr.tables import bits
 __all__ = ["Analysis"]
 
 # Step cost of an item of a state, a table entry, an edge between transitions, 64 terminals of a set, and a symbol of a rule in a conflict.
-_ITEM, _ENTRY, _EDGE, _WORD, _NAMED = 500, 500, 100, 2, 100
+_ITEM, _ENTRY, _EDGE, _WORD, _NAMED = 200, 200, 25, 1, 100
 _TOO_MANY = "the grammar has too many states"
 
 

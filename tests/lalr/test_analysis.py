@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lark.parsers.lalr_analysis import LALR_Analyzer, Reduce
 
+import guided
 from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.lalr.analysis import Analysis, _propagate
@@ -214,3 +215,13 @@ def test_a_long_chain_needs_no_recursion() -> None:
 def test_items_are_counted() -> None:
     with pytest.raises(LimitError):
         Analysis(["a", "$END", "start"], 1, [(2, (0, 2)), (2, ())], [0, 0], [2], Steps(1_000))
+
+
+def test_sixty_levels_of_operators_are_within_the_limits() -> None:
+    """A grammar with the states and lookaheads of python-hcl2's, of which Lark makes 1,045 states."""
+    levels = (
+        f'e{i}: e{i + 1} | e{i} "o{i}" e{i + 1} | "u{i}" e{i} | e{i} "[" e0 "]" | e{i} "(" (e0 ("," e0)*)? ")"'
+        for i in range(60)
+    )
+    grammar = guided.Grammar("\n".join(["start: e0", *levels, 'e60: /[A-Z]+/ | "(" e0 ")"']))
+    assert grammar.parse("u3AAo3B[C](D,E)").data == "start"
