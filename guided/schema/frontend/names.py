@@ -124,7 +124,7 @@ class Names:
         # A state within a name leads to the next letter, and to what all other names lead to.
         n_edges = int(n_targets.sum() + n_in_names * (1 + n_targets.max()))
         n_steps = formulas.steps.spent - before + n_states + n_edges
-        advice = f"the names at {place} need too large an automaton: use fewer or shorter patterns, and no format email or hostname"
+        advice = f"the names at {place} need too large an automaton: use fewer or shorter ones, lower counts, no format email or hostname"
         if _BYTES_OF_STATE * n_states > self.limits.growth_bytes:
             raise LimitError("growth_bytes", _BYTES_OF_STATE * n_states, self.limits.growth_bytes, advice)
         if n_steps > self.limits.call_steps:
