@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guided
-from guided.calls.schema import members
+from guided.calls.schema import SchemaType
 from guided.engine.compile import compile as compile_spec
 from guided.engine.grammar import Grammar
 from guided.engine.json_schema import JsonSchema
@@ -171,14 +171,14 @@ def test_a_damaged_spec_that_nests_deeply_is_refused() -> None:
 def test_the_members_of_an_object_are_found_at_any_depth() -> None:
     deep = "[" * 5_000 + '{"a": "]}\\""}' + "]" * 5_000
     text = f'{{ "a" : {deep} ,"b\\"":1.5e3, "c":{{}}, "d": "x", "e": true}}'
-    assert [(name, text[first:last]) for name, first, last in members(text)] == [
+    assert [(name, text[first:last]) for name, first, last in SchemaType("object", True).spans(text)] == [
         ("a", deep),
         ('b"', "1.5e3"),
         ("c", "{}"),
         ("d", '"x"'),
         ("e", "true"),
     ]
-    assert members("{ }") == []
+    assert SchemaType("object", True).spans("{ }") == []
 
 
 def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:
