@@ -1,31 +1,24 @@
-"""Refuse objects and arrays whose conditions are so many that a call takes too many steps, when the schema is compiled.
+"""Refuse arrays of many conditions, and values that require many members, of which a call takes too many steps, on compile.
+
+Other objects are tried (`guided.schema.pushdown.costs`).
 
 Why: a text must not end in its middle because of what its schema says. The estimates are the measured steps of the worst call, rounded up.
-They are products of numbers of conditions; tables whose values are tables take more where no constant tells them apart.
 
 Complexity: each conjunction about an object, and each atom of an array, once; nothing for schemas without many conditions.
 """
 
 from collections.abc import Iterable, Iterator
-from math import factorial
 
 from guided.errors import LimitError
 from guided.limits import Limits
-from guided.schema.containers.derivatives import at_close, required_names, truth_at_close
 from guided.schema.containers.satisfiability import Satisfiability
-from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
+from guided.schema.formula.formulas import FALSE, Atom, Formulas
 
-__all__ = ["check_work"]
+__all__ = ["check_work", "members_and_items"]
 
 # Conditions, members or places, and items that must come, of which fewer take few steps together: in all, and by kind of node.
 _FEW, _FEW_ITEMS = 10, 3
 _LEAST = {"&": _FEW, "1": _FEW, "items": _FEW, "minProperties": _FEW, "minItems": _FEW_ITEMS, "contains": 0}
-# Steps for each condition of an object and: a name that requires others; a condition that no member meets yet. Steps for each pair of names
-# that may require each other in a row.
-_PER_NAME, _PER_CONDITION, _PER_REQUIRED = 21, 8, 160
-# Steps for each name of an object (a pattern is as many names) and: an alternative of ``oneOf``, one that is only a table of names, a
-# refuted part, a member of such a part; another name, if an array contains the object.
-_PATTERN, _PER_ALTERNATIVE, _PER_TABLE, _PER_REFUTED, _PER_PART, _PER_OTHER = 3, 8, 90, 45, 2, 12
 # Steps for each member that must come, and more: for each pattern; where names are declared; where there are choices, for each name.
 _PER_MEMBER, _PER_PATTERN, _PER_UNSURE, _PER_DECLARED = 300, 24, 800, 52
 # Steps for each item that must come; for each at a place of its own, and for each of these and another one.
@@ -41,12 +34,8 @@ _COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
 _PER_NEEDED, _PER_VALUE, _MANY_NODES, _VALUES_PER_STEP = 65, 80, 150, 4
 _PLACES_SHOWN = 4
 _CALL_STEPS = Limits().call_steps
-# Numbers whose factorial exceeds every limit are this one.
-_ORDERS = 12
 _CHOICES = frozenset("|1")
 _ENDED = frozenset({"items", "properties"})
-# Tables of names, also as formulas of values.
-_TABLES = frozenset({"properties", "propertyNames", "object", "schema"})
 
 
 def check_work(satisfiability: Satisfiability) -> None:
@@ -64,27 +53,15 @@ def check_work(satisfiability: Satisfiability) -> None:
     limits = {"object": most, "array": max(most, _CALL_STEPS)}
     if len(nodes) >= _MANY_NODES:
         _check_required(satisfiability, limits["array"])
-    contained = {node[1] for node in nodes if node[0] == "contains"}
     # PERF: most schemas end here, and most values below (`python -m benchmarks.first_mask`).
-    is_compared = not formulas.kinds.isdisjoint(("1", "!", "contains")) and most < _compared(
-        formulas, range(len(nodes)), range(len(nodes)), is_contained=bool(contained)
-    )
-    if not is_compared and not _are_much(formulas, nodes):
+    if not _are_much(formulas, nodes):
         return
-    for value in dict.fromkeys((context.lowering.root, *_members_and_items(nodes))):
-        for kind in limits:
-            below = formulas.below((context.as_written(value, kind),))
-            if not (is_compared and kind == "object") and not _are_much(formulas, [nodes[one] for one in below]):
+    for value in dict.fromkeys((context.lowering.root, *members_and_items(nodes))):
+        for kind, steps_of in (("object", _object_steps), ("array", _array_steps)):
+            typed = context.as_written(value, kind)
+            if not _are_much(formulas, [nodes[one] for one in formulas.below((typed,))]):
                 continue
-            # PERF: telling which alternatives exclude each other takes long (`python -m benchmarks.first_mask`).
-            for typed in (find(value, kind) for find in (context.as_written, context.typed)):
-                if kind == "array":
-                    given = array_steps(satisfiability, typed)
-                else:
-                    given = object_steps(satisfiability, typed, is_contained=value in contained)
-                if given <= limits[kind]:
-                    break
-            else:
+            if (given := steps_of(satisfiability, typed)) > limits[kind]:
                 place = context.places_of(formulas.below((typed,)), _PLACES_SHOWN) or context.places_of((value,))
                 advice = "use fewer names, conditions and alternatives, or require fewer members or items"
                 raise LimitError("call_steps", given, limits[kind], advice, place)
@@ -97,7 +74,7 @@ def _check_required(satisfiability: Satisfiability, most: int) -> None:
     if (_PER_NEEDED + _PER_VALUE) * len(required) + sum(map(len, required)) <= most:
         return
     known: set[int] = set()
-    for value in dict.fromkeys((context.lowering.root, *_members_and_items(nodes))):
+    for value in dict.fromkeys((context.lowering.root, *members_and_items(nodes))):
         if value in known:
             continue
         steps, seen, found = 0, {value}, [value]
@@ -119,7 +96,8 @@ def _check_required(satisfiability: Satisfiability, most: int) -> None:
             raise LimitError("call_steps", steps, most, advice, place)
 
 
-def _members_and_items(nodes: Iterable[Atom]) -> Iterator[int]:
+def members_and_items(nodes: Iterable[Atom]) -> Iterator[int]:
+    """Yield the formulas of the values of members and items, possibly with repetitions."""
     for kind, *content in nodes:
         if kind == "properties":
             names, patterns, others = content
@@ -147,87 +125,21 @@ def _are_much(formulas: Formulas, nodes: Iterable[Atom]) -> bool:
     return False
 
 
-def object_steps(satisfiability: Satisfiability, formula: int, *, is_contained: bool = False) -> int:
-    """Return about how many steps a call takes of an object. ``is_contained``: an array contains it."""
+def _object_steps(satisfiability: Satisfiability, formula: int) -> int:
+    """Return about how many steps a call takes of the least number of members of an object."""
     formulas = satisfiability.formulas
     below, atoms = formulas.below((formula,)), formulas.atoms(formula)
-    steps = max((_condition_steps(satisfiability, one) for one in below), default=0)
     least: int = max((atom[1] for atom in atoms if atom[0] == "minProperties"), default=0)
-    if least >= _FEW:
-        tables = [atom for atom in atoms if atom[0] == "properties"]
-        n_names, n_patterns = (sum(len(table[i]) for table in tables) for i in (1, 2))
-        has_choices = any(formulas.nodes[one][0] in _CHOICES for one in below)
-        steps += least * (_PER_MEMBER + _PER_PATTERN * n_patterns + _PER_UNSURE * (n_names >= _FEW or has_choices))
-        steps += least * _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names) if has_choices else 0
-    return max(steps, _compared(formulas, below, formulas.members[formula], is_contained=is_contained))
-
-
-def _compared(formulas: Formulas, below: Iterable[int], members: Iterable[int], *, is_contained: bool) -> int:
-    """Return about how many steps a short completion takes of an object that some formulas are about.
-
-    Why quadratic: each member of a completion is compared with all that is left to refute or to come. ``members``: those of the object's
-    formula. ``is_contained``: an array contains it, so whether a member keeps to it matters.
-    """
-    of = formulas.nodes
-    nodes = [of[one] for one in below]
-    tables = [node for node in nodes if node[0] == "properties"]
-    n_names = sum(len(node[1]) + _PATTERN * len(node[2]) for node in tables)
-    n_names += sum(node[0] == "required" for node in nodes)
-    alternatives = [of[one][0] in _TABLES for node in nodes if node[0] == "1" for one in node[1]]
-    parts = [of[of[one][1]] for one in members if of[one][0] == "!"]
-    n_refuted = sum(part[0] == "&" or part[0] in _TABLES for part in parts)
-    n_members = sum(len(part[1]) for part in parts if part[0] == "&")
-    by_name = _PER_ALTERNATIVE * len(alternatives) + _PER_TABLE * sum(alternatives)
-    by_name += _PER_REFUTED * n_refuted + _PER_PART * n_members
-    # Members that must have one of few values each are tried in every order.
-    narrow = [{name for name, value in table[1] if of[value][0] == "!"} for table in tables]
-    by_name *= factorial(min(sum(map(bool, narrow)), len(set().union(*narrow)), _ORDERS))
-    steps: int = n_names * max(by_name, _PER_OTHER * n_names * is_contained)
-    return steps
-
-
-def _condition_steps(satisfiability: Satisfiability, formula: int) -> int:
-    """Return about how many steps a call takes of the conditions of a conjunction: of independent parts, those of each."""
-    formulas = satisfiability.formulas
-    choices = _choices(formulas, formula)
-    if len(choices) < _FEW:
+    if least < _FEW:
         return 0
-    steps = _PER_CONDITION * len(choices) * sum(at_close(formulas, (one,)) is None for one in choices)
-    parts = satisfiability.parts(formula)
-    for part in (formula,) if parts is None else (one for one, _ in parts.choices):
-        choices = _choices(formulas, part)
-        requiring = {name for one in choices for name in _requiring(formulas, one)}
-        required = {name for one in choices for name in _required(formulas, one)}
-        steps += _PER_NAME * len(choices) * len(requiring) + _PER_REQUIRED * min(len(requiring), len(required)) ** 2
-    return steps
+    tables = [atom for atom in atoms if atom[0] == "properties"]
+    n_names, n_patterns = (sum(len(table[i]) for table in tables) for i in (1, 2))
+    has_choices = any(formulas.nodes[one][0] in _CHOICES for one in below)
+    more = _PER_DECLARED * len(satisfiability.context.table_of((formula,)).names) if has_choices else 0
+    return least * (_PER_MEMBER + _PER_PATTERN * n_patterns + _PER_UNSURE * (n_names >= _FEW or has_choices) + more)
 
 
-def _choices(formulas: Formulas, formula: int) -> list[int]:
-    return [one for one in formulas.members[formula] if formulas.nodes[one][0] in _CHOICES]
-
-
-def _requiring(formulas: Formulas, choice: int) -> Iterator[str]:
-    """Yield the names with which an object cannot end because of a choice, unless other members come."""
-    if at_close(formulas, (choice,)) is None:
-        return
-    for name in set(required_names(formulas, (choice,))):
-
-        def truth(atom: Atom, name: str = name) -> int:
-            return TRUE if atom == ("required", name) else truth_at_close(atom)
-
-        if formulas.rewrite(choice, truth, {}) == FALSE:
-            yield name
-
-
-def _required(formulas: Formulas, choice: int) -> Iterator[str]:
-    """Yield the names that must come if another one comes, whatever its value."""
-    nodes = formulas.nodes
-    others = [one for one in formulas.nodes[choice][1] if not formulas.is_no(nodes[one], "required")]
-    if len(others) == 1 < len(nodes[choice][1]):
-        yield from (nodes[one][1] for one in formulas.members[others[0]] if nodes[one][0] == "required")
-
-
-def array_steps(satisfiability: Satisfiability, formula: int) -> int:
+def _array_steps(satisfiability: Satisfiability, formula: int) -> int:
     """Return about how many steps a call takes of an array."""
     formulas = satisfiability.formulas
     atoms = formulas.atoms(formula)

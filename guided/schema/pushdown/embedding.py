@@ -29,6 +29,7 @@ from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.frontend.lowering import Lowering
+from guided.schema.pushdown.costs import check_objects
 from guided.schema.pushdown.frames import Frame, FrameStates, Hole, HostAutomaton, SubTrie, Value
 from guided.schema.pushdown.machine import SchemaMachine, Surroundings, of_arguments
 from guided.schema.pushdown.structure import Structure, structure_of
@@ -105,6 +106,7 @@ def containers_of(value: Value, options: JsonOptions, limits: Limits, alphabet: 
     letters = structure_of(options, alphabet, b"", limits).alphabet
     found = Containers(SchemaContext(formulas, lowering, options, limits, letters, elements=elements))
     check_work(found.satisfiability)
+    check_objects(found)
     return found
 
 

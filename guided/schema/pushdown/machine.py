@@ -46,6 +46,7 @@ from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.pushdown.arguments import ArgumentFrames, after_arguments, begins_arguments
+from guided.schema.pushdown.costs import check_objects
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import dead_row
 from guided.schema.pushdown.structure import Structure, structure_of
@@ -147,6 +148,7 @@ class SchemaMachine:
             text = SchemaContext(formulas, lowering, options, limits, letters, notation)
         self.containers = Containers(self.context)
         check_work(self.containers.satisfiability)
+        check_objects(self.containers)
         self.keys = KeyFrames(self.context.key_tables, self.structure, self.tables, arguments)
         if options.excludes:
             # Why now: too many excluded texts must not exceed a limit in the middle of a text.

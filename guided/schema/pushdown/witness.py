@@ -17,7 +17,6 @@ Complexity: O(1) for repeated queries; otherwise a few cost look-ups and O(bytes
 """
 
 from collections.abc import Mapping
-from itertools import islice
 
 import numpy as np
 
@@ -26,17 +25,17 @@ from guided.automata.pushdown import ACTION, GUARD, action_entry
 from guided.errors import too_few_values
 from guided.schema.containers.conjunctive import ConjunctiveState
 from guided.schema.containers.general import ITEM, ArrayState, ObjectState
-from guided.schema.containers.opening import Container, GeneralState, OpenContainer
+from guided.schema.containers.opening import Container, OpenContainer
 from guided.schema.formula.atoms import BEGINS
-from guided.schema.formula.formulas import FALSE, TRUE
-from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, TargetValuations, ValueQuery, whatever
+from guided.schema.formula.queries import ANY_VALUATION, TargetValuations, ValueQuery
 from guided.schema.pushdown.arguments import ArgumentFrames
+from guided.schema.pushdown.costs import KEYS_TRIED, Costs
 from guided.schema.pushdown.elements import Element
 from guided.schema.pushdown.frame_paths import FramePaths
 from guided.schema.pushdown.key_frames import KeyFrames
 from guided.schema.pushdown.layout import BLANK, NEWLINE
 from guided.schema.pushdown.leaf_frames import LeafFrame
-from guided.schema.pushdown.shortest import CLOSE, INFINITE, Shortest
+from guided.schema.pushdown.shortest import CLOSE, INFINITE
 from guided.schema.pushdown.structure import CLOSING, COLON, COMMA, LITERALS, QUOTE
 from guided.schema.pushdown.value_starts import TextStart, ValueStarts
 
@@ -44,7 +43,6 @@ __all__ = ["Witness"]
 
 _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
-_KEYS_TRIED = 16
 _FEW_OBSERVED = 16
 _SPACES = b" \t\n\r"
 _BLANKS = np.frombuffer(_SPACES, np.uint8)
@@ -80,7 +78,8 @@ class Witness:
         self._context = starts.containers.context
         self._frame_paths = FramePaths(starts, keys)
         self._formulas = starts.containers.formulas
-        self._shortest = Shortest(starts.containers)
+        self._costs = Costs(starts.containers)
+        self._shortest = self._costs.shortest
         structure = starts.structure
         # A byte that begins a name without quotes.
         begins = np.flatnonzero(starts.tables.rows[structure.object_next] <= ACTION)
@@ -108,7 +107,7 @@ class Witness:
         if found is None:
             state = content.state
             assert not isinstance(state, ConjunctiveState)
-            found = self._targets[cell, own] = self._targets_of(state, content.observed, own)
+            found = self._targets[cell, own] = self._costs.targets_of(state, content.observed, own)
         return found
 
     def completion_step(self, control: int, cell: int, own: TargetValuations, needed: int) -> bytes:
@@ -179,7 +178,7 @@ class Witness:
             after = content.state.after(ITEM)
             assert after is not None
             query, state = after
-            return self._before_value(arguments.after_name(query), self._targets_of(state, query[1:], own))
+            return self._before_value(arguments.after_name(query), self._costs.targets_of(state, query[1:], own))
         start = self._keys.start(content.state.keys, content.state.others, is_outermost=True)
         return self._in_key(start, content, own)
 
@@ -189,7 +188,7 @@ class Witness:
         between = self._arguments.before_value(control)
         if len(between) == 1:
             return between[0][0]
-        return min(between, key=lambda one: (self._cost_of_value(one[1], targets)[0], len(one[0])))[0]
+        return min(between, key=lambda one: (self._costs.cost_of_value(one[1], targets)[0], len(one[0])))[0]
 
     def _at_punctuation(self, control: int, cell: int, own: TargetValuations) -> bytes:
         row = self._starts.tables.rows[control]
@@ -233,30 +232,11 @@ class Witness:
 
     # Between members
 
-    def _goals(self, state: GeneralState, own: TargetValuations) -> list[tuple[int, int]]:
-        """Return the formula to reach and the bytes that remain afterwards, for each target."""
-        found = [(goal, target.cost) for target in own if (goal := self._formula(state.formulas, target)) != FALSE]
-        # Why also without a target: the text so far may rule out all of them.
-        found.append((state.formulas[0], INFINITE))
-        return found
-
     def _step(self, cell: int, own: TargetValuations) -> int:
         """Return the step of a cell's object or array when no value is pending: a label or CLOSE."""
         content = self._contents[cell]
         assert content is not None
-        return self._step_of(content.state, own)
-
-    def _step_of(self, state: Container, own: TargetValuations) -> int:
-        if isinstance(state, ConjunctiveState):
-            return self._shortest.step(state)
-        goals = [(state.narrowed(formula), left) for formula, left in self._goals(state, own)]
-        if len({goal for goal, _ in goals}) == 1:
-            return self._shortest.step(goals[0][0])
-        costs = [(self._shortest.cost(goal), left, goal) for goal, left in goals]
-        # Why compare with INFINITE first: otherwise an unreachable goal would beat the goal without a target, whose cost also holds
-        # INFINITE.
-        *_, goal = min(costs, key=lambda one: (one[0] >= INFINITE, one[0] + one[1]))
-        return self._shortest.step(goal)
+        return self._costs.step_of(content.state, own)
 
     def _after_value(self, cell: int, own: TargetValuations) -> bytes:
         content = self._contents[cell]
@@ -265,7 +245,7 @@ class Witness:
 
     def _onward(self, content: OpenContainer, state: Container, own: TargetValuations) -> bytes:
         """Return the bytes after a value: the comma, with a required name, or what closes the container."""
-        if self._step_of(state, own) != CLOSE:
+        if self._costs.step_of(state, own) != CLOSE:
             name = self._required_name(content, own)
             return b',"' + name if name else b","
         if self._starts.structure.lines is not None:
@@ -284,70 +264,11 @@ class Witness:
             return b""
         return self._in_key(self._keys.start(state.keys, state.others), content, own)
 
-    def _targets_of(self, state: GeneralState, observed: ValueQuery, own: TargetValuations) -> TargetValuations:
-        best: dict[tuple[int, int], int] = {}
-        if len(observed) > _FEW_OBSERVED:
-            best = self._costs_of_truths(state, observed, own, is_rough=True)
-        best = best or self._costs_of_truths(state, observed, own, is_rough=False)
-        ordered = sorted((cost, care, bits) for (care, bits), cost in best.items() if cost < 2 * INFINITE)
-        found: list[TargetValuation] = []
-        for cost, care, bits in ordered:
-            # Why skip a target that a cheaper one subsumes: equivalent targets would displace one that can be satisfied.
-            if all(one.care & ~care or one.bits != bits & one.care for one in found):
-                found.append(TargetValuation(care, bits, cost - ordered[0][0]))
-                if len(found) == _TARGETS_TRIED:
-                    break
-        return tuple(found) or ANY_VALUATION
-
-    def _costs_of_truths(
-        self, state: GeneralState, observed: ValueQuery, own: TargetValuations, *, is_rough: bool
-    ) -> dict[tuple[int, int], int]:
-        """Return the costs after a value, by what is said of the observed formulas and their truths.
-
-        ``is_rough``: only those that cost less than after a value of which nothing holds, so that a completion ends.
-        """
-        index_of = {formula: i for i, formula in enumerate(observed)}
-        found: dict[tuple[int, int], int] = {}
-        for formula, left in self._goals(state, own):
-            most = self._shortest.cost(state.narrowed(whatever(self._formulas, formula))) if is_rough else INFINITE
-            # Why one of many alternatives: each truth leads to as many members as there are others to refute.
-            tried = 1 if self._shortest.is_long(formula) else _VALUATIONS_TRIED // (1 + is_rough)
-            for truths, after in islice(self._shortest.valuations(TRUE, formula, is_rough=is_rough), tried):
-                cost = self._shortest.cost(state.narrowed(after))
-                if not is_rough or cost < most:
-                    care = sum(1 << index_of[value] for value, _ in truths)
-                    bits = sum(1 << index_of[value] for value, holds in truths if holds)
-                    found[care, bits] = min(left + cost, found.get((care, bits), left + cost))
-        return found
-
     # Values
-
-    def _formula(self, query: ValueQuery, target: TargetValuation) -> int:
-        """Return the formula of a value, or of the rest of a state, that meets a target."""
-        negation = self._formulas.negation
-        return self._formulas.conjunction(
-            (
-                query[0],
-                *(
-                    formula if target.bits >> i & 1 else negation(formula)
-                    for i, formula in enumerate(query[1:])
-                    if target.care >> i & 1
-                ),
-            )
-        )
-
-    def _cost_of_value(self, query: ValueQuery, targets: TargetValuations) -> tuple[int, int, TargetValuation]:
-        """Return the bytes of a value and of the rest after it, the value's formula, and the target it satisfies."""
-        found = []
-        for target in (*targets, ANY_VALUATION[0]._replace(cost=INFINITE)):
-            formula = self._formula(query, target)
-            cost = self._shortest.cost(formula)
-            found.append((cost >= INFINITE, cost + target.cost, formula, target))
-        return min(found, key=lambda one: one[:2])[1:]
 
     def _of_value(self, control: int, query: ValueQuery, cell: int, own: TargetValuations) -> bytes:
         content = self._contents[cell]
-        cost, formula, target = self._cost_of_value(query, self.targets(cell, own))
+        cost, formula, target = self._costs.cost_of_value(query, self.targets(cell, own))
         bracket = CLOSING["array"]
         if self._starts.tables.rows.item(control, bracket) == action_entry(self._starts.structure.close_empty):
             assert content is not None
@@ -375,7 +296,7 @@ class Witness:
             ANY_VALUATION[0],
         )
         if len(text.query) > 1:
-            _, formula, target = self._cost_of_value(text.query, targets)
+            _, formula, target = self._costs.cost_of_value(text.query, targets)
             kind = self._shortest.kind(formula)
         row = self._starts.tables.rows[control]
         if leaf.automaton.is_empty() or (kind in CLOSING and row[BEGINS[kind][0]] != DEAD):
@@ -388,7 +309,7 @@ class Witness:
     def _of_element(self, element: Element, cell: int, own: TargetValuations, needed: int) -> bytes:
         """Return bytes of a value whose type nothing tells: those of a text, or those to a first member or item, or to the end."""
         targets = self.targets(cell, own)
-        _, formula, _ = self._cost_of_value(element.query, targets)
+        _, formula, _ = self._costs.cost_of_value(element.query, targets)
         kind = self._shortest.kind(formula)
         frame = self._frame_paths.frame_at(element.text) if element.text >= 0 else None
         found = self._begun(element, kind, targets) if kind in CLOSING else None
@@ -403,7 +324,7 @@ class Witness:
         content = element.array if kind == "array" else element.inner
         assert self._elements is not None
         may_end = element.empty == kind and not self._elements.is_in_name(element)
-        if may_end and (content is None or self._step_of(content.state, targets) == CLOSE):
+        if may_end and (content is None or self._costs.step_of(content.state, targets) == CLOSE):
             return element.way + bytes([self._elements.notation.end])
         if content is None:
             return None
@@ -437,7 +358,7 @@ class Witness:
         if content.is_outermost:
             arguments = self._arguments
             assert arguments is not None
-            found = arguments.path(arguments.following, is_end=self._step_of(state, own) == CLOSE)
+            found = arguments.path(arguments.following, is_end=self._costs.step_of(state, own) == CLOSE)
             assert found, "a text follows a value"
             return found
         return self._onward(content, state, own)
@@ -445,7 +366,7 @@ class Witness:
     def _in_key(self, control: int, content: OpenContainer, own: TargetValuations) -> bytes:
         state = content.state
         assert not isinstance(state, ArrayState)
-        step = self._step_of(state, own)
+        step = self._costs.step_of(state, own)
         if step != CLOSE:
             rest = self._frame_paths.key_rest(control, state, step)
             if rest is not None:
@@ -457,14 +378,6 @@ class Witness:
                 found.append((len(rest), label, rest))
         found.sort()
         is_long = isinstance(state, ObjectState) and self._shortest.is_long(state.formulas[0])
-        if 1 < len(found) <= _KEYS_TRIED and not is_long:
-            return min(found, key=lambda one: one[0] + self._cost_of_member(state, one[1], own))[2]
+        if 1 < len(found) <= KEYS_TRIED and not is_long:
+            return min(found, key=lambda one: one[0] + self._costs.cost_of_member(state, one[1], own))[2]
         return found[0][2]
-
-    def _cost_of_member(self, state: ConjunctiveState | ObjectState, label: int, own: TargetValuations) -> int:
-        after = state.after(label)
-        assert after is not None
-        query, rest = after
-        if isinstance(rest, ConjunctiveState):
-            return self._shortest.cost(query[0]) + self._shortest.cost(rest)
-        return self._cost_of_value(query, self._targets_of(rest, query[1:], own))[0]
