@@ -101,6 +101,8 @@ class Work:
         self.counters: list[Steps] = []
         # All steps of `Steps.spend`, also of counters that begin again; kernels add theirs to the counters.
         self._counted = Counter[str]()
+        # Steps of counters that have begun again since.
+        self._begun = Counter[str]()
         spend = Steps.spend
 
         def noted(steps: Steps, count: int, advice: str) -> None:
@@ -109,7 +111,14 @@ class Work:
             self._counted[steps.what] += count
             spend(steps, count, advice)
 
+        begin = Steps.begin
+
+        def begun(steps: Steps) -> None:
+            self._begun[steps.what] += min(steps.spent, steps.limit)
+            begin(steps)
+
         monkeypatch.setattr(Steps, "spend", noted)
+        monkeypatch.setattr(Steps, "begin", begun)
 
     def trace(self, run: Callable[[], Any]) -> Any:
         def of_line(_frame: FrameType, event: str, _argument: object) -> Any:
@@ -132,13 +141,14 @@ class Work:
     def steps(self, what: str) -> int:
         # What is beyond a limit was refused, not done.
         spent = sum(min(one.spent, one.limit) for one in self.counters if one.what == what)
-        return max(spent, self._counted[what]) if what == "call_steps" else spent
+        return max(spent + self._begun[what], self._counted[what]) if what == "call_steps" else spent
 
     def begin(self) -> None:
         """Count anew."""
         self.lines = 0
         self.counters.clear()
         self._counted.clear()
+        self._begun.clear()
 
     def check(self, size: int, per_call_step: int = PER_CALL_STEP, per_character: int = PER_CHARACTER) -> None:
         of_compiles = self.steps("steps") + self.steps("dead_end_steps")

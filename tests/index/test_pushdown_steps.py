@@ -148,7 +148,7 @@ def test_other_processes_find_the_same(method: str) -> None:
 def test_a_call_that_exceeds_its_steps_may_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it has computed is kept, so that it may end after some attempts, then with the masks of a call that has enough steps."""
     # Else the schema is refused.
-    monkeypatch.setattr(machine, "check_work", lambda _: None)
+    monkeypatch.setattr(machine, "check_objects", lambda _: None)
     names = [f"k{i}" for i in range(60)]
     schema = {"dependentRequired": {name: [after] for name, after in zip(names, names[1:] + names[:1], strict=True)}}
     text, refused = b'{"k0": 1, "k1": [], "k2": ""', 0

@@ -28,7 +28,7 @@ __all__ = [
     "without_items",
 ]
 
-_MEMBERS_PER_STEP = 8
+_MEMBERS_PER_STEP = 4
 
 
 def at_close(formulas: Formulas, wanted: Sequence[int]) -> tuple[int, ...] | None:

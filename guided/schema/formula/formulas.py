@@ -235,6 +235,7 @@ class Formulas:
                 results.append(result)
                 if result == zero:
                     memo[top] = result
+                    self.steps.spent += len(results)
                     break
             else:
                 self.steps.spent += 1 + len(results)

@@ -158,9 +158,11 @@ def check_objects(containers: Containers) -> None:
         try:
             _try_object(costs, containers, (*wanted, typed), n_conditions)
         except LimitError as error:
+            if error.what != "call_steps":
+                raise
             place = context.places_of(formulas.below((typed,)), _PLACES_SHOWN) or context.places_of((value,))
             advice = "use fewer names, conditions and alternatives, or require fewer members"
-            raise LimitError(error.what, max(error.given, most + 1), most, advice, place) from None
+            raise LimitError("call_steps", max(error.given, most + 1), most, advice, place) from None
         finally:
             steps.limit = most
         steps.begin()
