@@ -68,7 +68,7 @@ class PendingValues:
             return False
         if not formulas.marks.of(rest[0]) & VALUE:
             return is_live(progress, rest[0])
-        if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
+        if self._are_listed(must, observed, rest[0]):
             valuations = self.satisfiability.valuations((must, *observed))
             return any(
                 is_live(progress, with_truths(formulas, rest[:1], tuple(observed), bits)[0]) for bits in valuations
@@ -96,7 +96,7 @@ class PendingValues:
             return must if self._is_live(progress, rest[0]) else FALSE
         if (least := whatever(formulas, rest[0])) != FALSE and self._is_live(progress, least):
             return must
-        if all(self._type_decides(kind, must, observed) for kind in ("array", "object")):
+        if self._are_listed(must, observed, rest[0]):
             return self._allowed_valuations(progress, must, observed, rest)
         return formulas.conjunction((must, formulas.disjunction(self._alternatives(progress, rest[0], must))))
 
@@ -154,10 +154,25 @@ class PendingValues:
         later = array_terms.later_values(self.satisfiability.item_goals, others)
         return [formulas.conjunction((value, one)) for one in later]
 
-    def _type_decides(self, kind: str, must: int, observed: list[int]) -> bool:
-        """Return whether the type alone decides all observed formulas, or the value cannot have this type."""
-        typed = self.context.typed
-        return typed(must, kind) == FALSE or all(typed(formula, kind) <= TRUE for formula in observed)
+    def _are_listed(self, must: int, observed: list[int], rest: int) -> bool:
+        """Return whether valuations are listed, not terms of the rest.
+
+        The type of an array or object alone must decide them, or the value cannot have this type. A disjunction of terms is not listed:
+        each of its valuations takes as long as all of its terms.
+        """
+        typed, nodes = self.context.typed, self.formulas.nodes
+        if nodes[rest][0] == "|" and all(map(self._is_term, nodes[rest][1])):
+            return False
+        return all(
+            typed(must, kind) == FALSE or all(typed(formula, kind) <= TRUE for formula in observed)
+            for kind in ("array", "object")
+        )
+
+    def _is_term(self, formula: int) -> bool:
+        """Return whether a formula is a literal or a conjunction of literals."""
+        nodes = self.formulas.nodes
+        atoms = (nodes[nodes[one][1] if nodes[one][0] == "!" else one] for one in self.formulas.members[formula])
+        return all(atom[0] not in ("&", "|", "1") for atom in atoms)
 
     def _allowed_valuations(self, progress: Progress, must: int, observed: list[int], rest: tuple[int, ...]) -> int:
         """`_allowed` if the type of an array or object alone decides its valuation, so that all valuations can be listed."""
