@@ -14,7 +14,7 @@ import numpy as np
 
 from guided.patterns.charset import Charset
 
-__all__ = ["ASCII_CLASSES", "NEWLINE", "all_code_points", "categories", "unicode_class"]
+__all__ = ["ASCII_CLASSES", "NEWLINE", "all_code_points", "categories", "scan", "unicode_class"]
 
 NEWLINE = Charset.char("\n")
 
@@ -30,10 +30,15 @@ def all_code_points() -> str:
     return np.arange(0x110000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
+def scan(expression: re.Pattern[str]) -> Charset:
+    """Return the characters that an expression of the form ``[...]+`` matches."""
+    return Charset.of((found.start(), found.end() - 1) for found in expression.finditer(all_code_points()))
+
+
 @cache
 def unicode_class(letter: str) -> Charset:
     r"""Return the set that ``\d``, ``\s`` or ``\w`` matches without the ASCII flag; ``letter`` is d, s or w."""
-    return Charset.of((run.start(), run.end() - 1) for run in re.finditer(rf"\{letter}+", all_code_points()))
+    return scan(re.compile(rf"\{letter}+"))
 
 
 @cache

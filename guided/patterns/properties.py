@@ -1,15 +1,18 @@
 r"""Escapes that name a set of characters: ``\d \w \s`` and their complements, and ``\p{...}``.
 
-``\p`` is an extension: `re` refuses it. Names are those of general categories, short or long, of Python's own Unicode tables, compared as
-Unicode specifies, without case, spaces, hyphens and underscores. ``\P{..}`` and ``\p{^..}`` are complements. Neither the ASCII flag nor
-IGNORECASE changes a property: ``(?i)\p{Lu}`` is upper case, as in PCRE2.
+``\p`` is an extension: `re` refuses it. General categories, by short or long name, come from Python's own Unicode tables; any
+other name, such as ``Greek``, ``Script=Greek`` or ``Alphabetic``, is looked up in the optional package ``regex``, in its own Unicode
+version, which is usually newer. Names are compared as Unicode specifies, without case, spaces, hyphens and
+underscores. ``\P{..}`` and ``\p{^..}`` are complements. Neither the ASCII flag nor IGNORECASE changes a property:
+``(?i)\p{Lu}`` is upper case, as in PCRE2.
 """
 
+import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
-from guided.patterns.characters import ASCII_CLASSES, categories, unicode_class
+from guided.patterns.characters import ASCII_CLASSES, categories, scan, unicode_class
 from guided.patterns.charset import Charset
 from guided.patterns.source import ASCII, Source
 
@@ -59,6 +62,8 @@ _CATEGORIES = {
 _SHORT = {alias.lower(): short for short, names in _CATEGORIES.items() for alias in (short, *names.split())}
 _SPECIAL = {"any": Charset.UNIVERSE, "ascii": Charset.of([(0, 0x7F)])}
 _OF_CATEGORY = ("gc", "generalcategory", "category")
+# Why: a name is inserted into an expression of `regex`, so it must not be able to close the braces.
+_PROPERTY = re.compile(r"[\w &.:=+-]+")
 
 
 def class_escape(letter: str, flags: int) -> Charset:
@@ -82,7 +87,7 @@ def property_escape(source: Source, start: int) -> Charset:
     Raises
     ------
     PatternError
-        The braces are malformed, or do not name a general category.
+        The braces are malformed, the property is unknown, or it needs the package ``regex``.
     """
     if not source.accept("{"):
         raise source.error("missing {", source.position)
@@ -90,10 +95,18 @@ def property_escape(source: Source, start: int) -> Charset:
     if source.accept("^"):
         negated = not negated
     name = source.until("}", "property name")
-    found = _category(name, negated)
+    if (known := _category(name, negated)) is not None:
+        return known
+    source.spend_on_property(_loose(name))
+    try:
+        found = _named_property(_loose(name))
+    except ImportError:
+        reason = f"property {name!r} is not a general category; others need the package 'regex' (pip install regex)"
+        raise source.error(reason, start) from None
     if found is None:
-        raise source.error(f"property {name!r} is not a general category, such as L or Lu", start)
-    return found
+        raise source.error(f"unknown property {name!r}", start)
+    source.spend(len(found.ranges))
+    return ~found if negated else found
 
 
 def _category(name: str, negated: bool) -> Charset | None:
@@ -115,3 +128,17 @@ def _of_category(name: str) -> Charset:
 
 def _loose(name: str) -> str:
     return name.lower().replace(" ", "").replace("-", "").replace("_", "")
+
+
+@lru_cache(maxsize=256)
+def _named_property(name: str) -> Charset | None:
+    """Return the characters with a property; None if `regex` does not know it. Raises ImportError if that is not installed."""
+    import regex
+
+    if not _PROPERTY.fullmatch(name):
+        return None
+    try:
+        expression = regex.compile(rf"\p{{{name}}}+")
+    except regex.error:
+        return None
+    return scan(expression)

@@ -28,6 +28,8 @@ __all__ = [
     "flags_inside",
 ]
 
+# Cost of a search among all code points, in intervals (20 ms against 0.3 us).
+_SEARCH = 1 << 16
 _INTERVALS = Limits().intervals
 
 # Why plain integers: operators of re.RegexFlag are Python calls, and flags are tested for every token.
@@ -76,12 +78,13 @@ class Source:
         Counts intervals of characters.
     """
 
-    __slots__ = ("position", "spend", "text")
+    __slots__ = ("_properties", "position", "spend", "text")
 
     def __init__(self, text: str, intervals: int | Intervals = _INTERVALS) -> None:
         self.text = text
         self.position = 0
         self.spend = (Intervals(intervals) if isinstance(intervals, int) else intervals).spend
+        self._properties: set[str] = set()
 
     @property
     def at_end(self) -> bool:
@@ -125,6 +128,18 @@ class Source:
             raise self.error(f"missing {terminator}, unterminated name", start)
         self.position = end + 1
         return self.text[start:end]
+
+    def spend_on_property(self, name: str) -> None:
+        """Count a property by name: its first use is a search among all code points.
+
+        Raises
+        ------
+        LimitError
+            ``intervals`` was exceeded.
+        """
+        if name not in self._properties:
+            self._properties.add(name)
+            self.spend(_SEARCH)
 
     def error(self, reason: str, position: int) -> PatternError:
         """Return an error about this pattern, to be raised."""

@@ -1,11 +1,14 @@
 r"""Tables of characters against Python's own, for every code point; and what ``\p`` finds and says."""
 
+import re
+import sys
 import unicodedata
 
 import pytest
+import regex
 
 from guided.errors import PatternError
-from guided.patterns.characters import categories, unicode_class
+from guided.patterns.characters import categories, scan, unicode_class
 from guided.patterns.charset import Charset
 from guided.patterns.parse import parse
 from tests.patterns.sets import ALL, charset, of_re, those
@@ -82,14 +85,55 @@ def test_flags_do_not_change_properties() -> None:
     assert "a" not in charset(r"(?i)[\p{Lu}_]")
 
 
-@pytest.mark.parametrize("name", ["Greek", "Script=Greek", "Alphabetic", "gc=Greek", "a{2", "Lu\n", "("])
-def test_other_properties_are_refused(name: str) -> None:
-    with pytest.raises(PatternError, match="not a general category") as caught:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Greek",
+        "Script=Greek",
+        "sc=Grek",
+        "Han",
+        "Script_Extensions=Hira",
+        "Alphabetic",
+        "White_Space",
+        "InGreek",
+        "Block=Basic_Latin",
+    ],
+)
+def test_other_properties_are_those_of_regex(name: str) -> None:
+    found = charset(rf"\p{{{name}}}")
+    assert found == Charset.of((run.start(), run.end() - 1) for run in regex.finditer(rf"\p{{{name}}}+", ALL))
+    assert charset(rf"\P{{{name}}}") == ~found
+
+
+def test_greek_has_alpha_and_not_a() -> None:
+    greek = charset(r"\p{Greek}")
+    assert "α" in greek
+    assert "a" not in greek
+
+
+@pytest.mark.parametrize("name", ["Klingon", "Script=Klingon", "gc=Greek", "sc=Lu", "a{2", "Lu\n", "("])
+def test_unknown_properties(name: str) -> None:
+    with pytest.raises(PatternError, match="unknown property") as caught:
         parse(rf"x\p{{{name}}}")
     assert caught.value.position == 1
+
+
+def test_without_regex_the_message_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "regex", None)
+    assert charset(r"\p{Lu}") == categories()["Lu"]
+    with pytest.raises(PatternError) as caught:
+        parse(r"ab\p{Cuneiform}")
+    assert caught.value.reason == (
+        "property 'Cuneiform' is not a general category; others need the package 'regex' (pip install regex)"
+    )
+    assert caught.value.position == 2
 
 
 def test_tables_are_computed_once() -> None:
     assert unicode_class("w") is unicode_class("w")
     assert categories() is categories()
-    assert charset(r"\p{Lu}") is charset(r"\p{Lu}")
+    assert charset(r"\p{Greek}") is charset(r"\p{Greek}")
+
+
+def test_scan_reads_code_points_off_positions() -> None:
+    assert scan(re.compile("[a-c\U0001f600]+")) == Charset.of([(0x61, 0x63), (0x1F600, 0x1F600)])

@@ -150,6 +150,7 @@ CASES = [
     (r"^\p{L}$", ["é", "a"], ["1"]),
     (r"^\p{Letter}$", ["é"], ["1"]),
     (r"^\P{Lu}$", ["a"], ["A"]),
+    (r"^\p{Script=Greek}$", ["λ"], ["a"]),
     (r"^[\p{Lu}_]$", ["É", "_"], ["e"]),
     ("^[\\ud83d\\ude00]$", ["😀"], ["\ufffd"]),
     (r"^[\ud83d]$", [], ["😀", "a"]),
@@ -254,7 +255,7 @@ WRONG = [
     (r"a\q", 1, r"\\q is not an escape"),
     ("a\\", 1, "end of the pattern"),
     (r"\u{110000}", 0, "code point"),
-    (r"\p{Script=Greek}", 0, "not a general category"),
+    (r"\p{Nonsense}", 0, "unknown property"),
     (r"\pL", 2, "missing {"),
 ]
 

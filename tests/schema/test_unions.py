@@ -314,6 +314,22 @@ def test_many_conditions_are_served(name: str, order: str) -> None:
     assert not read_or_refused(make(60), pieces, FRONT_END_LIMITS, property_order=order)
 
 
+@pytest.mark.parametrize("how", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_hundreds_of_tagged_objects_are_served(order: str, how: str) -> None:
+    """Valuations of the tag were tried one by one, which took n^2 steps."""
+    tables = [
+        {
+            "properties": {**kind(i)["properties"], "x": {"type": "integer"}},
+            "required": ["kind"],
+            "additionalProperties": False,
+        }
+        for i in range(500)
+    ]
+    pieces = [b"{", b'"kind"', b":", b'"k4', b'99"', b',"x"', b":3}"]
+    assert not read_or_refused({"type": "object", how: tables}, pieces, FRONT_END_LIMITS, property_order=order)
+
+
 @pytest.mark.parametrize("order", ["schema", "any"])
 @pytest.mark.parametrize("n", [10, 16])
 def test_values_some_of_which_imply_others_are_refuted(n: int, order: str) -> None:
