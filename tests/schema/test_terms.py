@@ -4,10 +4,9 @@ from collections.abc import Callable
 from itertools import islice, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from guided.schema.formula import implicants as module
 from guided.schema.formula.formulas import TRUE, Formulas
 from guided.schema.formula.implicants import implicants
 from tests.executed import executed_lines
@@ -66,41 +65,6 @@ def test_terms_are_the_formula(shape: object) -> None:
         assert any(holds(formulas, term, values) for term in found) == truth(shape, values)
     for term in found:
         assert any(holds(formulas, term, values) for values in ROWS)
-
-
-@given(shapes)
-def test_watched_choices_give_the_same_terms_in_the_same_order(shape: object) -> None:
-    formulas = Formulas()
-    formula = built(formulas, shape)
-    expected = list(implicants(formulas, formula, no_budget))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEW_CHOICES", 0)
-        assert list(implicants(formulas, formula, no_budget)) == expected
-
-
-@given(st.permutations(range(500)))
-@settings(max_examples=3)
-def test_chains_of_implications_take_linear_work(order: list[int]) -> None:
-    formulas, spent = Formulas(), list[int]()
-    names = [formulas.atom(("required", str(i))) for i in range(501)]
-    implied = [formulas.disjunction((formulas.negation(names[i]), names[i + 1])) for i in order]
-    (term,) = implicants(formulas, formulas.conjunction((names[0], *implied)), spent.append)
-    assert set(term) == set(names)
-    assert sum(spent) < 500
-
-
-def test_a_term_of_many_conditions_takes_work_in_proportion_to_them() -> None:
-    """Each condition is a choice, and taking one of its options decides no other."""
-
-    def work(n: int) -> int:
-        formulas = Formulas()
-        conditions = [
-            formulas.disjunction((formulas.negation(formulas.atom(("value", i))), formulas.atom(("required", str(i)))))
-            for i in range(n)
-        ]
-        return executed_lines(lambda: next(implicants(formulas, formulas.conjunction(conditions), no_budget)))
-
-    assert work(160) < 3 * work(80)
 
 
 @pytest.mark.parametrize("is_negated", [False, True])

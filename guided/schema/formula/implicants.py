@@ -17,7 +17,7 @@ decides.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
+from itertools import combinations, count
 from typing import NamedTuple, TypeAlias
 
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
@@ -35,8 +35,6 @@ _RANKS = {"value": (3, 3), "required": (1, 0), "properties": (0, 2), "propertyNa
 _COMPOSITE = 2
 # Members of choices visited per step.
 _MEMBERS = 8
-# Up to this many choices are all looked at again after each literal.
-_FEW_CHOICES = 8
 
 
 class _AnyOf(NamedTuple):
@@ -130,7 +128,7 @@ def implicants(
         Whether to skip all terms that contain these literals. It may exclude more literals as terms are generated.
     """
     seen: set[tuple[int, ...]] = set()
-    watches = _Watches(formulas)
+    numbers = count()
     stack: list[Iterator[_Entry]] = [iter([((formula,), {}, frozenset())])]
     while stack:
         entry = next(stack[-1], None)
@@ -139,7 +137,7 @@ def implicants(
             continue
         spend(1)
         certain, choices, taken = entry
-        propagation = _Propagation(watches, choices, taken, spend)
+        propagation = _Propagation(formulas, numbers, choices, taken, spend)
         if not propagation.add(certain):
             continue
         literals, choices = frozenset(propagation.literals), propagation.choices
@@ -161,17 +159,17 @@ def _branches(chosen: _Choice, others: dict[int, _Choice], literals: Literals) -
 
 
 class _Propagation:
-    """Unit propagation: literals that hold, and the open choices, which have at least two options each.
-
-    A new literal is looked up only in the choices that it may decide, so all literals together cost time linear in the members of the
-    choices, except where a choice loses many options one by one.
-    """
+    """Unit propagation: literals that hold, and the open choices, which have at least two options each."""
 
     def __init__(
-        self, watches: "_Watches", choices: dict[int, _Choice], literals: Literals, spend: Callable[[int], None]
+        self,
+        formulas: Formulas,
+        numbers: Iterator[int],
+        choices: dict[int, _Choice],
+        literals: Literals,
+        spend: Callable[[int], None],
     ) -> None:
-        self._watches = watches
-        self._formulas = watches.formulas
+        self._formulas, self._numbers = formulas, numbers
         self._spend = spend
         self.literals = set(literals)
         self.choices = dict(choices)
@@ -182,18 +180,13 @@ class _Propagation:
         """Take formulas that must hold, and all that follows from them; return False on a contradiction."""
         todo = list(certain)
         while todo:
-            n_before = len(self._watches.opened)
-            found = self._take(todo)
+            holds = self._take(todo)
             self._spend(self._n_taken // _MEMBERS)
             self._n_taken %= _MEMBERS
-            if found is None:
+            if not holds:
                 return False
-            agenda = self._watches.agenda(self.choices, found, n_before)
             truths, n_visited = _Truths(self._formulas, self.literals), 0
-            for number in agenda:
-                choice = self.choices.get(number)
-                if choice is None:
-                    continue
+            for number, choice in list(self.choices.items()):
                 n_visited += len(choice.members)
                 left = choice.left(truths.__getitem__)
                 if left is not None and left.n_options > 1:
@@ -208,17 +201,16 @@ class _Propagation:
             self._spend((n_visited + truths.n_visited) // _MEMBERS)
         return True
 
-    def _take(self, todo: list[int]) -> list[int] | None:
-        """Take formulas apart into literals and choices; return the new literals, or None on a contradiction."""
+    def _take(self, todo: list[int]) -> bool:
+        """Take formulas apart into literals and choices; return False on a contradiction."""
         formulas, literals = self._formulas, self.literals
         nodes, negation = formulas.nodes, formulas.negation
-        found: list[int] = []
         while todo:
             top = todo.pop()
             self._n_taken += 1
             if top <= TRUE:
                 if top == FALSE:
-                    return None
+                    return False
                 continue
             node = nodes[top]
             is_negated = node[0] == "!"
@@ -232,57 +224,14 @@ class _Propagation:
             elif inner[0] == "1":
                 self._open(_OneOf(formulas, inner[1], is_negated))
             elif negation(top) in literals:
-                return None
-            elif top not in literals:
+                return False
+            else:
                 literals.add(top)
-                found.append(top)
-        return found
+        return True
 
     def _open(self, choice: _Choice) -> None:
         self._n_taken += len(choice.members)
-        self.choices[len(self._watches.opened)] = choice
-        self._watches.opened.append(choice)
-
-
-class _Watches:
-    """The choices of a search that each literal may decide.
-
-    Attributes
-    ----------
-    formulas : Formulas
-    opened : list of _AnyOf or _OneOf
-        The choices as they were opened; each is known by its number.
-    """
-
-    def __init__(self, formulas: Formulas) -> None:
-        self.formulas = formulas
-        self.opened: list[_Choice] = []
-        self._n_watched = 0
-        # By the atom, the choices of whose members it is, or of members of members, as far as `_Truths` looks.
-        self._watching: dict[int, list[int]] = {}
-
-    def agenda(self, choices: Iterable[int], literals: Iterable[int], n_before: int) -> Iterable[int]:
-        """Return the choices to look at after new literals: those that they may decide, and those opened since; all, if they are few."""
-        if len(known := list(choices)) <= _FEW_CHOICES:
-            return known
-        for number in range(self._n_watched, len(self.opened)):
-            for atom in self._atoms(self.opened[number]):
-                self._watching.setdefault(atom, []).append(number)
-        self._n_watched = len(self.opened)
-        found = {number for literal in literals for number in self._watching.get(self._atom(literal), ())}
-        return sorted(found.union(range(n_before, len(self.opened))))
-
-    def _atoms(self, choice: _Choice) -> Iterator[int]:
-        nodes = self.formulas.nodes
-        for member in choice.members:
-            atom = self._atom(member)
-            inner = nodes[atom]
-            yield from map(self._atom, inner[1]) if inner[0] in ("&", "|") else (atom,)
-
-    def _atom(self, formula: int) -> int:
-        """Return a formula without its negation."""
-        node = self.formulas.nodes[formula]
-        return int(node[1]) if node[0] == "!" else formula
+        self.choices[next(self._numbers)] = choice
 
 
 class _Truths(dict[int, int]):
