@@ -4,7 +4,6 @@ An index accepts a text however it is tokenized, so any tokenization can check i
 longest tokens at the front. The model's tokenizer may choose another one.
 """
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,16 +12,15 @@ if TYPE_CHECKING:
 __all__ = ["fewest_tokens", "ids_by_bytes"]
 
 
-@lru_cache(maxsize=2)
-def ids_by_bytes(vocabulary: "Vocabulary") -> dict[bytes, int]:
-    """The lowest token id of each byte string. O(len(vocabulary))."""
-    return {data: token for token, data in reversed(list(enumerate(vocabulary))) if data}
+def ids_by_bytes(vocabulary: "Vocabulary") -> tuple[dict[bytes, int], list[int]]:
+    """The lowest token id of each byte string, and their lengths, the longest first. O(len(vocabulary))."""
+    ids = {data: token for token, data in reversed(list(enumerate(vocabulary))) if data}
+    return ids, sorted({len(data) for data in ids}, reverse=True)
 
 
 def fewest_tokens(vocabulary: "Vocabulary", data: bytes) -> list[int] | None:
     """The shortest token sequence for the bytes; None if there is none. O(len(data) x number of different token lengths)."""
-    ids = ids_by_bytes(vocabulary)
-    lengths = sorted({len(token) for token in ids}, reverse=True)
+    ids, lengths = vocabulary.derived(ids_by_bytes)
     # Invariant: least[i] tokens suffice from i on, and the first of them has step[i] bytes; 0 if there are none.
     unreachable = len(data) + 1
     least, step = [unreachable] * len(data) + [0], [0] * len(data)

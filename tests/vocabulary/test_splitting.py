@@ -44,4 +44,4 @@ def test_the_empty_text_has_no_tokens() -> None:
 
 
 def test_of_equal_tokens_the_lowest_id() -> None:
-    assert ids_by_bytes(Vocabulary([b"b", b"a", b"a", None], eos=[3])) == {b"a": 1, b"b": 0}
+    assert ids_by_bytes(Vocabulary([b"b", b"a", b"a", None], eos=[3])) == ({b"a": 1, b"b": 0}, [1])
