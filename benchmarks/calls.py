@@ -51,7 +51,7 @@ def main() -> None:
     arms = {
         "unguided": guided.generator(model, None),
         "guided": guided.tools(model, TOOLS, format="tooldec"),
-        "by score": guided.tools(model, TOOLS, format="tooldec", select="score"),
+        "by name": guided.tools(model, TOOLS, format="tooldec", select="probability"),
         "required": guided.tools(model, TOOLS, format="json", tool_choice="required"),
     }
     print(f"{'':10} {'tokens':>7} {'passes':>7} {'model':>10} {'the rest':>10} {'the rest':>9}")

@@ -1,7 +1,8 @@
 """``guided run``: one constrained generation from the command line."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -169,14 +170,16 @@ def run(
     what.language()
     loaded = load_model(model, device)
     from guided.generate.api import generator
+    from guided.generate.tools import ToolsGenerator
 
     with progress(COMPILING):
         chosen = _in_format_of(what.spec, loaded) if given.tool_format == "auto" and not few_shot else what.spec
         generate = generator(loaded, what.index(loaded.vocabulary) if chosen is None else chosen)
+    data = partial(_result, rare=_IF_ANY[isinstance(generate, ToolsGenerator) :])
     if source is not None:
-        return write_answers(generate, prompts, output, _result, width or 8, options, model_name(model))
+        return write_answers(generate, prompts, output, data, width or 8, options, model_name(model))
     events = generate.stream([{"role": "user", "content": text}] if chat else text, **options)
-    _write(events, stream=stream, as_json=as_json, on_budget=on_budget)
+    _write(events, data, stream=stream, as_json=as_json, on_budget=on_budget)
     return ACCEPTED
 
 
@@ -242,11 +245,18 @@ def _search(given: str | None) -> "SearchMethod | None":
         raise UsageError(f"--search: {error}") from error
 
 
-# Fields of a result that few generations have.
+# Fields of a result that few generations have; the first is always shown with tools.
 _IF_ANY = ("calls", "captures", "samples", "scores", "log_z", "logprobs", "refused", "steered")
 
 
-def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget: str) -> None:
+def _write(
+    events: "Iterator[Event]",
+    data: "Callable[[Result[Any]], dict[str, Any]]",
+    *,
+    stream: bool,
+    as_json: bool,
+    on_budget: str,
+) -> None:
     from guided.calls.rendering import render_result
     from guided.events import Done, Refused, Text, ToolCall, ToolResult, plain
 
@@ -259,7 +269,7 @@ def _write(events: "Iterator[Event]", *, stream: bool, as_json: bool, on_budget:
             named = {name: item for name, item in plain(event).items() if name != "steered" or item}
             print_json({"event": type(event).__name__.lower(), **named})
         elif as_json and isinstance(event, Done):
-            print_json(_result(event.result))
+            print_json(data(event.result))
         elif stream and isinstance(event, Text | ToolCall | ToolResult):
             print(event.text, end="", flush=True)
         elif stream and isinstance(event, Refused):
@@ -283,6 +293,6 @@ def _report(result: "Result[Any]", *, is_error: bool) -> None:
         print(f"note: --max-tokens is too small for what the model wanted to write; {own}", file=sys.stderr)
 
 
-def _result(result: "Result[Any]") -> dict[str, Any]:
-    """Return a result as plain data, without the fields that few generations have and it lacks."""
-    return {name: item for name, item in result.to_dict().items() if name not in _IF_ANY or item not in (None, [], {})}
+def _result(result: "Result[Any]", rare: "Sequence[str]" = _IF_ANY) -> dict[str, Any]:
+    """Return a result as plain data, without the rare fields that it lacks."""
+    return {name: item for name, item in result.to_dict().items() if name not in rare or item not in (None, [], {})}

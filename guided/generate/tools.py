@@ -93,7 +93,8 @@ class ToolsGenerator(Generator[list[Call]]):
         execute, until = options.execute, options.until
         if options.select == "probability" and "{id}" in spec.format.before_name:
             raise ValueError(
-                f"in format {spec.format.name!r} an id comes before a tool's name: select='probability' would weigh the ids, too"
+                f"in format {spec.format.name!r} an id comes before a tool's name: select='probability' would weigh the ids, too; "
+                "leave it out, or choose another format"
             )
         _logger.info("calls of %d tools in format %r", len(spec.argument_lists), spec.format.name)
         has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)

@@ -294,7 +294,8 @@ def _hub_options(name: str) -> dict[str, Any]:
 
 
 def _read(source: str, options: dict[str, Any], dtype: str, device: str) -> Model:
-    with _loading(source) as (model_class, tokenizer_class):
+    where = " (in the cache only: the hub cannot be reached)" if "local_files_only" in options else ""
+    with _loading(source + where) as (model_class, tokenizer_class):
         tokenizer = tokenizer_class.from_pretrained(source, **options)
         model = model_class.from_pretrained(source, **options, **_dtype(dtype))
         return Model(model.to(device), tokenizer)

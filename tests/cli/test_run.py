@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from guided.testing import scripted
 from tests.cli.programs import call, errors_of, reply
 
 PROMPT = "The capital of France is"
@@ -50,6 +51,14 @@ def test_json() -> None:
     assert found["finish_reason"] in ("stop", "length")
     assert 1 <= len(found["tokens"]) <= 3
     assert found == reply("run", "--regex", "[ab]{3}", "a", "--max-tokens", "3", "--temperature", "1", "--seed", "1")
+
+
+@pytest.mark.parametrize(("constraint", "calls"), [("--tools=guided.cli.demo_tools", []), ("--regex=.*", None)])
+def test_a_text_of_tools_has_its_calls_though_there_are_none(
+    constraint: str, calls: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guided.cli.run.load_model", lambda *_: scripted("Hello"))
+    assert reply("run", constraint, "Hi").get("calls") == calls
 
 
 @pytest.mark.model

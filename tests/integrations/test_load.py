@@ -173,6 +173,14 @@ def test_a_name_in_the_cache_is_read_without_a_hub(monkeypatch: pytest.MonkeyPat
     assert load("some-one/some-model") == ("some-one/some-model", {"local_files_only": True}, "bfloat16", "cpu")
 
 
+def test_a_name_of_which_the_cache_lacks_a_part_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guided.integrations.load._hub_options", lambda name: {"local_files_only": True})
+    with pytest.raises(
+        ModelError, match=r"some-one/some-model \(in the cache only: the hub cannot be reached\) cannot be"
+    ):
+        load("some-one/some-model")
+
+
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="dtype must be one of bfloat16, float16, float32, auto, not 'int8'"):
         load(dtype="int8")
