@@ -300,3 +300,10 @@ def test_the_meaning_of_a_reference_depends_on_its_document() -> None:
         for kind in ("integer", "string")
     ]
     assert [accepts(kind, "1") for kind in kinds] == [True, False]
+
+
+@given(st.dictionaries(st.text("aé😀"), st.text("ü😀") | st.lists(st.text("é"), max_size=2), max_size=4))
+def test_spans_of_members_are_of_bytes(value: dict[str, Any]) -> None:
+    spelling = json.dumps(value, ensure_ascii=False)
+    spans = lowered({"type": "object"}).spans(spelling)
+    assert {name: json.loads(spelling.encode()[begin:end]) for name, begin, end in spans} == value
