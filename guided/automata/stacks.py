@@ -111,6 +111,8 @@ class Stacks:
         Top cell of each node.
     nodes : ndarray[int32], shape (capacity, 3)
         Top cell, node below, and number of cells above the lowest, of each node.
+    least_depth : int
+        Minimum depth of the stacks that actions have left since it was last set.
     """
 
     def __init__(self, automaton: Pushdown) -> None:
@@ -122,6 +124,7 @@ class Stacks:
         self._node_ids: dict[tuple[int, int], int] = {(0, -1): 0}
         self.nodes: Int32Array = np.zeros((64, 3), np.int32)
         self.nodes[0] = 0, -1, 0
+        self.least_depth = 0
         # Whether a guard and a set of allowed labels have a common label.
         self._meets: dict[int, bool] = {}
         # For each stack, the number of its recording cells.
@@ -303,6 +306,10 @@ class Stacks:
                 node = self._below[node]
             if pushes >= 0:
                 node = self.push(pushes, node)
+            if pops:
+                depth = self.nodes.item(node, 2)
+                if depth < self.least_depth:
+                    self.least_depth = depth
             if allowed <= PER_CELL:
                 needed = allowed = needed * (self.nodes.item(node, 2) + allowed - PER_CELL)
         if tables.info.item(entry, GUARD) >= 0 and not self.is_open(entry, node):

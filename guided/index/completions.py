@@ -8,9 +8,9 @@ the bound decreases by one.
 A *counted* step is not spelled: its number of tokens is known, and no token crosses its beginning or end. A string that needs many more
 characters is completed by such a step, a *run*: one byte repeated, in the longest token that consists of it.
 
-The *weight* of a completion is its bytes plus the tokens of its counted steps. A completion of a larger weight than `_LONGEST` is not split
-into tokens: its bound is its weight. The count never exceeds the weight, and both decrease with each token. A completion of more than
-`_LONGEST` bytes, besides its counted steps, is `TOO_LONG` for any budget.
+A completion of more than `_LONGEST` bytes, besides its counted steps, is not split into tokens. Its bound is its *weight*: its bytes plus
+the tokens of its counted steps. The weight is computed once per stack cell and summed, so the completion itself is not materialized. The
+count never exceeds the weight, and both decrease with each token.
 
 Successors may depend on the bytes read on top of a recording cell: with ``uniqueItems`` the next item must differ from the current
 one. `Completions.most` bounds the completions of all texts possible there. The policy takes the least value that is still allowed, so
@@ -22,7 +22,7 @@ Complexity: O(tokens x longest token), up to the first step boundary that is als
 """
 
 from collections.abc import Hashable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from guided.automata.pushdown import COUNTS, RUN, UNLIMITED
 from guided.automata.stacks import Configuration, Record, Stacks, TextConfiguration, Texts
@@ -36,6 +36,8 @@ TOO_LONG = 1 << 30
 NO_COMPLETION = TOO_LONG + 1
 _NO_COMPLETION_WEIGHT = 1 << 40
 _LONGEST = 1 << 16
+# Number of steps after which the weight of a completion is computed before it is materialized further.
+_MANY_STEPS = 256
 # Most bytes of a step whose rests are cached.
 _SHORT_STEP = 32
 # Steps of a call charged for each step of a completion, and for each of its texts that is read again for what it records.
@@ -58,20 +60,31 @@ class Step(NamedTuple):
         Upper bound of the number of tokens from the beginning of the step to the end of the completion.
     tokens : int
         Tokens of a counted step; 0 for any other.
-    size : int
-        Bytes of the texts of this step and those after it.
     """
 
     text: bytes
     after: TextConfiguration
     weight: int
     tokens: int = 0
-    size: int = 0
 
     @property
     def own(self) -> int:
         """Contribution of the step to the weight."""
         return self.tokens or len(self.text)
+
+
+# Key of a completion's part on top of a cell: control, cell, target value of the cell, code points needed, and number of cells below.
+_Part: TypeAlias = tuple[int, int, Hashable, int, int]
+
+
+class _Exit(NamedTuple):
+    """How completions leave a cell: their weight until then, the configuration without the cells below, and the byte that leaves it."""
+
+    weight: int
+    control: int
+    cell: int
+    needed: int
+    byte: bytes
 
 
 class _CompletionText:
@@ -121,6 +134,7 @@ class Completions:
         self._steps: dict[TextConfiguration, Step] = {}
         # Steps whose bytes are recorded and end no text: the same for all texts before them.
         self._unrecorded: dict[Configuration, tuple[bytes, Configuration]] = {}
+        self._exits: dict[_Part, _Exit] = {}
         self._bounds: dict[TextConfiguration, int] = {}
 
     @property
@@ -135,8 +149,9 @@ class Completions:
             return found
         whole = self._weight(text_configuration)
         if whole > _LONGEST:
-            found = NO_COMPLETION if whole >= _NO_COMPLETION_WEIGHT else min(whole, TOO_LONG)
-            self._bounds[text_configuration] = found
+            found = self._bounds[text_configuration] = (
+                NO_COMPLETION if whole >= _NO_COMPLETION_WEIGHT else min(whole, TOO_LONG)
+            )
             return found
         ahead = _CompletionText(self._following(text_configuration), text_configuration)
         at = count = 0
@@ -245,33 +260,41 @@ class Completions:
     def _weight(self, text_configuration: TextConfiguration) -> int:
         """Compute and cache the steps of a completion, and return its weight; `_NO_COMPLETION_WEIGHT` if there is no completion.
 
-        For a completion that is too long to materialize, only the first step is cached.
+        For a completion that is too long to materialize, only the first steps are cached.
         """
         path: list[tuple[TextConfiguration, Step]] = []
         on_path: set[TextConfiguration] = set()
-        written = weight = size = 0
+        ahead: dict[TextConfiguration, Step] = {}
+        written = passed = weight = 0
+        is_weighed = False
         while not self._stacks.is_end(text_configuration[0]):
             known = self._steps.get(text_configuration)
             if known is not None:
-                weight, size = known.weight, known.size
+                weight = known.weight
                 break
-            step = None if text_configuration in on_path else self._step(text_configuration)
+            step = ahead.pop(text_configuration, None)
+            if step is None and text_configuration not in on_path:
+                step = self._step(text_configuration)
             if step is None:
                 weight = _NO_COMPLETION_WEIGHT
                 break
             path.append((text_configuration, step))
             on_path.add(text_configuration)
             written += len(step.text)
+            passed += step.own
             text_configuration = step.after
+            if not is_weighed and not text_configuration[1] and (len(path) > _MANY_STEPS or written > _LONGEST):
+                is_weighed = True
+                weight = self._far_weight(text_configuration, ahead)
+                if weight + passed > _LONGEST:
+                    break
+                weight = 0
             if written > _LONGEST:
-                # Why the first step alone: how long the rests of the others are is not known.
-                weight, size, path = TOO_LONG, written, path[:1]
+                weight = TOO_LONG
                 break
         for before, step in reversed(path):
-            weight, size = min(weight + step.own, _NO_COMPLETION_WEIGHT), size + len(step.text)
-            if size > _LONGEST:
-                weight = max(weight, TOO_LONG)
-            self._steps[before] = step._replace(weight=weight, size=size)
+            weight = min(weight + step.own, _NO_COMPLETION_WEIGHT)
+            self._steps[before] = step._replace(weight=weight)
         if path:
             self._note_within(path[0][0])
         return weight
@@ -288,8 +311,7 @@ class Completions:
             if control < 0:
                 break
             self._steps.setdefault(
-                ((control, node, 0, allowed), ()),
-                Step(step.text[at:], step.after, max(step.weight - at, 0), 0, step.size - at),
+                ((control, node, 0, allowed), ()), Step(step.text[at:], step.after, max(step.weight - at, 0))
             )
 
     def _step(self, text_configuration: TextConfiguration) -> Step | None:
@@ -333,6 +355,60 @@ class Completions:
 
     def _spend(self, count: int) -> None:
         self._automaton.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
+
+    def _far_weight(self, text_configuration: TextConfiguration, steps: dict[TextConfiguration, Step]) -> int:
+        """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.
+
+        The part on top of a cell depends on the cells below only through their target value, so each distinct part is read once. The steps
+        that were taken are added to ``steps``.
+        """
+        configuration, texts = text_configuration
+        weight = 0
+        # Open parts: (key, weight before the part, cells below).
+        begun: list[tuple[_Part, int, int]] = []
+        open_parts: set[Hashable] = set()
+        while not self._stacks.is_end(configuration):
+            control, node, needed, _ = configuration
+            cell, below = self._stacks.top(node)
+            depth = self._stacks.depth(node)
+            part = control, cell, self.completion_target(below), needed, depth
+            found = self._exits.get(part)
+            if found is not None:
+                weight += found.weight
+                on = self._stacks.push(found.cell, below)
+                configuration, texts = self.read(((found.control, on, found.needed, UNLIMITED), texts), found.byte)
+            else:
+                key = part[:4]
+                if key in open_parts:
+                    return _NO_COMPLETION_WEIGHT
+                begun.append((part, weight, depth))
+                open_parts.add(key)
+                self._stacks.least_depth = depth
+                step = self._step((configuration, texts))
+                if step is None:
+                    return _NO_COMPLETION_WEIGHT
+                steps[configuration, texts] = step
+                if step.tokens or (self._stacks.least_depth == depth and not step.after[1]):
+                    weight += step.own
+                    configuration, texts = step.after
+                    continue
+                before, last = configuration, step.text[-1:]
+                for at in range(len(step.text)):
+                    last = step.text[at : at + 1]
+                    before, (configuration, texts) = configuration, self.read((configuration, texts), last)
+                    weight += 1
+                    if self._stacks.depth(configuration[1]) < depth:
+                        break
+                found = _Exit(0, before[0], self._stacks.top(before[1])[0], before[2], last)
+            after = self._stacks.depth(configuration[1])
+            while begun and begun[-1][2] > after:
+                ended, until, _ = begun.pop()
+                open_parts.discard(ended[:4])
+                self._exits[ended] = found._replace(weight=weight - until)
+            if texts:
+                # The part on top of this cell depends on what was read, so its weight cannot be reused.
+                return 0
+        return weight
 
     def completion_target(self, node: int) -> Hashable:
         """Return the target value of the content on top of a stack."""
