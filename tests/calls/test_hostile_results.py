@@ -5,7 +5,6 @@ import dataclasses
 import enum
 import json
 import math
-import sys
 import threading
 from typing import Any
 
@@ -153,7 +152,7 @@ VALUES = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**6), 10**6)
-    | st.integers(10**4299, 10**4305)
+    | st.integers(10**4299, 10**4300 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters())
     | st.text(st.sampled_from("a\ud800\udc00\udfff")),
@@ -180,12 +179,7 @@ def test_json_values_are_written_as_json_reads_them(value: Any) -> None:
     if isinstance(value, str):
         assert text == oracle(value)
         return
-    before = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        assert json.loads(text) == oracle(value)
-    finally:
-        sys.set_int_max_str_digits(before)
+    assert json.loads(text) == oracle(value)
 
 
 def generator(function: Any, text: str = "<T>f()=", **options: Any) -> Generator:

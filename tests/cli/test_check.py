@@ -286,7 +286,7 @@ def test_errors_of_the_vocabulary(tmp_path: Path) -> None:
     assert errors_of(*arguments, ranks) == (f"Error: {ranks} has no end-of-text token: pass its id with --eos\n")
     assert "id 97 spells b'a'" in errors_of(*arguments, ranks, "--eos", "97")
     assert errors_of("check", "--regex", "[^\\d\\D]", "a", "--vocabulary", ranks, "--eos", "256").startswith(
-        "Error: no text matches as a whole"
+        "Error: the pattern matches no text"
     )
 
 

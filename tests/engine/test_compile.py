@@ -181,7 +181,7 @@ class Broken:
         ((BYTES, Regex("a")), TypeError, r"expected a spec \(Regex, Choice, Tools, JsonSchema, Grammar, a composition\), not Vocabulary"),
         ((Regex("a"), BYTES, 1000), TypeError, "limits must be a Limits, not int"),
         ((Regex("a"), BYTES, {}), TypeError, "limits must be a Limits, not dict"),
-        ((Regex("(?!)"), BYTES), PatternError, "no text matches as a whole"),
+        ((Regex("(?!)"), BYTES), PatternError, "the pattern matches no text"),
         ((Regex("a"), Vocabulary([b"a"])), VocabularyError, "the vocabulary has no EOS token"),
         ((Regex("a"), Vocabulary([], eos=[0], size=1)), VocabularyError, "no sequence of tokens spells"),
         ((Regex("a{9}"), BYTES, Limits(states=5)), LimitError, "states: .* needed, 5 allowed"),

@@ -145,7 +145,7 @@ def check_objects(containers: Containers) -> None:
     """
     context, formulas, costs = containers.context, containers.formulas, Costs(containers)
     # PERF: most schemas end here (`python -m benchmarks.first_mask`).
-    if formulas.kinds.isdisjoint("|1!"):
+    if formulas.kinds.isdisjoint("|1!") or _most_conditions(formulas) < _FEW:
         return
     steps, nodes = formulas.steps, list(formulas.nodes)
     contained, most = {node[1] for node in nodes if node[0] == "contains"}, steps.limit
@@ -166,6 +166,20 @@ def check_objects(containers: Containers) -> None:
         finally:
             steps.limit = most
         steps.begin()
+
+
+def _most_conditions(formulas: Formulas) -> int:
+    """Return the number of conditions of all formulas together, which one object seldom has all of. O(size of the formulas)."""
+    nodes, count = formulas.nodes, 0
+    for kind, *content in nodes:
+        if kind == "!":
+            refuted = nodes[content[0]]
+            count += len(refuted[1]) if refuted[0] == "&" else 2
+        elif kind == "properties":
+            count += sum([nodes[value][0] == "!" for _, value in content[0]])
+        elif kind in "|1":
+            count += len(content[0])
+    return count
 
 
 def _n_conditions(formulas: Formulas, formula: int) -> int:
