@@ -1,6 +1,7 @@
 """Types parse every text that their schemas allow: the types that pydantic exports or documents, and patterns in its dialects."""
 
 import collections
+import dataclasses
 import datetime
 import decimal
 import enum
@@ -18,10 +19,11 @@ from typing import Annotated, Any, Literal
 
 import annotated_types
 import pydantic
+import pydantic.dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import AliasChoices, AliasPath, Field, StringConstraints, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from guided.calls.schema import type_of_annotation
@@ -413,12 +415,40 @@ def test_a_required_field_that_its_type_leaves_out_of_the_schema_is_refused() ->
         model = pydantic.create_model("Shown", a=(str, ...), b=(kind, ...))
         within = pydantic.create_model("Outer", inner=(list[model], ...))  # type: ignore[valid-type]
         for refused in (model, within, typing.TypedDict("Table", {"b": kind})):  # type: ignore[operator]
-            with pytest.raises(SchemaError, match=r"the required field 'b'.*give it a default"):
+            with pytest.raises(SchemaError, match=r"the field 'b' is required and has no schema.*give it a default"):
                 JsonSchema(refused)
         # With a default, every text has a value.
         index = compiled(pydantic.create_model("Shown", a=(str, ...), b=(kind, 3)))
         assert index.accepts(b'{"a":""}')
         assert not index.accepts(b'{"a":"","b":3}')
+
+
+@pytest.mark.parametrize(
+    "path", [AliasPath("inner", "b"), AliasPath("b"), AliasChoices(AliasPath("inner", "b"), AliasPath("c", 0))]
+)
+def test_a_field_that_is_read_from_within_another_is_refused(path: Any) -> None:
+    """It would be read as its default, whatever the text says."""
+    model = pydantic.create_model("Shown", a=(str, ...), b=(int, pydantic.Field(3, validation_alias=path)))
+    with pytest.raises(SchemaError, match=r"the field 'b' is read from within another"):
+        JsonSchema(model)
+    named = pydantic.create_model(
+        "Shown", b=(int, pydantic.Field(validation_alias=AliasChoices("c", AliasPath("inner", "b"))))
+    )
+    assert compiled(named).accepts(b'{"c":1}')
+    assert not compiled(named).accepts(b'{"b":1}')
+
+
+@pytest.mark.parametrize("decorate", [dataclasses.dataclass, pydantic.dataclasses.dataclass])
+def test_a_field_that_no_constructor_takes_is_in_no_text(decorate: Any) -> None:
+    class Partial:
+        a: int
+        b: int = dataclasses.field(init=False, default=3)
+
+    kind = decorate(Partial)
+    index = compiled(kind)
+    assert index.accepts(b'{"a":1}')
+    assert not index.accepts(b'{"a":1,"b":9}')
+    assert JsonSchema(kind).read('{"a":1}') == kind(1)
 
 
 def test_a_malformed_pattern_beside_a_type_is_refused() -> None:

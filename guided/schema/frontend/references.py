@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from guided.errors import SchemaError
+from guided.errors import SchemaError, shown
 from guided.schema.frontend.dialect import Dialect
 from guided.schema.frontend.dialects import DEFAULT, dialect_of_vocabularies, known_dialect, with_vocabularies
 from guided.schema.frontend.location import Location, pointer_of
@@ -275,6 +275,8 @@ class References:
     def _named_dialect(self, schema: dict[str, Any], around: Dialect, location: Location) -> Dialect:
         name = schema.get("$schema")
         if not isinstance(name, str):
+            if name is not None:
+                self.unknown_drafts[shown(name)] = None
             return around
         found = self._dialect(name, location)
         if found is None:

@@ -191,12 +191,12 @@ def _inapplicable(schema: Mapping[str, Any]) -> list[str]:
     return [name for name in names if isinstance(schema.get(name), int | float | str | Decimal)]
 
 
-class _LeftOutError(Exception):
-    """A required field has no schema."""
+class _FieldError(Exception):
+    """A field cannot be described."""
 
-    def __init__(self, field: Any) -> None:
+    def __init__(self, field: Any, reason: str) -> None:
         super().__init__()
-        self.field = field
+        self.field, self.reason = field, reason
 
 
 class _Schemas(GenerateJsonSchema):
@@ -208,6 +208,10 @@ class _Schemas(GenerateJsonSchema):
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         return False
+
+    def field_is_present(self, field: Any) -> bool:
+        # Why init: no constructor takes the others.
+        return super().field_is_present(field) and field.get("init", True)
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().str_schema(schema)
@@ -383,27 +387,33 @@ class _Schemas(GenerateJsonSchema):
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         return _closed(super().typed_dict_schema(schema))
 
+    def _is_within_others(self, alias: Any) -> bool:
+        """Return whether the type reads a field only from within others: by a path, or several of which none is a name."""
+        by_name = any(getattr(self._config, name, False) for name in ("populate_by_name", "validate_by_name"))
+        is_path = isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias)
+        return is_path and not by_name
+
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         check = _function_of_pydantic(schema)
         if check == "import_string":
             # Why not recorded: to read the value would import what the model wrote.
             return self.handle_invalid_for_json_schema(schema, "a name to import")
         try:
+            if schema["type"] in _FIELDS and self._is_within_others(schema.get("validation_alias")):
+                raise _FieldError(schema, "is read from within another (AliasPath): give it a plain alias")
             result = super().generate_inner(schema)
         except PydanticOmit:
             if schema["type"] in _FIELDS and self.field_is_required(schema, total=True):
-                raise _LeftOutError(schema) from None
+                reason = "is required and has no schema (SkipJsonSchema or WithJsonSchema(None)): give it a default"
+                raise _FieldError(schema, reason) from None
             raise
-        except _LeftOutError as error:
+        except _FieldError as error:
             fields = schema.get("fields", ())
             named = fields.items() if isinstance(fields, dict) else [(field["name"], field) for field in fields]
             name = next((name for name, field in named if field is error.field), None)
             if name is None:
                 raise
-            reason = (
-                f"the required field {name!r} has no schema (SkipJsonSchema or WithJsonSchema(None)): give it a default"
-            )
-            raise SchemaError(reason, "", name) from None
+            raise SchemaError(f"the field {name!r} {error.reason}", "", name) from None
         if check in _CHECKS:
             return _marked(result, _CHECKS[check])
         if check == "ByteSize._validate":

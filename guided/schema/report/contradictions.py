@@ -266,7 +266,10 @@ def impossible(
                 break
             pointer = shown(pointer_of(part.location))[1:-1]
             if search.has_value(_Site(part)):
-                found.append(f"values never satisfy {pointer}: it contradicts the keywords beside {part.location[1]}")
+                other = "whatever satisfies it satisfies another part, or " if part.location[1] == "oneOf" else "it "
+                found.append(
+                    f"values never satisfy {pointer}: {other}contradicts the keywords beside {part.location[1]}"
+                )
             else:
                 least = search.smallest(_Site(part))
                 place = f"at {least.pointer}, {least.keywords}"
