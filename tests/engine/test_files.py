@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import guided
 from guided.engine.files import read_index_file
-from guided.index.storage import read_arrays, write_arrays
+from guided.index.storage import FORMAT_VERSION, read_arrays, write_arrays
 from tests.profiles import examples
 
 BYTES = guided.Vocabulary([bytes([byte]) for byte in range(256)] + [b"ab", None], eos=[257])
@@ -186,10 +186,11 @@ def test_errors_give_advice(tmp_path, saved: bytes) -> None:
     for mmap in (False, True):
         with pytest.raises(guided.IndexFormatError, match="not an index file: it is empty"):
             guided.load_index(path, BYTES, mmap=mmap)
-    path.write_bytes(saved[:8] + (3).to_bytes(4, "little") + saved[12:])
-    with pytest.raises(
-        guided.IndexFormatError, match=r"version 3 of the format, and this release reads version 2: compile it again"
-    ):
+    path.write_bytes(saved[:8] + (FORMAT_VERSION + 1).to_bytes(4, "little") + saved[12:])
+    message = (
+        f"version {FORMAT_VERSION + 1} of the format, and this release reads version {FORMAT_VERSION}: compile it again"
+    )
+    with pytest.raises(guided.IndexFormatError, match=message):
         guided.load_index(path, BYTES)
     path.write_bytes(saved)
     other = guided.Vocabulary([b"a", b"b", None], eos=[2])
