@@ -68,7 +68,7 @@ class Runner:
             setups[engine] = round(min(cpu, again), 3)
         about = {
             "tokens": len(vocabulary), "size": vocabulary.size, "eos": list(vocabulary.eos),
-            "trie nodes": vocabulary.trie.n_nodes,
+            "trie nodes": len(vocabulary.trie.byte),
         }  # fmt: skip
         cells = {}
         settle()

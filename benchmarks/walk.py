@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     given = parser.parse_args()
     vocabulary = Vocabulary.from_file(given.vocabulary)
-    print(f"{len(vocabulary):,} tokens, {vocabulary.trie.n_nodes:,} trie nodes")
+    print(f"{len(vocabulary):,} tokens, {len(vocabulary.trie.byte):,} trie nodes")
     print(f"{'pattern':24}  states functions  masks automaton    walk   index   masks     all  ms")
     for name in PATTERNS:
         row = stages(name, vocabulary, given.repeat)
