@@ -177,7 +177,9 @@ def _most_conditions(formulas: Formulas) -> int:
             count += len(refuted[1]) if refuted[0] == "&" else 2
         elif kind == "properties":
             count += sum([nodes[value][0] == "!" for _, value in content[0]])
-        elif kind in "|1":
+        elif kind == "&":
+            count += sum([nodes[member][0] in "|1" for member in content[0]])
+        elif kind == "1":
             count += len(content[0])
     return count
 
