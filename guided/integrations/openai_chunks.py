@@ -2,7 +2,7 @@
 
 Text goes to ``content``. A call begins with a chunk with its index, id, name and empty arguments; a fragment follows for each complete
 argument, and the joined fragments are one JSON object with the call's ``arguments``. A value that the model wrote as JSON is passed on
-unchanged; other spellings (``+5``, unquoted text, literals of other formats) are converted to JSON.
+unchanged; other spellings (``+5``, literals of other formats) are converted to JSON.
 
 In this protocol results are part of the next request. Results inserted into a text appear in no chunk; with ``execute=False`` a text ends
 with its first call, as clients expect.

@@ -143,11 +143,11 @@ def check_objects(containers: Containers) -> None:
     LimitError
         With places in the schema.
     """
-    context, formulas, costs = containers.context, containers.formulas, Costs(containers)
+    context, formulas = containers.context, containers.formulas
     # PERF: most schemas end here (`python -m benchmarks.first_mask`).
     if formulas.kinds.isdisjoint("|1!") or _most_conditions(formulas) < _FEW:
         return
-    steps, nodes = formulas.steps, list(formulas.nodes)
+    costs, steps, nodes = Costs(containers), formulas.steps, list(formulas.nodes)
     contained, most = {node[1] for node in nodes if node[0] == "contains"}, steps.limit
     for value in dict.fromkeys((context.lowering.root, *members_and_items(nodes))):
         typed = context.typed(value, "object")
