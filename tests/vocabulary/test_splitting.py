@@ -1,5 +1,7 @@
 """Cutting a text without its tokenizer."""
 
+import gc
+import weakref
 from itertools import pairwise, product
 
 from hypothesis import given
@@ -45,3 +47,15 @@ def test_the_empty_text_has_no_tokens() -> None:
 
 def test_of_equal_tokens_the_lowest_id() -> None:
     assert ids_by_bytes(Vocabulary([b"b", b"a", b"a", None], eos=[3])) == ({b"a": 1, b"b": 0}, [1])
+
+
+def test_what_splitting_keeps_is_freed_with_the_vocabulary() -> None:
+    vocabulary = Vocabulary([b"a", b"freed", None], eos=[2])
+    assert fewest_tokens(vocabulary, b"freed") == [1]
+    known = weakref.ref(vocabulary)
+    gc.disable()
+    try:
+        del vocabulary
+        assert known() is None
+    finally:
+        gc.enable()
