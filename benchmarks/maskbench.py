@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.machine import describe, load, write
 from benchmarks.maskbench_engines import NAMES, options
-from benchmarks.maskbench_report import brief, report, source, summary
+from benchmarks.maskbench_report import brief, common, report, source, summary
 from benchmarks.vocabularies import MAIN
 from benchmarks.vocabularies import NAMES as VOCABULARIES
 
@@ -240,7 +240,8 @@ def main() -> int:
     for run in runs:
         run.close()
     record["files"] = len(paths)
-    record["engines"] = {name: summary(paths, found[name]) for name in engines}
+    shared = common(found.values()) if len(engines) > 1 else None
+    record["engines"] = {name: summary(paths, found[name], shared) for name in engines}
     record["machine"]["load at end"] = load()
     if arguments.json:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)

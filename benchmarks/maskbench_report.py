@@ -8,7 +8,7 @@ is no refusal but a verdict over all its instances. A file is counted once, by t
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.maskbench_engines import NO_VALUE
 from benchmarks.tables import milliseconds, table
 
-__all__ = ["BRIEF", "VERDICTS", "brief", "keywords", "report", "source", "summary", "tables", "verdict"]
+__all__ = ["BRIEF", "VERDICTS", "brief", "common", "keywords", "report", "source", "summary", "tables", "verdict"]
 
 # Statistics of times: all that a report prints, and those of a table with many engines.
 _STATISTICS = ("mean", "p50", "p90", "p99", "p99.9", "max")
@@ -98,8 +98,15 @@ def verdict(content: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     return _verdict(content, found)[0]
 
 
-def summary(paths: Sequence[Path], found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """All that the record keeps of an engine: counts, tables, times, and each file's verdict."""
+def common(found: Iterable[Mapping[str, Mapping[str, Any]]]) -> set[str]:
+    """The names of the files that every engine ran, so that times over them compare the same work."""
+    return set.intersection(*({name for name, result in files.items() if "cold" in result} for files in found))
+
+
+def summary(
+    paths: Sequence[Path], found: Mapping[str, Mapping[str, Any]], shared: Set[str] | None = None
+) -> dict[str, Any]:
+    """All that the record keeps of an engine: counts, tables, times, those of the files ``shared`` by all, and each file's verdict."""
     files: dict[str, dict[str, Any]] = {}
     instances = Counter[str]()
     sources: dict[str, Counter[str]] = {}
@@ -136,6 +143,7 @@ def summary(paths: Sequence[Path], found: Mapping[str, Mapping[str, Any]]) -> di
         "instances": dict(instances),
         "reasons": dict(Counter(_kind(file) for file in files.values() if file["verdict"] == "refused").most_common()),
         "times": _times(found.values()),
+        **({} if shared is None else {"times of common files": _times(found[name] for name in sorted(shared))}),
         "by source": {name: dict(sources[name]) for name in sorted(sources)},
         "by keyword": {name: dict(words[name]) for name in sorted(words)},
         "files": files,
@@ -180,6 +188,7 @@ def report(record: Mapping[str, Any]) -> str:
         *(f"{name}: {json.dumps(told)}" for name, told in record["options"].items() if told),
         _verdicts(engines),
         _clocks(engines),
+        *([_clocks(engines, part="times of common files")] if len(engines) > 1 else []),
     ]
     for name, found in engines.items():
         if found["reasons"]:
@@ -267,10 +276,10 @@ def _verdicts(engines: Mapping[str, Any]) -> str:
     return table(["schemas", *engines], rows)
 
 
-def _clocks(engines: Mapping[str, Any], statistics: Sequence[str] = _STATISTICS) -> str:
-    names = dict.fromkeys(name for found in engines.values() for name in found["times"])
-    rows = [[name, *(_cell(found["times"][name], statistics) for found in engines.values())] for name in names]
-    return table([" / ".join(statistics), *engines], rows)
+def _clocks(engines: Mapping[str, Any], statistics: Sequence[str] = _STATISTICS, part: str = "times") -> str:
+    names = dict.fromkeys(name for found in engines.values() for name in found[part])
+    rows = [[name, *(_cell(found[part][name], statistics) for found in engines.values())] for name in names]
+    return table([f"{part}: {' / '.join(statistics)}", *engines], rows)
 
 
 def _cell(times: Mapping[str, float], statistics: Sequence[str]) -> str:

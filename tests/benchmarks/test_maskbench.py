@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.engines import Matcher
 from benchmarks.maskbench import Worker, chosen
 from benchmarks.maskbench_engines import NO_VALUE
-from benchmarks.maskbench_report import VERDICTS, brief, keywords, report, source, summary, tables, verdict
+from benchmarks.maskbench_report import VERDICTS, brief, common, keywords, report, source, summary, tables, verdict
 from benchmarks.maskbench_tokens import PIECES, RankCutter, tokenizer
 from benchmarks.maskbench_worker import walked
 from tests.real_vocabularies import real_vocabulary
@@ -149,6 +149,31 @@ def test_a_record_and_its_tables(tmp_path: Path) -> None:
         "engines": {"x": found},
     }
     assert "| over time | 1 |" in report(record)
+    assert "common files" not in report(record)
+
+
+def test_engines_are_compared_over_the_files_that_all_ran(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json", "c.json"):
+        (tmp_path / name).write_text(json.dumps({"schema": {"enum": [1]}, "tests": [{"valid": True, "data": 1}]}))
+
+    def ran(milliseconds: int) -> dict[str, Any]:
+        times = {"compile": 1_000_000, "first": milliseconds * 1_000_000, "megabytes": 10.0}
+        return {"status": "done", "reason": "", "tokens": [2], "cold": _passes(3), "warm": _passes(3)} | times
+
+    refused = {"status": "refused", "reason": "key 'a'", "compile": 10}
+    found = {
+        "x": {"a.json": ran(1), "b.json": ran(5), "c.json": refused},
+        "y": {"a.json": ran(2), "b.json": refused, "c.json": ran(9)},
+    }
+    shared = common(found.values())
+    assert shared == {"a.json"}
+    paths = chosen(tmp_path, 0, 1)
+    engines = {name: summary(paths, files, shared) for name, files in found.items()}
+    assert [engine["times"]["first mask, ms"]["count"] for engine in engines.values()] == [2, 2]
+    assert [engine["times of common files"]["first mask, ms"]["max"] for engine in engines.values()] == [1.0, 2.0]
+    budget = {"seconds": 15, "megabytes": 2000}
+    shown = report({"files": 3, "vocabulary": "gpt2", "budget": budget, "options": {}, "engines": engines})
+    assert "| times of common files: mean" in shown
 
 
 def test_a_sample_has_its_share_of_each_collection(tmp_path: Path) -> None:
