@@ -6,7 +6,7 @@ and its slow steps are replaced (`lexers`) or budgeted (`analysis`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, KeysView, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from types import FunctionType, SimpleNamespace
@@ -14,7 +14,9 @@ from typing import Any
 
 from lark import Lark, load_grammar
 from lark.common import LexerConf
+from lark.grammar import Symbol
 from lark.lexer import Pattern
+from lark.tree import Tree
 
 from guided.automata.build import spend_together
 from guided.automata.steps import Steps
@@ -128,13 +130,14 @@ def tables_of_object(lark: Lark, limits: Limits) -> LalrTables:
 
 @cache
 def _prepare_lark() -> None:
-    """Replace two parts of Lark.
+    """Replace three parts of Lark.
 
     The parser that it reads grammars with, and keeps, gets terminals that read each character once (`_LINEAR`), and no search for
-    collisions of these: the search compares all pairs of them, 0.13 s in each process, and finds none. And the flags of a part of a
-    terminal, a set of texts, are written in one order in every process.
+    collisions of these: the search compares all pairs of them, 0.13 s in each process, and finds none. And two sets of texts have one
+    order in every process: the flags of a part of a terminal, and the symbols of a definition, of which an error names one.
     """
     Pattern._get_flags = _with_flags  # type: ignore[method-assign]
+    load_grammar._find_used_symbols = _used_symbols
     function: Any = load_grammar._get_parser
     names = {
         **function.__globals__,
@@ -159,6 +162,13 @@ def _with_flags(pattern: Pattern, value: str) -> str:
     for flag in sorted(pattern.flags):
         value = f"(?{flag}:{value})"
     return value
+
+
+def _used_symbols(tree: Tree[Any]) -> KeysView[str]:
+    """Return the names of the symbols in a definition, in the order of the text."""
+    parts = (part for part in tree.iter_subtrees_topdown() if part.data == "expansion")  # type: ignore[no-untyped-call]
+    symbols = (symbol for part in parts for symbol in part.scan_values(lambda value: isinstance(value, Symbol)))
+    return {symbol.name: None for symbol in symbols}.keys()
 
 
 def import_sources(import_paths: Sequence[str], *, allow_files: bool) -> list[Any]:

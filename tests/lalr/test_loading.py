@@ -179,6 +179,18 @@ def test_tables_are_the_same_in_every_process() -> None:
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("definition", ["start: {} -> name", '?start: ({}) "a"?', "start: [{}]", "A: {}\nstart: A"])
+def test_the_first_of_several_undefined_symbols_is_named(definition: str) -> None:
+    """Lark names one of a set, another in each process."""
+    is_terminal = definition.startswith("A")
+    names = [f"unknown_{letter * 3}" for letter in "pabzq"]
+    names = [name.upper() if is_terminal else name for name in names]
+    for first in range(len(names)):
+        rotated = names[first:] + names[:first]
+        with pytest.raises(GrammarError, match=f"the (rule|terminal) {rotated[0]} is used but not defined"):
+            tables(definition.format(" | ".join(rotated)))
+
+
 def test_tables_are_pickled_without_what_is_computed_from_them() -> None:
     found = tables(grammar_path("json").read_text())
     size = len(pickle.dumps(found))
