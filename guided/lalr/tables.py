@@ -245,4 +245,5 @@ def column(numbers: Iterable[int]) -> Int32Array:
 def bits(word: int) -> list[int]:
     """Return the positions of the set bits, ascending."""
     # Why: clearing the lowest bit repeatedly would copy the number each time.
-    return [place for place, digit in enumerate(f"{word:b}"[::-1]) if digit == "1"]
+    data = np.frombuffer(word.to_bytes((word.bit_length() + 7) // 8, "little"), np.uint8)
+    return np.flatnonzero(np.unpackbits(data, bitorder="little")).tolist()

@@ -7,7 +7,7 @@ unbounded width; `re` also refuses lookbehind of variable width and counts from 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from guided.patterns.anchors import FIRST, FIRST_OF_LINE, LAST, LAST_OF_LINE, LAST_OR_NEWLINE, boundary, no_boundary
 from guided.patterns.characters import NEWLINE, categories, unicode_class
@@ -186,6 +186,8 @@ def _code_in_braces(point: int) -> str:
     return _code(point) if point <= 0xFFFF else f"\\u{{{point:x}}}"
 
 
+# PERF: a text whatever its case has as many sets as letters (`python -m benchmarks.hostile --only case`).
+@lru_cache(maxsize=1024)
 def _set(charset: Charset, syntax: _Syntax) -> str:
     single = charset.single()
     if single is not None:
