@@ -38,6 +38,8 @@ _BYTES_OF_STATE = 1_500
 
 # More places than any automaton within the limits follows, and states that are few even for names that several patterns tell apart.
 _MANY_SETS, _FEW_STATES, _FEW_ALTERNATIVES = 40, 64, 8
+# States of the bytes of a set of characters, and of each of its intervals.
+_PER_SET, _PER_INTERVAL = 16, 2
 
 _sizes: Memo[tuple[int, int]] = Memo(4096, 1 << 21)
 
@@ -143,12 +145,15 @@ class Places(NamedTuple):
     sets : int
         Places that one of several characters leaves, besides those that a loop passes.
     has_loop : bool
+    spelled : int
+        States of the pattern, about, where its characters are written as bytes, some of them as escapes.
     """
 
     states: int
     counts: int = 1
     sets: int = 0
     has_loop: bool = False
+    spelled: int = 0
 
     def at_once(self, source: str) -> int:
         """Return how many sets of places a text may lead to, about: an automaton with one state for each is much larger than the pattern.
@@ -168,11 +173,13 @@ def places_of(tree: Node) -> Places:
 
 def _places(node: Node, parts: Sequence[Places]) -> Places:
     states, sets = sum(part.states for part in parts), sum(part.sets for part in parts)
+    spelled = sum(part.spelled for part in parts)
     counts, has_loop = _product(part.counts for part in parts), any(part.has_loop for part in parts)
     match node:
         case Literal(text):
-            states = len(text)
+            states, spelled = len(text), _PER_SET * len(text)
         case Chars(charset):
+            spelled = _PER_SET + _PER_INTERVAL * len(charset.ranges)
             states, sets = 1, int(len(charset.ranges) > 1 or any(low < high for low, high in charset.ranges))
         case Alternate():
             counts, sets = max(part.counts for part in parts), 1 + max(part.sets for part in parts)
@@ -181,12 +188,13 @@ def _places(node: Node, parts: Sequence[Places]) -> Places:
             counts <<= min(several, _MANY_SETS) if several > _FEW_ALTERNATIVES else 0
         case Repeat(_, least, most):
             copies = max(1, least, most or 0)
+            spelled = min(spelled * copies, _HUGE)
             states, sets = states * copies, sets * (least - 1 if most is None else copies)
             counts *= states if most is not None and copies > max(1, least) else 1
             has_loop |= most is None
         case Look():
             has_loop |= node not in (FIRST, LAST)
-    return Places(min(states, _HUGE), min(counts, _HUGE), max(0, min(sets, _HUGE)), has_loop)
+    return Places(min(states, _HUGE), min(counts, _HUGE), max(0, min(sets, _HUGE)), has_loop, spelled)
 
 
 def _is_anchored(source: str) -> bool:

@@ -29,7 +29,10 @@ from guided.errors import no_completion_found
 from guided.schema.formula.queries import ANY_VALUATION, TargetValuations
 from guided.schema.strings.measure import Measure, distances_by_characters
 
-__all__ = ["NEVER", "CountedStrings", "counted_strings"]
+__all__ = ["CELLS", "NEVER", "CountedStrings", "counted_strings"]
+
+# Cells of the automaton of a string whose lengths are counted, per step.
+CELLS = 64
 
 # Most characters until sets must recur, longest common period, and greatest length.
 _ROWS, _PERIOD, _LONGEST = 2048, 512, BEYOND >> 1

@@ -35,7 +35,7 @@ from guided.schema.formula.queries import ANY_VALUATION, TargetValuation, Target
 from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.counting import enumerate_numbers
 from guided.schema.strings.automaton import string_automaton, without_surrogates
-from guided.schema.strings.counted import NEVER, CountedStrings, counted_strings
+from guided.schema.strings.counted import CELLS, NEVER, CountedStrings, counted_strings
 from guided.schema.strings.counting import at_least, enumerate_strings, has_plain_text
 from guided.schema.strings.labeled import Labeled
 from guided.schema.strings.lengths import Interval, by_length, truths_by_length, with_short_lengths
@@ -47,8 +47,6 @@ __all__ = ["Leaf", "Leaves", "Numbers", "Strings", "too_many_values"]
 
 # Measured bytes of memory of an automaton, and of a state beside its row.
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
-# Cells of the automaton of a string whose lengths are counted, per step.
-_CELLS = 64
 # There are more strings of each length but 0 than this.
 _MANY_TEXTS = 1_000_000
 # Most bytes that spell a character: two escapes with hexadecimal digits.
@@ -387,7 +385,7 @@ class Strings(Leaf):
         distinct = dict.fromkeys(one for interval in intervals for one in interval.formulas if one > TRUE)
         every = self._leaves.strings((required, *distinct))
         automaton = every.automaton
-        self._leaves.spend(automaton.table.size // _CELLS)
+        self._leaves.spend(automaton.table.size // CELLS)
         measure = measure_of(automaton, has_escapes=notation is None)
         if measure is None:
             return None

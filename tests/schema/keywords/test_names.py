@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from guided.automata.automaton import Automaton
 from guided.engine.compile import compile as compile_spec
@@ -17,6 +19,7 @@ from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from guided.schema.frontend import names
 from guided.schema.pushdown.key_frames import edges, labels_ahead
+from tests.profiles import examples
 from tests.schema.engine import BYTES
 from tests.test_counted_work import LETTERS, words
 
@@ -119,6 +122,28 @@ def test_patterns_that_lead_to_all_places_at_once_are_refused(limits: Limits, mo
     reason = read_or_refused({"items": {"pattern": "(a?){20000}a{20000}", **more}}, (b"[", b'"', b"a"), limits)
     assert reason.startswith("steps: ")
     assert "/items/pattern" in reason
+
+
+@given(
+    sets=st.lists(
+        st.tuples(st.sampled_from([r"\p{L}", r"\w", ".", "[^a]", "[a-z]", "é"]), st.integers(1, 400)),
+        min_size=1,
+        max_size=2,
+    ),
+    ends=st.sampled_from([("^", "$"), ("", ""), ("^", "")]),
+    limits=st.sampled_from([Limits(), FRONT_END_LIMITS]),
+    more=st.sampled_from([{}, {"maxLength": 0}, {"maxLength": 2000}, {"type": "string"}]),
+)
+@example([(r"\p{L}", 300)], ("", ""), Limits(), {"maxLength": 0})
+@example([("[^a]", 3000), ("a", 1)], ("^", "$"), FRONT_END_LIMITS, {})
+@settings(max_examples=examples(20, 3), deadline=None)
+def test_a_text_may_have_a_string_of_each_pattern_that_compiles(
+    sets: list[tuple[str, int]], ends: tuple[str, str], limits: Limits, more: dict[str, Any]
+) -> None:
+    """A character of a set may be written in hundreds of ways, each with states of its own."""
+    source = ends[0] + "".join(f"{charset}{{{count}}}" for charset, count in sets) + ends[1]
+    reason = read_or_refused({"items": {"pattern": source, **more}}, (b"[", b'"', b"a"), limits)
+    assert not reason or "/items/pattern" in reason
 
 
 # How schemas about one object come together, and what precedes the object.

@@ -21,6 +21,7 @@ from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.names import places_of
 from guided.schema.frontend.site import Site
 from guided.schema.strings.automaton import string_automaton
+from guided.schema.strings.counted import CELLS
 from guided.schema.strings.ecma import parse_ecma
 from guided.schema.strings.languages import ANY_LENGTH, known
 
@@ -41,10 +42,12 @@ _SURELY_FEWER = 8
 # A large count of all characters, as of ^(?=.{1,253}$)[a-z.]+$, which a register counts, too; for host names, one more period may come.
 _LENGTH = re.compile(r"\^\(\?=\.\{(\d+),(\d{3,})\}(\\\.\?)?\$\)")
 # States that count the characters of a repeated set.
-_LARGE = 10_000
+_LARGE = 2_000
 
 # An automaton of spellings may have so many times the states of one of characters, and no index may grow by more than its limit.
 _SPELLED = 16
+# The guess of an automaton's states may be too low by this factor.
+_SURELY_LESS = 2
 # Steps of a compile that any automaton takes, however small: a millisecond.
 _PER_AUTOMATON = 100_000
 # Steps of a character of a pattern that is written again, and of an interval of its set.
@@ -55,7 +58,7 @@ _Counted: TypeAlias = tuple[str, int, int, str]
 
 
 class _Judgement(NamedTuple):
-    """The error of a pattern, empty if it is valid; the steps and states of its automaton, if it was built; and `_counted`."""
+    """The error of a pattern, empty if it is valid; the steps of its automaton, if it was built; its states, about; and `_counted`."""
 
     trouble: str
     steps: int
@@ -108,31 +111,34 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
     Returns the pattern without its count, and the lengths, if its automaton should not count (`_counted`).
     """
     limits, steps, pointer = site.lowering.limits, site.lowering.pattern_steps, pointer_of(site.location)
-    advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts"
+    advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts, or write [a-z] for \\p{{L}} or \\w"
     before = steps.spent
     try:
         trouble, spent, n_states, counted = _judged(source, limits, steps.left)
         steps.spend(spent, "")
+        is_large = n_states * PER_CONTROL > limits.growth_bytes // _SURELY_LESS
+        if keyword == "pattern" and is_large and _WORDS.fullmatch(source) is None:
+            _check_size(site, site.formulas.atom(("pattern", source if counted is None else counted[0])))
     except LimitError as error:
         # Why with the steps before it: the error's limit is what other patterns have left, unless they were added.
         given = error.given + (before if error.what == "steps" and steps.spent == before else 0)
         raise LimitError(error.what, given, getattr(limits, error.what), advice) from error
     if trouble:
         raise SchemaError(f"the pattern cannot be used: {trouble}", pointer, keyword)
-    if keyword == "pattern" and n_states * PER_CONTROL > limits.growth_bytes // _SPELLED:
-        _check_size(site, site.formulas.atom(("pattern", source if counted is None else counted[0])), advice)
     return counted
 
 
-def _check_size(site: Site, formula: int, advice: str) -> None:
+def _check_size(site: Site, formula: int) -> None:
     """Raise for strings whose automaton is so large that no text could contain one."""
     lowering = site.lowering
     most_bytes, most_steps = lowering.limits.growth_bytes, lowering.limits.call_steps
-    found = string_automaton(lowering.formulas, (formula,), lowering.options, lowering.limits).automaton
-    if (needed := found.n_states * PER_CONTROL * 4 // 3) > most_bytes:
-        raise LimitError("growth_bytes", needed, most_bytes, advice)
-    if found.n_states > most_steps:
-        raise LimitError("call_steps", found.n_states, most_steps, advice)
+    found = string_automaton(lowering.formulas, (formula,), lowering.options, lowering.limits)
+    n_states = found.automaton.n_states
+    if (needed := n_states * PER_CONTROL * 4 // 3) > most_bytes:
+        raise LimitError("growth_bytes", needed, most_bytes, "")
+    # A call makes the automaton and the controls of its states, and looks at its cells if a register counts characters.
+    if (steps := found.cost + 2 * n_states + found.automaton.table.size // CELLS) > most_steps:
+        raise LimitError("call_steps", steps, most_steps, "")
 
 
 def _judged(source: str, limits: Limits, most: int) -> _Judgement:
@@ -158,14 +164,14 @@ def _judged(source: str, limits: Limits, most: int) -> _Judgement:
 
 def _judged_as_written(source: str, tree: Node, limits: Limits, most: int) -> _Judgement:
     counted, more = _counted(source, tree, limits) or (None, 0)
-    steps = n_states = 0
     places = places_of(tree)
+    steps, n_states = 0, 0 if counted is not None else places.spelled
     # A text may lead to all places at once, at each of as many characters.
     is_long = places.states > limits.nfa_states // _SURELY_FEWER or places.states**2 > most
     many = min(limits.states, limits.growth_bytes // (_SPELLED * PER_CONTROL))
     if counted is None and (is_long or places.at_once(source) > many):
         built = known(("pattern", source), limits, most)
-        steps, n_states = _PER_AUTOMATON + built.steps, len(built.dfa.table)
+        steps, n_states = _PER_AUTOMATON + built.steps, max(n_states, _SPELLED * len(built.dfa.table))
     return _Judgement("", steps + more, n_states, counted)
 
 
