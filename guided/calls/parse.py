@@ -50,7 +50,7 @@ class CallParser(CallScanner):
         if not isinstance(spec, Tools):
             raise TypeError(f"expected a Tools spec, not {type(spec).__name__}")
         super().__init__(spec)
-        self._count, self._reasoning = spec.count, spec.reasoning
+        self._count, self._reasoning, self._around = spec.count, spec.reasoning, spec.texts
         self._is_running = spec.is_running_text
         self.can_end = self._is_finished = False
         # Text not yet reported, and the length of its suffix that may begin a trigger or a delimiter.
@@ -118,7 +118,7 @@ class CallParser(CallScanner):
 
     def _reasoned(self, begin: str, end: str) -> Step[None]:
         """Reasoning, if the text begins with its delimiter."""
-        self.can_end = self._is_running
+        self.can_end = self._is_running and not self._around.must_call
         for byte in begin.strip(BLANKS).encode():
             if (yield from self.peek()) != byte:
                 data = bytes(self._unreported)
@@ -149,8 +149,8 @@ class CallParser(CallScanner):
         """Text, with calls after triggers."""
         form, n_calls = self._form, 0
         fewest, most = self._count.in_text(form)
-        while True:
-            self.can_end = n_calls == 0 or n_calls >= fewest
+        while self._around.continues or not n_calls:
+            self.can_end = n_calls >= fewest if n_calls else not self._around.must_call
             fired = yield from self._until(self._triggers, may_hold=True)
             self.can_end = False
             if not self._argument_lists or n_calls == most:
@@ -169,6 +169,7 @@ class CallParser(CallScanner):
                 yield from self._text("terminator")
                 self._report_call(call, start)
             n_calls += 1
+        self.can_end = True
 
     def _alone(self) -> Step[None]:
         """Calls without text around them."""

@@ -97,7 +97,8 @@ class ToolsGenerator(Generator[list[Call]]):
                 "leave it out, or choose another format"
             )
         _logger.info("calls of %d tools in format %r", len(spec.argument_lists), spec.format.name)
-        has_segments = spec.is_running_text and (execute or not spec.parallel_tool_calls)
+        # Nothing follows the call of a `first_call()`.
+        has_segments = spec.is_running_text and spec.texts.continues and (execute or not spec.parallel_tool_calls)
         segments = Segments(model, spec, has_segments, index, until, limits)
         # The values come from `Writing`.
         super().__init__(model, segments.index, no_value, limits=limits)

@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, Literal
 
@@ -230,6 +231,38 @@ def test_tool_choice_none_is_text_without_calls(form: Format) -> None:
     with pytest.raises(CallError, match="no tool may be called") as caught:
         parse_text(said, spec)
     assert caught.value.position == language.died_at(said.encode())
+
+
+@every_format
+@pytest.mark.parametrize("must_call", [False, True])
+@pytest.mark.parametrize("parallel", [False, (2, 3)])
+def test_first_calls_end_the_text(form: Format, must_call: bool, parallel: Any) -> None:
+    several = {"parallel_tool_calls": parallel} if form.several is not None else {}
+    spec = Tools(TOOLS, form, reasoning=("<r>", "</r>"), **several).first_call(must_call)
+    language, argument_lists = Language(spec), spec.argument_lists
+    call, two = (render_calls([NOW] * count, argument_lists, form) for count in ((1, 2) if several else (1, 1)))
+    for text in (
+        "",
+        "So.",
+        "<r>",
+        "<r>so</r>",
+        call,
+        f"So.{call}",
+        f"<r>{call}</r>{call}",
+        f"{call}.",
+        f"{call}{call}",
+        two,
+        f"{two}.",
+    ):
+        data = text.encode()
+        if language.accepts(data):
+            assert parse_text(text, spec) or not must_call
+            continue
+        with pytest.raises(CallError) as caught:
+            parse_text(text, spec)
+        assert caught.value.position == language.died_at(data), text
+    with pytest.raises(CallError) if must_call else nullcontext():
+        parse_text("So.", spec)
 
 
 @every_format

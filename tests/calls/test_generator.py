@@ -541,3 +541,15 @@ def test_a_real_model_calls_a_real_tool_and_answers_from_its_result() -> None:
     assert ") = sunny, 21 C\n" in result.text
     assert "Berlin" in result.text.partition("21 C\n")[2]
     assert made(prompt, max_tokens=60, stop=STOP) == result
+
+
+@pytest.mark.parametrize("given", ["spec", "index of spec"])
+def test_the_text_of_a_first_call_ends_with_it(given: str) -> None:
+    for must_call in (False, True):
+        spec = Tools([add], "tooldec-positional").first_call(must_call)
+        whole = spec if given == "spec" else compile(spec, VOCABULARY)
+        result = generator(Wanting("It is <T>add(1, 2)= and more"), whole)("?")
+        assert (result.text, [call.result for call in result.calls]) == ("It is <T>add(1, 2)=", [3])
+        said = generator(Wanting("No."), whole)("?", max_tokens=40)
+        assert bool(said.calls) == must_call
+        assert (said.text == "No.") != must_call
