@@ -226,11 +226,13 @@ class Tools(Composable):
         """SHA-256 in hex of what the spec is made of: tools by their arguments, format and options."""
         if self.is_inventory:
             return self.inventory().fingerprint
-        documents: dict[int, tuple[int, Any]] = {}
+        # The texts of documents, and their numbers. Why by text: equal types share a document only while the caches of types hold it.
+        texts_of: dict[int, str] = {}
+        documents: dict[str, int] = {}
 
         def made_of(kind: SchemaType) -> list[Any]:
-            number, _ = documents.setdefault(id(kind.document), (len(documents), kind.document))
-            return [number, *value_data(kind.value)]
+            text = texts_of.get(id(kind.document)) or texts_of.setdefault(id(kind.document), text_of(kind.document))
+            return [documents.setdefault(text, len(documents)), *value_data(kind.value)]
 
         calls = [
             [name, listed.first_key, listed.variadic is not None, listed.whole and made_of(listed.whole)]
@@ -239,7 +241,7 @@ class Tools(Composable):
         ]
         names = [tool.name for tool in self.tools] if self.format.by_name and not calls else []
         texts = replace(self.texts, continues=True, must_call=False)
-        content = [asdict(texts), asdict(self._caps), names, calls, [document for _, document in documents.values()]]
+        content = [asdict(texts), asdict(self._caps), names, calls, [*documents]]
         return self.texts.fingerprint(fingerprint_of("tools", self.engine, text_of(content)))
 
     @property
@@ -292,7 +294,7 @@ class Tools(Composable):
         """
         if isinstance(remove, str) or isinstance(add, Mapping | str | Tool) or callable(add):
             raise TypeError("add must be a list of tools and remove a list of names")
-        gone = tuple(dict.fromkeys(remove))
+        gone = dict.fromkeys(remove)
         known = self.argument_lists.tools if self.is_inventory else {tool.name for tool in self.tools}
         for name in gone:
             if name not in known:
@@ -301,20 +303,21 @@ class Tools(Composable):
         names = {tool.name for tool in added}
         is_plain = self.is_inventory and isinstance(self.tool_choice, str) and len(names) == len(added)
         is_plain = is_plain and self._options["unsupported"] == "error"
+        twice = next((tool.name for tool in added if tool.name in known and tool.name not in gone), None)
+        is_plain = is_plain and (twice is None or self._options["duplicates"] == "error")
         n_tools = len(known) + len(added) - len(gone)
         if not is_plain or not n_tools or not all(map(_is_plain_definition, added)):
             kept = [tool for tool in self._given if not isinstance(tool, Tool) or tool.name not in gone]
             return _remade([*kept, *added], self._options, self.texts)
-        for name in names:
-            if name in known and name not in gone:
-                raise SchemaError("duplicate tool name", pointer_to(name), "name")
+        if twice is not None:
+            raise SchemaError("duplicate tool name", pointer_to(twice), "name")
         writable = WritableTypes(self.format, self._caps, self._strict)
         for tool in added:
             writable.check(tool)
         argument_lists = self.argument_lists.changed(added, gone)
         if argument_lists.are_few:
             argument_lists.check()
-        inventories = {key: found.changed(argument_lists, added, gone) for key, found in self._inventories.items()}
+        inventories = {key: found.changed(argument_lists, added, [*gone]) for key, found in self._inventories.items()}
         return self._with(_tools=None, argument_lists=argument_lists, _inventories=inventories)
 
     def _with(self, **values: Any) -> "Tools":

@@ -685,6 +685,14 @@ def test_changes_are_given_as_lists(change: Any) -> None:
         Tools(many(2)).with_changes(**change)
 
 
+@pytest.mark.parametrize("n_tools", [2, MANY + 1])
+def test_tools_that_are_added_are_renamed_as_those_that_are_given(n_tools: int) -> None:
+    tools, more = many(n_tools), [definition("tool_1", {}), definition("other", {})]
+    spec = Tools(tools, duplicates="rename")
+    assert spec.with_changes(add=more).fingerprint == Tools([*tools, *more], duplicates="rename").fingerprint
+    assert spec.with_changes(add=more[1:]).fingerprint == Tools([*tools, more[1]]).fingerprint
+
+
 def test_small_specs_change_as_large_ones_do() -> None:
     def now() -> str: ...
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from guided.automata.automaton import Automaton
 from guided.automata.build import from_strings
 from guided.automata.calls import CallAutomaton
+from guided.calls import schema
 from guided.calls.modes import CALL, CALL_END, TEXT, calls_only, reasoning_before
 from guided.calls.modes import running_text as running_text_with_values
 from guided.calls.spec import Tools
@@ -20,6 +21,7 @@ from guided.errors import GuidedError, LimitError, SchemaError
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.patterns.tree import Call, Literal, Repeat, concat
+from guided.schema.formula.memo import Memo
 from tests.calls.languages import Language, accepts
 
 TRIGGERS = [b"a", b"ab", b"aab", b"aa", b"aba", b"abaab"]
@@ -230,6 +232,15 @@ def test_fingerprints_identify_the_language() -> None:
     fingerprints = [spec.fingerprint for spec in specs]
     assert len(set(fingerprints)) == len(fingerprints)
     assert Tools([add, now]).fingerprint == Tools([Tool(add), now], "json", "auto").fingerprint
+
+
+def test_fingerprints_do_not_depend_on_what_caches_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal types of one spec are one document only if the first is still known when the second is made."""
+    parts = {name: {"type": kind} for name, kind in zip("abcd", ["integer", "string"] * 2, strict=True)}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": parts}}, now]
+    known = Tools(tools, "tooldec").fingerprint
+    monkeypatch.setattr(schema, "_types", Memo(1))
+    assert Tools(tools, "tooldec").fingerprint == known
 
 
 @pytest.mark.parametrize(
