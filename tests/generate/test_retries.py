@@ -3,9 +3,10 @@
 import asyncio
 import json
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from dataclasses import InitVar, dataclass, field
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -230,6 +231,35 @@ def test_an_iterable_within_a_type_is_read_too() -> None:
     assert read == Pair([[2], [4, 6]], Frozen(([1], {"a": [2], "b": None})))
     with pytest.raises(guided.SchemaError, match="3 is odd"):
         spec.read('[[[2], [4, 3]], {"x": [[], {}]}]')
+
+
+@dataclass(frozen=True, slots=True)
+class Unusual:
+    """Fields that no instance has."""
+
+    x: Iterable[Even]
+    of_init: InitVar[int]
+    of_class: ClassVar[int] = 0
+    never_set: int = field(init=False)
+
+
+class Extended(BaseModel, extra="allow"):
+    __pydantic_extra__: dict[str, Iterable[Even]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "begin", "end", "within"),
+    [
+        (Unusual, '{"x": ', ', "of_init": 1}', lambda value: value.x),
+        (Extended, '{"y": ', "}", lambda value: value.y),
+        (deque[Iterable[Even]], "[", "]", lambda value: value[0]),
+    ],
+)
+def test_an_iterable_is_read_wherever_it_is(kind: Any, begin: str, end: str, within: Any) -> None:
+    spec = guided.JsonSchema(kind)
+    assert within(spec.read(f"{begin}[2, 4]{end}")) == [2, 4]
+    with pytest.raises(guided.SchemaError, match="3 is odd"):
+        spec.read(f"{begin}[2, 3]{end}")
 
 
 def test_each_attempt_has_its_own_budget() -> None:

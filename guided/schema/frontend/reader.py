@@ -228,17 +228,22 @@ def _with_items(value: Any) -> Any:
     kind = type(value)
     if kind.__name__ == "ValidatorIterator":
         return [_with_items(item) for item in value]
-    if isinstance(value, list):
-        value[:] = map(_with_items, value)
+    if isinstance(value, list | collections.deque):
+        for place, item in enumerate(value):
+            value[place] = _with_items(item)
     elif isinstance(value, dict):
         value.update({name: _with_items(item) for name, item in value.items()})
     elif isinstance(value, tuple):
         return kind(*map(_with_items, value)) if hasattr(kind, "_fields") else kind(map(_with_items, value))
-    else:
-        fields: Any = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", ())
-        for name in fields:
-            # Why so: it may be frozen.
-            object.__setattr__(value, name, _with_items(getattr(value, name)))
+    elif isinstance(value, pydantic.BaseModel):
+        for members in (vars(value), value.__pydantic_extra__):
+            _with_items(members)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            # A field that no constructor takes may have no value.
+            if hasattr(value, field.name):
+                # Why so: it may be frozen.
+                object.__setattr__(value, field.name, _with_items(getattr(value, field.name)))
     return value
 
 
