@@ -102,6 +102,9 @@ _ROOM, _GROWTH = 3968, 4
 PER_CONTROL, _PER_REACTION, _PER_CELL = 1_072, 350, 600
 # If a string still needs more code points than this, a completion step is one byte repeated this often, if one byte is possible.
 RUN = 256
+_TOO_MANY_STATES = (
+    "the automaton has too many states: lower counts, use fewer and shorter names, patterns and terminals"
+)
 # Registers of a reaction that sets none.
 KEPT = (0, UNLIMITED)
 _PLAIN = np.array([0, 0, -1, 0, 0, -1, 0], np.int32)
@@ -313,7 +316,7 @@ class PushdownTables:
             There are too many controls.
         """
         # Before there is room: a gigabyte is not allocated to be refused.
-        self.steps.spend(n, "the automaton has too many states")
+        self.steps.spend(n, _TOO_MANY_STATES)
         first = self.make_room(n)
         self.info[first : first + n] = _PLAIN
         self.n_controls += n
@@ -329,7 +332,7 @@ class PushdownTables:
             The call exceeded its steps.
         """
         first, n = self.n_controls, len(labels)
-        self.steps.spend(n, "the automaton has too many states")
+        self.steps.spend(n, _TOO_MANY_STATES)
         self.n_controls += n
         self.steps.n_bytes += PER_CONTROL * n
         self.guard(first, labels)
@@ -344,7 +347,7 @@ class PushdownTables:
         """
         first = self.n_controls
         if first + n > self.limit:
-            raise LimitError("states", first + n, self.limit, "the automaton has too many states")
+            raise LimitError("states", first + n, self.limit, _TOO_MANY_STATES)
         if first + n > self.most:
             needed, allowed = PER_CONTROL * (first + n), PER_CONTROL * self.most
             raise LimitError("growth_bytes", needed, allowed, "a single call needs too much of this budget")

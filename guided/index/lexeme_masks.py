@@ -122,9 +122,16 @@ class LexemePlans:
         found = self._by_query.get(query)
         if found is None:
             if group >= N_GROUPS:
-                raise LimitError("plan_groups", group + 1, N_GROUPS, "the grammar has too many distinct masks")
+                raise LimitError(
+                    "plan_groups", group + 1, N_GROUPS, "the grammar has too many distinct masks: use fewer terminals"
+                )
             if max(control, allow) >= N_STATES:
-                raise LimitError("plan_states", max(control, allow) + 1, N_STATES, "the grammar has too many states")
+                raise LimitError(
+                    "plan_states",
+                    max(control, allow) + 1,
+                    N_STATES,
+                    "the grammar has too many states: lower the counts of repeats",
+                )
             key = group, control, self._automaton.controls.restricted(control, allow)
             found = self._ids.get(key)
             if found is None:

@@ -31,7 +31,7 @@ from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
 from guided.index.reader import Reader, table_reader
-from guided.index.walk import FunctionGroups, groups_of, number_and_group, token_functions
+from guided.index.walk import TOO_MANY_STATES, FunctionGroups, groups_of, number_and_group, token_functions
 from guided.kernels import rows as kernel
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary
@@ -337,7 +337,7 @@ def build_regular(automaton: Automaton, vocabulary: Vocabulary, limits: Limits) 
     # Why: they are already computed, and `groups` would compute them again.
     index.__dict__["groups"] = groups
     if (size := index.n_bytes) > limits.index_bytes:
-        raise LimitError("index_bytes", size, limits.index_bytes, "too many states for this vocabulary")
+        raise LimitError("index_bytes", size, limits.index_bytes, TOO_MANY_STATES)
     return index
 
 

@@ -22,8 +22,12 @@ from guided.kernels.hashing import refill
 from guided.limits import Limits
 from guided.vocabulary.trie import TokenTrie
 
-__all__ = ["FunctionGroups", "TokenFunctions", "groups_of", "number_and_group", "token_functions"]
+__all__ = ["TOO_MANY_STATES", "FunctionGroups", "TokenFunctions", "groups_of", "number_and_group", "token_functions"]
 
+# Advice of LimitErrors.
+TOO_MANY_STATES = (
+    r"too many states for this vocabulary: lower the counts of repeats, above all of large sets such as \w"
+)
 _LARGE = 1 << 16
 # Functions of more tokens than this form a row.
 _FREQUENT = 512
@@ -104,7 +108,7 @@ def token_functions(automaton: Automaton, trie: TokenTrie, limits: Limits) -> To
 
 def _check(given: int, limit: int) -> None:
     if given > limit:
-        raise LimitError("transitions", given, limit, "too many states for this vocabulary")
+        raise LimitError("transitions", given, limit, TOO_MANY_STATES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

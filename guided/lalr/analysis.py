@@ -22,7 +22,7 @@ __all__ = ["Analysis"]
 
 # Step cost of an item of a state, a table entry, an edge between transitions, 64 terminals of a set, and a symbol of a rule in a conflict.
 _ITEM, _ENTRY, _EDGE, _WORD, _NAMED = 200, 200, 25, 1, 100
-_TOO_MANY = "the grammar has too many states"
+_TOO_MANY = "the grammar has too many states: use fewer rules, alternatives and counted repeats"
 
 
 class Analysis:

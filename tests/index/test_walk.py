@@ -91,7 +91,7 @@ def test_long_counts_have_few_functions() -> None:
 def test_the_walk_has_a_budget(count: int, limit: int) -> None:
     generator = np.random.default_rng(5)
     strings = [bytes(generator.integers(97, 123, 6).tolist()) for _ in range(count)]
-    with pytest.raises(LimitError, match="too many states for this vocabulary") as error:
+    with pytest.raises(LimitError, match="too many states for this vocabulary: lower the counts") as error:
         token_functions(from_strings(strings), trie_of(strings), Limits(transitions=limit))
     assert error.value.what == "transitions"
     assert error.value.given > error.value.limit == limit
