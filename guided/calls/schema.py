@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
-from itertools import accumulate
 from marshal import dumps
 from threading import RLock
 from typing import Any, NamedTuple
@@ -32,8 +31,7 @@ from guided.schema.formula.atoms import NO_CAPS, Arguments, Caps, JsonOptions, N
 from guided.schema.formula.formulas import Formulas
 from guided.schema.formula.memo import Memo
 from guided.schema.formula.queries import ValueQuery
-from guided.schema.frontend.json_reader import JsonReader
-from guided.schema.frontend.json_values import check_levels, parse_json, text_of, value_of
+from guided.schema.frontend.json_values import check_levels, members_of, parse_json, text_of, value_of
 from guided.schema.frontend.location import pointer_of, pointer_to
 from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.readable import fields_dict
@@ -195,13 +193,14 @@ class SchemaType:
         """Return the name of each member of a value that is an object, and the span of the member's value in bytes."""
         if self.arguments is not None:
             return [(name, begin, end) for name, _, begin, end in self.members(spelling)]
-        # The place of each character in the bytes: encoding what is before each member would be quadratic.
-        at = [0, *accumulate(map(len, map(str.encode, spelling)))]
-        return [
-            (str(one.location.step), at[one.begin], at[one.end])
-            for one in JsonReader().feed(spelling)
-            if one.location is not None and one.location.within is None
-        ]
+        spans, last, before = list[tuple[str, int, int]](), 0, 0
+        for name, begin, end in members_of(spelling):
+            # Only what is new is encoded: all that is before each member would be quadratic.
+            first = last + len(spelling[before:begin].encode())
+            last = first + len(spelling[begin:end].encode())
+            spans.append((name, first, last))
+            before = end
+        return spans
 
     def texts(self, place: str) -> Node:
         """Return the pattern of all spellings in the notation, or of Python literals; ``place``: for errors.

@@ -8,9 +8,9 @@ row that begins with all of its tokens but the last. A row that continues none i
 `History` keeps the rows of past calls. Each row has a chain of `Node`, one per generated token, with the state after that token; rows
 share the chain of their common prefix. Rows and nodes are never changed. The oldest calls are dropped when there are too many.
 
-Complexity: if every row is the row at the same index and one token, one comparison of all tokens with those of the last call; for many
-tokens on a device, only the last tokens and the outcome are copied to the host. Otherwise one look-up of the row's bytes per row and past
-call. A rollback over n tokens follows n nodes.
+Complexity: if every row continues the row at the same index, one comparison of all tokens with those of the last call; for many tokens on
+a device, only the last tokens and the outcome are copied to the host. Otherwise one look-up of the row's bytes per row and past call. A
+rollback over n tokens follows n nodes.
 """
 
 from collections.abc import Callable
@@ -93,11 +93,16 @@ class Rows:
         return int(self.tokens.shape[1])
 
     def in_place(self, tokens: Tokens, kinds: list[int]) -> tuple[list[Node], list[int]] | None:
-        """The node that each row continues, and its last token, if each row is the row at the same index and one token."""
-        if kinds != self.kinds or int(tokens.shape[1]) != self.length + 1:
+        """The node that each row continues, and its last token, if each row continues the row at the same index."""
+        length = int(tokens.shape[1])
+        # Number of tokens of a rollback, negative. A repeated prompt continues no row; `found` handles it.
+        depth = length - 1 - self.length
+        if kinds != self.kinds or depth > 0 or (depth and any(node.n_generated + depth < 0 for node in self.nodes)):
             return None
-        last = self._unmoved(tokens, self.length)
-        return None if last is None else (self.nodes, last)
+        last = self._unmoved(tokens, length - 1)
+        if last is None:
+            return None
+        return [node.back(node.n_generated + depth) for node in self.nodes] if depth else self.nodes, last
 
     def _unmoved(self, tokens: Tokens, known: int) -> list[int] | None:
         """The last token of each row, if the tokens before it are a prefix of the row at the same index."""
@@ -163,7 +168,8 @@ class History:
                     Node(advance(kind, node.state, token), node.n_generated + 1, node, node.steered)
                     for kind, node, token in zip(kinds, *unmoved, strict=True)
                 ]
-                return self._keep(Rows(tokens, kinds, nodes), old)
+                new = Rows(tokens, kinds, nodes)
+                return self._keep(new, old if new.length > old.length else None)
         return self._look_up(calls, tokens, kinds)
 
     def _look_up(self, calls: tuple[Rows, ...], tokens: Tokens, kinds: list[int]) -> Rows:

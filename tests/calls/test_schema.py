@@ -1,6 +1,7 @@
 """Arguments by their JSON Schemas: values against jsonschema, what is refused and where, bounds for what has none."""
 
 import json
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -307,3 +308,42 @@ def test_spans_of_members_are_of_bytes(value: dict[str, Any]) -> None:
     spelling = json.dumps(value, ensure_ascii=False)
     spans = lowered({"type": "object"}).spans(spelling)
     assert {name: json.loads(spelling.encode()[begin:end]) for name, begin, end in spans} == value
+
+
+class Counted(str):
+    """A text that counts the characters that are copied from it."""
+
+    copied = 0
+
+    def __getitem__(self, key: Any) -> str:
+        part = super().__getitem__(key)
+        Counted.copied += len(part)
+        return part
+
+
+def work_of_spans(value: dict[str, Any]) -> int:
+    """Calls and characters copied to find the members of a value."""
+    kind, spelling = lowered({"type": "object"}), Counted(json.dumps(value, ensure_ascii=False))
+    calls, Counted.copied = 0, 0
+
+    def called(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        kind.spans(spelling)
+    finally:
+        sys.setprofile(before)
+    return calls + Counted.copied
+
+
+def test_spans_of_members_take_linear_work() -> None:
+    few, many = (work_of_spans({f"é{number:04}": "ü" for number in range(count)}) for count in (200, 400))
+    assert few < many <= 2.1 * few
+
+
+def test_spans_of_members_do_not_look_within_values() -> None:
+    few, many = (work_of_spans({"a": [{"b": [1, "x", None]}] * count}) for count in (1, 100))
+    assert many - few <= len(json.dumps([{"b": [1, "x", None]}] * 99))

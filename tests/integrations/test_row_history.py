@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guided.integrations import row_history
-from guided.integrations.row_history import History
+from guided.integrations.row_history import History, Rows
 from tests.profiles import examples
 
 INITIAL = [7, 11]
@@ -72,6 +72,17 @@ def test_texts_under_way_in_turns() -> None:
                 texts[place] = texts[place][: chosen.randint(0, len(texts[place]))]
         begun[place] = True
         assert_followed(history, prompts[place], [texts[place]], [place % 2])
+
+
+def test_rows_in_place_are_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They grow by a token, or roll back over rejected ones and grow by one."""
+    history = History(INITIAL, advance)
+    rows: list[tuple[int, ...]] = [(), ()]
+    assert_followed(history, (90,), rows, [0, 1])
+    monkeypatch.delattr(Rows, "found")
+    for rejected in (0, 0, 0, 2, 1, 0, 0, 0, 3, 1):
+        rows = [(*row[: len(row) - rejected], 5 + rejected + place) for place, row in enumerate(rows)]
+        assert_followed(history, (90,), rows, [0, 1])
 
 
 def test_groups_of_beams_are_shown_one_after_the_other() -> None:

@@ -81,7 +81,11 @@ VALUES = st.recursive(
 
 
 def flat(text: str) -> Any:
-    return json_values._flat(text, json.JSONDecoder(parse_constant=json_values._no_number))
+    begin = len(text) - len(text.lstrip(" \t\n\r"))
+    value, end = json_values._flat(text, begin, json.JSONDecoder(parse_constant=json_values._no_number), None)
+    if text[end:].strip(" \t\n\r"):
+        raise ValueError("more than one value")
+    return value
 
 
 @given(VALUES, st.sampled_from([None, 0, 2]))
@@ -196,7 +200,7 @@ def test_a_text_is_read_at_any_depth() -> None:
         while isinstance(value, list | dict):
             value, depth = value[0] if isinstance(value, list) else value["a"], depth + 1
         assert (value, depth) == (Decimal("1.5"), 100_000)
-    with pytest.raises(ValueError, match="character 200000"):
+    with pytest.raises(ValueError, match="char 200000"):
         parse_json("[" * 100_000 + "]" * 100_000 + "]")
 
 

@@ -12,7 +12,7 @@ Complexity: O(text). No regular expression here can try a character twice.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from math import log10
@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from guided.errors import LimitError, SchemaError, brief
 from guided.limits import Limits
 
-__all__ = ["check_levels", "exact_decimal", "parse_json", "text_of", "token_value", "value_of"]
+__all__ = ["check_levels", "exact_decimal", "members_of", "parse_json", "text_of", "token_value", "value_of"]
 
 # Python refuses to convert integers of more than 4,300 digits. Here the length of the text is bounded already.
 _INT_DIGITS = 4000
@@ -38,6 +38,8 @@ _STRING = frozenset((str,))
 _LIMITS = Limits()
 _FEW = min(_LIMITS.digits, _INT_DIGITS)
 _SPACES = re.compile(r"[ \t\n\r]*")
+# The text before the value of a member.
+_NAME = re.compile(r'[ \t\n\r]*[{,][ \t\n\r]*("(?:[^"\\]|\\.)*+")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
 
 
 def _decoder(parse_float: Callable[[str], Any], limits: Limits, size: int) -> json.JSONDecoder:
@@ -88,10 +90,19 @@ def parse_json(
     decoder = _usual(parse_float, size <= _FEW) if limits is _LIMITS else _decoder(parse_float, limits, size)
     if not isinstance(text, str):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
-    try:
-        return decoder.decode(text)
-    except RecursionError:
-        return _flat(text, decoder, levels)
+    value, end = _value_at(text, _after_spaces(text, 0), decoder, levels)
+    end = _after_spaces(text, end)
+    if end < len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
+
+
+def members_of(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the name of each member of a JSON object, and the span of its value in characters. The text is valid."""
+    decoder, end = _usual(float, len(text) <= _FEW), 0
+    while found := _NAME.match(text, end):
+        end = _value_at(text, found.end(), decoder)[1]
+        yield decoder.decode(found[1]), found.end(), end
 
 
 def token_value(text: str) -> Any:
@@ -143,11 +154,19 @@ def exact_decimal(text: str) -> Decimal:
         raise LimitError("digits", _HUGE_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
 
 
-def _flat(text: str, decoder: json.JSONDecoder, levels: int | None = None) -> Any:
-    """Return the value of a text, with open arrays and objects on an explicit stack."""
+def _value_at(text: str, at: int, decoder: json.JSONDecoder, levels: int | None = None) -> tuple[Any, int]:
+    """Return the value that begins at a place of a text, and its end."""
+    try:
+        return decoder.raw_decode(text, at)
+    except RecursionError:
+        return _flat(text, at, decoder, levels)
+
+
+def _flat(text: str, at: int, decoder: json.JSONDecoder, levels: int | None) -> tuple[Any, int]:
+    """Like `_value_at`, with open arrays and objects on an explicit stack."""
     stack: list[list[Any] | dict[str, Any]] = []
     names: list[str] = []
-    at, may_close = _after_spaces(text, 0), False
+    may_close = False
     while True:
         is_named = bool(stack) and isinstance(stack[-1], dict)
         value: Any
@@ -186,10 +205,7 @@ def _flat(text: str, decoder: json.JSONDecoder, levels: int | None = None) -> An
                 raise ValueError(f"',' or a bracket is expected at character {at - 1}")
             value = stack.pop()
         else:
-            at = _after_spaces(text, at)
-            if at < len(text):
-                raise ValueError(f"more than one value: character {at}")
-            return value
+            return value, at
         at, may_close = _after_spaces(text, at), False
 
 
