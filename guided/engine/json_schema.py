@@ -112,7 +112,7 @@ class JsonSchema(Composable, Generic[T_co]):
     schema : dict, bool, str, path, type or callable
         A JSON Schema as parsed JSON, JSON text or a file (draft 2020-12 unless ``$schema`` names another); a type: a pydantic model,
         dataclass, TypedDict, NamedTuple, Enum, Literal, Annotated, container, union, or any other type pydantic knows; a function, for
-        its arguments; a tool in the format of OpenAI, Anthropic or MCP; an operation of OpenAPI 3.
+        its arguments; a tool in the format of OpenAI, Anthropic or MCP; an operation of OpenAPI 3 or Swagger 2.
     whitespace : str, int or (str, str)
         ``"compact"``, ``"flexible"``, ``"pretty(N)"`` as ``json.dumps(value, indent=N)`` writes, a regular expression; the maximum number
         of characters wherever JSON allows whitespace; or exact separators, as those of ``json.dumps``: ``(", ", ": ")``.

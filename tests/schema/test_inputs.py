@@ -25,6 +25,7 @@ import pytest
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
+from guided.calls.sources.rest import Rest, operations
 from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError
@@ -551,6 +552,46 @@ def test_arguments_of_one_name_are_told_apart_as_in_tools() -> None:
     assert not index.accepts(b'{"body": 1}')
 
 
+def swagger() -> Json:
+    return {
+        "swagger": "2.0",
+        "paths": {
+            "/pets/{id}": {
+                "parameters": [{"name": "id", "in": "path", "type": "integer", "minimum": 0, "exclusiveMinimum": True}],
+                "put": {"parameters": [{"name": "pet", "in": "body", "schema": {"$ref": "#/definitions/Pet"}}]},
+            }
+        },
+        "definitions": {"Pet": {"type": "object", "properties": {"name": {"type": "string", "x-nullable": True}}}},
+    }
+
+
+@pytest.mark.parametrize("given", [document("3"), document("3.0.3"), document(), swagger()])
+def test_the_schema_of_an_operation_is_that_of_its_tool(given: Json) -> None:
+    given["paths"]["/animals/{id}"] = {"$ref": "#/paths/~1pets~1{id}"}
+    given["paths"]["/nowhere"] = {"$ref": "#/paths/~1elsewhere"}
+    rest = Rest(given)
+    keys = [key for key, _, about in operations(rest) if isinstance(about, str)]
+    assert {"PUT /pets/{id}", "PUT /animals/{id}"} <= set(keys)
+    for key in keys:
+        assert JsonSchema(given, operation=key).schema == rest.schema(key)
+    with pytest.raises(SchemaError, match="cannot be resolved"):
+        JsonSchema(given, operation="GET /nowhere")
+
+
+def test_a_swagger_document_is_of_its_own_dialect() -> None:
+    index = compiled(swagger())
+    assert index.accepts(b'{"id": 1, "pet": {"name": null}}')
+    assert not index.accepts(b'{"id": 0}')
+
+
+def test_each_argument_has_a_name_of_its_own() -> None:
+    places = [("a_in_query", "header"), ("a", "path"), ("a", "query"), ("a", "header"), ("a_in_query", "query")]
+    parameters = [{"name": name, "in": where, "schema": {}} for name, where in places]
+    assert list(JsonSchema({"parameters": parameters}).schema["properties"]) == [
+        "a_in_query", "a", "a_in_query_in_query", "a_in_header", "a_in_query_in_query_in_query",
+    ]  # fmt: skip
+
+
 def test_an_operation_object_alone_is_accepted() -> None:
     operation = {**document()["paths"]["/pets/{id}"]["get"], "responses": {}}
     assert compiled(operation).accepts(b'{"verbose": true}')
@@ -572,6 +613,12 @@ def test_an_operation_object_alone_is_accepted() -> None:
         (lambda given: given["components"]["parameters"]["Id"].pop("name"), "getPet", "needs name and in"),
         (lambda given: given["components"]["parameters"]["Id"].pop("schema"), "getPet", "neither a schema"),
         (lambda given: given["paths"]["/pets/{id}"]["get"].update(parameters=3), "getPet", "parameters must be a list"),
+        (lambda given: given["paths"]["/pets/{id}"].update(parameters=True), "getPet", "parameters must be a list"),
+        (
+            lambda given: given["paths"].update(x=[], y={"$ref": f"#/paths/x/{'1' * 5000}"}),
+            "GET y",
+            "cannot be resolved",
+        ),
         (lambda given: given["paths"]["/pets/{id}"]["get"].update(parameters=[3]), "getPet", "expected an object"),
     ],
 )

@@ -89,8 +89,7 @@ class Operation:
         """
         document = self.document.content
         item = resolved(document, document["paths"][self.path], self.pointer.rpartition("/")[0])
-        shared = list(item.get("parameters") or ())
-        return arguments_of(document, self.pointer, shared, item[self.method], self.path)
+        return arguments_of(document, self.pointer, item.get("parameters"), item[self.method], self.path)
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -101,7 +100,7 @@ class Operation:
         SchemaError
             An argument is malformed, or a reference has no target.
         """
-        return schema_of(self.arguments, self.document.content, self.pointer, self.document.is_older)
+        return schema_of(self.arguments, self.document.content, self.pointer)
 
     def request(self, arguments: Mapping[str, Any]) -> Request:
         """Return the request of a call with these arguments."""
@@ -129,10 +128,6 @@ class Rest:
     ----------
     content : Mapping
         The parsed document.
-    is_swagger : bool
-        Whether it is Swagger 2, whose parameters are not JSON Schemas.
-    is_older : bool
-        Whether it is older than OpenAPI 3.1, the first version whose schemas are JSON Schemas.
 
     Raises
     ------
@@ -149,8 +144,6 @@ class Rest:
         if not isinstance(content.get("paths", {}), Mapping):
             raise SchemaError("paths must map paths to operations", "/paths", "paths")
         self.content = content
-        self.is_swagger = "openapi" not in content
-        self.is_older = self.is_swagger or str(version).split(".")[1:2] in ([], ["0"])
 
     @cached_property
     def fingerprint(self) -> str:

@@ -29,6 +29,7 @@ _FOR_PEOPLE = frozenset({
 })  # fmt: skip
 # Keywords of OpenAPI 3.1 and later; those of another draft are none there.
 _BY_NAME = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor")
+_LONGEST_NUMBER = 10
 _OF_OTHER_DRAFTS = frozenset({"$recursiveRef", "$recursiveAnchor"})
 
 
@@ -58,10 +59,12 @@ def follow(document: Any, reference: Any, place: str) -> Any:
         key = part.replace("~1", "/").replace("~0", "~")
         if isinstance(found, Mapping) and key in found:
             found = found[key]
-        elif isinstance(found, list | tuple) and key.isdecimal() and int(key) < len(found):
+        elif (
+            isinstance(found, list | tuple) and key.isdecimal() and len(key) < _LONGEST_NUMBER and int(key) < len(found)
+        ):
             found = found[int(key)]
         else:
-            raise SchemaError(f"{reference!r} cannot be resolved", place, "$ref")
+            raise SchemaError(f"{shown(reference)} cannot be resolved", place, "$ref")
     return found
 
 

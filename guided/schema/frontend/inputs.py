@@ -147,7 +147,7 @@ def _schema_in(given: Mapping[str, Any]) -> Any:
 
 def _is_operation(given: Mapping[str, Any]) -> bool:
     """Return whether the input is an OpenAPI operation or a document of operations."""
-    if "openapi" in given and "paths" in given:
+    if ("openapi" in given or "swagger" in given) and "paths" in given:
         return True
     return "responses" in given or "requestBody" in given or isinstance(given.get("parameters"), list)
 

@@ -41,9 +41,8 @@ def operation_schema(given: Mapping[str, Any], operation: str | None) -> dict[st
     SchemaError
         The operation does not exist, a parameter is malformed, or a reference has no target.
     """
-    pointer, shared, chosen = ("", [], given) if "paths" not in given else _chosen(given, operation)
-    is_older = str(given.get("openapi", "3.1")).startswith("3.0")
-    return schema_of(arguments_of(given, pointer, shared, chosen), given, pointer, is_older)
+    pointer, shared, chosen = ("", None, given) if "paths" not in given else _chosen(given, operation)
+    return schema_of(arguments_of(given, pointer, shared, chosen), given, pointer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +72,11 @@ class Argument:
 
 
 def arguments_of(
-    document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any], path: str = ""
+    document: Mapping[str, Any], pointer: str, shared: Any, operation: Mapping[str, Any], path: str = ""
 ) -> tuple[Argument, ...]:
     """Return the arguments of an operation: parameters in order, then the body.
 
-    ``shared``: the parameters of the operation's path. Of two parameters with one name the second is distinguished by its place.
+    ``shared``: the parameters of the operation's path, if any. Of two arguments with one name the second is distinguished by its place.
 
     Raises
     ------
@@ -91,8 +90,7 @@ def arguments_of(
         name, where = parameter.get("name"), parameter.get("in")
         if not isinstance(name, str) or not isinstance(where, str):
             raise SchemaError("a parameter needs name and in", place, "name")
-        label = name if name not in labels else f"{name}_in_{where}"
-        labels.add(label)
+        label = _label(name, where, labels)
         required = parameter.get("required") is True or where == "path"
         media = FORMS[0] if where == "formData" else ""
         schema = _schema_of(parameter, place, is_swagger)
@@ -104,17 +102,21 @@ def arguments_of(
     if not is_swagger and operation.get("requestBody") is not None:
         body = resolved(document, operation["requestBody"], f"{pointer}/requestBody")
         media, schema = _content_of(body) or ("", True)
-        label = BODY if BODY not in labels else f"{BODY}_in_{BODY}"
+        label = _label(BODY, BODY, labels)
         found.append(Argument(label, BODY, BODY, schema, body.get("required") is True, _text(body), media))
     return tuple(found)
 
 
-def schema_of(
-    arguments: Sequence[Argument], document: Mapping[str, Any], pointer: str, is_older: bool
-) -> dict[str, Any]:
-    """Return the schema of an operation's arguments, including everything that it refers to.
+def _label(name: str, where: str, labels: set[str]) -> str:
+    """Return a name that is not among some labels, and add it to them."""
+    while name in labels:
+        name = f"{name}_in_{where}"
+    labels.add(name)
+    return name
 
-    ``is_older``: whether the document is older than OpenAPI 3.1.
+
+def schema_of(arguments: Sequence[Argument], document: Mapping[str, Any], pointer: str) -> dict[str, Any]:
+    """Return the schema of an operation's arguments, including everything that it refers to.
 
     Raises
     ------
@@ -125,7 +127,9 @@ def schema_of(
     raw: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := [argument.label for argument in arguments if argument.required]:
         raw["required"] = required
-    found = bundled(raw, document, pointer, is_older)
+    # OpenAPI 3.1 is the first version whose schemas are JSON Schemas.
+    version = str(document.get("openapi", document.get("swagger", "3.1")))
+    found = bundled(raw, document, pointer, is_older=version.split(".")[:2] < ["3", "1"])
     for argument in arguments:
         inner = found["properties"][argument.label]
         if argument.description and isinstance(inner, dict) and "$ref" not in inner:
@@ -133,17 +137,22 @@ def schema_of(
     return found
 
 
-def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[Any], Mapping[str, Any]]:
+def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, Any, Mapping[str, Any]]:
     """Return the pointer, the path's parameters, and the object of an operation."""
     paths = document["paths"]
-    found: dict[str, tuple[str, list[Any], Mapping[str, Any]]] = {}
+    found: dict[str, tuple[str, Any, Mapping[str, Any]]] = {}
     names: list[str] = []
-    for path, item in paths.items() if isinstance(paths, Mapping) else ():
+    for path, given in paths.items() if isinstance(paths, Mapping) else ():
+        try:
+            item = resolved(document, given, pointer_to("paths", path))
+        except SchemaError:
+            if wanted is not None and wanted.partition(" ")[2] == path:
+                raise
+            continue
         for method in METHODS:
-            operation = item.get(method) if isinstance(item, Mapping) else None
+            operation = item.get(method)
             if isinstance(operation, Mapping):
-                pointer = pointer_to("paths", path, method)
-                entry = (pointer, list(item.get("parameters", ())), operation)
+                entry = (pointer_to("paths", path, method), item.get("parameters"), operation)
                 name = operation.get("operationId")
                 found[f"{method.upper()} {path}"] = entry
                 names.append(name if isinstance(name, str) else f"{method.upper()} {path}")
@@ -157,7 +166,7 @@ def _chosen(document: Mapping[str, Any], wanted: str | None) -> tuple[str, list[
 
 
 def _parameters_of(
-    document: Mapping[str, Any], pointer: str, shared: list[Any], operation: Mapping[str, Any]
+    document: Mapping[str, Any], pointer: str, shared: Any, operation: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield location and object of each parameter; those of the operation override those of its path.
 
@@ -167,12 +176,11 @@ def _parameters_of(
         A parameter is malformed.
     """
     found: dict[tuple[Any, Any], tuple[str, Mapping[str, Any]]] = {}
-    own = operation.get("parameters", ())
     above = pointer.rpartition("/")[0]
-    for where, parameters in ((above, shared), (pointer, own)):
-        if not isinstance(parameters, list | tuple):
+    for where, parameters in ((above, shared), (pointer, operation.get("parameters"))):
+        if not isinstance(parameters, list | tuple | None):
             raise SchemaError(f"parameters must be a list, not {shown(parameters)}", where, "parameters")
-        for place, parameter in enumerate(parameters):
+        for place, parameter in enumerate(parameters or ()):
             at = f"{where}/parameters/{place}"
             inner = resolved(document, parameter, at)
             found[str(inner.get("name")), str(inner.get("in"))] = at, inner
