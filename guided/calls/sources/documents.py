@@ -109,8 +109,8 @@ def read_tools(
     left_out: dict[str, GuidedError] = {}
     known = set[str]()
     for key, usual, about in operations:
-        known |= {key, usual}
         error: GuidedError | None = about if isinstance(about, SchemaError) else None
+        known |= {key, usual} if error is None else set()
         if names is None:
             is_chosen = error is not None or select is None or (callable(select) and select(key, usual))
         else:

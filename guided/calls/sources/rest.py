@@ -166,14 +166,14 @@ class Rest:
 
 
 def operations(document: Rest) -> Iterator[tuple[str, str, str | SchemaError]]:
-    """Yield key, name and description of each operation, in the order of the document; of a malformed one key or path, and the error."""
+    """Yield key, name and description of each operation, in the order of the document; of a malformed one key or path, twice, and error."""
     for path, given in document.content.get("paths", {}).items():
         if path.startswith("x-"):
             continue
         try:
             item = resolved(document.content, given, pointer_to("paths", path))
         except SchemaError as error:
-            yield path, "", error
+            yield path, path, error
             continue
         for method in METHODS:
             operation, key = item.get(method), f"{method.upper()} {path}"
@@ -182,7 +182,7 @@ def operations(document: Rest) -> Iterator[tuple[str, str, str | SchemaError]]:
                 yield key, _name(operation, method, path), summary if isinstance(summary, str) else ""
             elif operation is not None:
                 reason = f"an operation must be an object, not {shown(operation)}"
-                yield key, "", SchemaError(reason, pointer_to("paths", path), method)
+                yield key, key, SchemaError(reason, pointer_to("paths", path), method)
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str) -> str:

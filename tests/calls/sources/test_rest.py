@@ -290,6 +290,9 @@ def test_a_path_that_cannot_be_read_is_left_out_or_raised_where_it_is_listed(ite
     with pytest.raises(SchemaError) as caught:
         read_tools(given, select=["GET /bad"])
     assert caught.value.pointer.startswith("/paths/~1bad")
+    for unknown in ("x", ""):
+        with pytest.raises(SchemaError, match=r"has no operation .*; known are GET /good, get_good \("):
+            read_tools(given, select=["GET /good", unknown])
 
 
 def test_operations_are_selected_by_key_by_name_or_by_a_function() -> None:
