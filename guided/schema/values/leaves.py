@@ -370,8 +370,8 @@ class Strings(Leaf):
     @cached_property
     def _with_register(self) -> tuple["Strings", CountedStrings] | None:
         formulas, intervals = self._formulas, by_length(self._formulas, self.wanted)
-        # Why not if the values are listed: their lengths are known.
-        if len(intervals) == 1 or formulas.rewrite(self.wanted[0], self._unlisted, {}) == FALSE:
+        # Why not if the values are listed: their lengths are known. And an automaton tells the empty string with a state.
+        if intervals[-1].start <= 1 or formulas.rewrite(self.wanted[0], self._unlisted, {}) == FALSE:
             return None
         for some in dict.fromkeys((tuple(intervals), tuple(with_short_lengths(formulas, intervals)))):
             found = self._counted(some)
