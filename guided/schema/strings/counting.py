@@ -34,6 +34,8 @@ _SATURATED = 1 << 62
 _EDGES, _EDGES_TRIED = 64, 4096
 # Cells of a product for one step of a call.
 _CELLS = 16
+# Most members of a disjunction whose strings are counted by themselves.
+_MEMBERS_TRIED = 4
 # Characters that all JSON strings can hold, the likely ones first.
 _PLAIN = "a0A/-.:@_" + "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in "a0A/-.:@_\"'\\")
 
@@ -134,6 +136,11 @@ def _at_least(formulas: Formulas, formula: int, most: int, limits: Limits) -> in
 
     Complexity: O(edges x (least length + states)) for each interval between two lengths.
     """
+    kind, *members = formulas.nodes[formula]
+    # PERF: one pattern of many often has enough strings by itself (`python -m benchmarks.maskbench`).
+    for member in members[0][:_MEMBERS_TRIED] if kind == "|" else ():
+        if (found := _at_least(formulas, member, most, limits)) > most:
+            return found
     found = 0
     intervals = by_length(formulas, (formula,))
     ends = [interval.start - 1 for interval in intervals[1:]]
