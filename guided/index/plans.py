@@ -196,11 +196,13 @@ def plan_of(
     """Build the plan from the result of a walk without a stack."""
     most = max(most, int(escapes[:, 2].max(initial=0)))
     escapes = escapes[np.argsort(escapes[:, 1], kind="stable")]
-    kinds = np.stack([escapes[:, 0], escapes[:, 3], trie.byte[escapes[:, 1]]], axis=1)
+    kinds = (2 * escapes[:, 0].astype(np.int64) + escapes[:, 3] << 8) + trie.byte[escapes[:, 1]]
+    _, firsts, kind_of = np.unique(kinds, return_index=True, return_inverse=True)
     groups = []
-    for action, again, byte in dict.fromkeys(map(tuple, kinds.tolist())):
-        mine = escapes[(kinds == (action, again, byte)).all(axis=1)]
-        found = suffixes(byte, bool(again))
+    for kind in np.argsort(firsts).tolist():
+        mine = escapes[kind_of == kind]
+        action, node, _, again = mine[0].tolist()
+        found = suffixes(trie.byte.item(node), bool(again))
         pairs, owners = found.pairs(mine[:, 1])
         groups.append(ActionGroup(action, found, freeze(pairs), freeze(mine[owners, 2])))
     return Plan(freeze(stay), freeze(counts.copy()), most, freeze(escapes), tuple(groups))

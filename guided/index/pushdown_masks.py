@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from guided.arrays import Int32Array, allow, freeze, mask_words
+from guided.arrays import DEAD, Int32Array, allow, freeze, mask_of, mask_words
 from guided.automata.pushdown import COUNTS, GUARD, KEPT, LIVE, MANY, PENDING, PLAN
 from guided.automata.stacks import Configuration, Stacks, Texts
 from guided.caching import Kept
@@ -39,6 +39,8 @@ __all__ = ["STAYS_KEPT", "MaskMaker", "Masks", "VocabularyData"]
 # Entries of about 20 kB each; of half a megabyte each, for 128,000 tokens.
 _PLANS_KEPT, STAYS_KEPT = 2000, 16
 _PER_PLAN, _PER_AFTER = 20_000, 400
+# Controls whose plans others are derived from, and more bytes than this must lead to the same controls.
+_BASES_KEPT, _EQUAL = 8, 128
 
 
 class VocabularyData:
@@ -168,6 +170,8 @@ class Masks(MaskMaker):
     def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, family: Hashable, n_shared: int) -> None:
         super().__init__(stacks, limits, shared, family, n_shared)
         self._plans: dict[Hashable, Plan] = {}
+        # By guarded control, the labels of its newest plan, and that plan.
+        self._bases: dict[int, tuple[int, Plan]] = {}
         # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
         self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
 
@@ -252,8 +256,10 @@ class Masks(MaskMaker):
         shared = self.shared
         info = self.stacks.automaton.tables.info
         is_counting = info.item(control, COUNTS) != 0
-        stay = np.zeros(self.n_words, np.int32)
         with shared.lock:
+            if allow >= 0 and not is_counting and (found := self._guarded_plan(control, allow)) is not None:
+                return found
+            stay = np.zeros(self.n_words, np.int32)
             # PERF: in most strings no token comes near the maximum length, so counting is deferred (`python -m benchmarks.maskbench`).
             counts, escapes = shared.counts if is_counted and is_counting else _NONE, shared.escapes
             counts.fill(0)
@@ -275,6 +281,41 @@ class Masks(MaskMaker):
             if not is_counting:
                 escapes[:n, 2] = most[0] = 0
             return plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
+
+    def _guarded_plan(self, control: int, allow: int) -> Plan | None:
+        """Return the plan of a guarded control that counts nothing; None if entries are missing or actions are direct.
+
+        PERF: it is derived from another one where most bytes lead to the same controls. Each name that an object has used leaves other
+        labels, and only the tokens that begin such a name differ (`python -m benchmarks.maskbench`).
+        """
+        shared, tables = self.shared, self.stacks.automaton.tables
+        trie, tops, out = shared.trie, shared.trie.child[0], np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
+        path, loops = np.empty((2, trie.max_depth + 2), np.int32), np.zeros((LOOPS, 3), np.uint64)
+        tokens, left = shared.counts, shared.escapes.reshape(-1, 2)
+        base, base_allow, stay, base_escapes = DEAD, -1, _NONE, left[:0]
+        if self._bases:
+            n_equal = (tables.rows[list(self._bases)] == tables.rows[control]).sum(axis=1)
+            if n_equal.max() > _EQUAL:
+                base = list(self._bases)[int(n_equal.argmax())]
+                base_allow, plan = self._bases[base]
+                stay, base_escapes = plan.stay.copy(), plan.escapes[:, :2] * np.array([2, 1], np.int32)
+        status = frame_kernel.within(
+            trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, trie.below[0], tables.rows, tables.info,
+            tables.guards, tables.allows, 0, tops[tops >= 0], True, control, allow, base, base_allow, base_escapes, path, loops,
+            stay, tokens, left, out,
+        )  # fmt: skip
+        n_tokens, n = out[:2].tolist()
+        actions = left[:n, 0] >> 1
+        if status != frame_kernel.DONE or (tables.actions[actions, 0] >= 0).any():
+            return None
+        found = mask_of(tokens[:n_tokens], self.size)
+        if base >= 0:
+            found |= stay
+        escapes = np.stack([actions, left[:n, 1], np.zeros(n, np.int32), tables.actions[actions, 1]], axis=1)
+        self._bases[control] = allow, plan_of(trie, shared.suffixes, found, _NONE, 0, escapes)
+        if len(self._bases) > _BASES_KEPT:
+            del self._bases[next(iter(self._bases))]
+        return self._bases[control][1]
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)

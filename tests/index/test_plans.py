@@ -125,6 +125,34 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         assert [group.counts.tolist() for group in quick.groups] == [group.counts.tolist() for group in expected.groups]
 
 
+@settings(max_examples=examples(20))
+@given(vocabularies(), st.permutations(["ab", "a", "ab ab", "é€", "aaa"]), st.sampled_from(["", "^a", "b$", "^[^é]*$"]))
+def test_plans_for_other_labels_are_those_of_a_walk(vocabulary: Vocabulary, names: list[str], pattern: str) -> None:
+    schema = {"properties": {name: {"type": "null"} for name in names}, "patternProperties": {pattern: {}}}
+    index = compile_spec(JsonSchema({"type": "object", "additionalProperties": False, **schema}), vocabulary).tables
+    assert isinstance(index, PushdownIndex)
+    masker = index._cache.masker
+    assert isinstance(masker, Masks)
+    text = b"{"
+    for name in names:
+        for begun in (b'"', b'"' + name.encode()[:1], b'"ab'):
+            state, _ = index.trace(0, text + begun)
+            index.mask(state)
+        text += b'"%s": null, ' % name.encode()
+    plans = [(*key, plan) for key, plan in masker._plans.items() if isinstance(key, tuple) and key[1] >= 0]
+    assert len({allow for _, allow, _ in plans}) >= len(names)
+    shared, whole = masker.shared, whole_walk(masker)
+    for control, allow, found in plans:
+        stay, escapes = np.zeros(mask_words(vocabulary.size), np.int32), np.zeros((len(shared.trie.byte), 4), np.int32)
+        n, _ = whole(shared.trie, (control, NOWHERE, *KEPT), stay, escapes=escapes, allow=allow)
+        escapes[:n, 2] = 0
+        expected = plan_of(shared.trie, shared.suffixes, stay, stay[:0], 0, escapes[:n])
+        assert found.stay.tolist() == expected.stay.tolist()
+        assert found.escapes.tolist() == expected.escapes.tolist()
+        assert [group.action for group in found.groups] == [group.action for group in expected.groups]
+        assert [group.pairs.tolist() for group in found.groups] == [group.pairs.tolist() for group in expected.groups]
+
+
 DEFINITIONS = [
     {"name": name, "parameters": {"type": "object", "properties": {"é": {"type": "string"}, "n": {"type": "integer"}}}}
     for name in ("ab", "aé", "中文")
