@@ -153,6 +153,7 @@ def test_plans_for_other_labels_are_those_of_a_walk(vocabulary: Vocabulary, name
         assert [group.pairs.tolist() for group in found.groups] == [group.pairs.tolist() for group in expected.groups]
 
 
+NAMES: dict[str, Any] = {name: {} for name in ("a", "ab", "ab ab", "a\u00e9", "aa", "\u4e2d\u6587")}
 DEFINITIONS = [
     {"name": name, "parameters": {"type": "object", "properties": {"é": {"type": "string"}, "n": {"type": "integer"}}}}
     for name in ("ab", "aé", "中文")
@@ -166,10 +167,14 @@ DEFINITIONS = [
         (JsonSchema({}, whitespace="flexible"), b'{"a": [1, "\xc3\xa9a", null], "": {}}'),
         (JsonSchema({"type": "object", "propertyNames": {"pattern": "^[^é]*$"}}), b'{"ab": "\xe2\x82\xac"}'),
         (JsonSchema({"type": "array", "items": {"maxLength": 4}, "uniqueItems": True}), b'["ab", "a"]'),
+        (JsonSchema({"properties": NAMES}, property_order="any"), b'{"ab": 1, "b": 2, "a\xc3\xa9": "x", "aa": 1}'),
+        (JsonSchema({"properties": NAMES, "additionalProperties": False}), b'{"a": 1, "ab ab": "x", "\xe4\xb8\xad\xe6\x96\x87": 2}'),
+        (JsonSchema({"patternProperties": {"^[^\u00e9]*$": {}, "a$": {}}, "properties": NAMES}), b'{"ab": 1, "aa": 2}'),
     ]),
     vocabularies(),
 )  # fmt: skip
 def test_a_walk_over_stacks_may_skip(case: tuple[Tools | JsonSchema[Any], bytes], vocabulary: Vocabulary) -> None:
+    """What a plan says of a stack is what a walk finds there."""
     spec, text = case
     index = compile_spec(spec, vocabulary).tables
     assert isinstance(index, PushdownIndex)
@@ -181,8 +186,10 @@ def test_a_walk_over_stacks_may_skip(case: tuple[Tools | JsonSchema[Any], bytes]
         configuration = index.configuration(state)
         nothing: Int32Array = np.zeros(mask_words(vocabulary.size), np.int32)
         bases = [(-1, nothing)]
-        if (planned := masker.plan(configuration)) is not None:
-            bases.append((planned[0], planned[1].within(configuration[3])))
+        masker.walk.deferred = []
+        if isinstance(masker, Masks) and (planned := masker.plan(configuration)) is not None:
+            bases.append((planned[0], masker._planned(planned[1], configuration)))
+        planned_later, masks = sorted(masker.walk.deferred), []
         for base, before in bases:
             found = []
             for walk in walks:
@@ -195,6 +202,8 @@ def test_a_walk_over_stacks_may_skip(case: tuple[Tools | JsonSchema[Any], bytes]
                 found.append((words.tolist(), masked.tolist(), ended, sorted(walk.deferred)))
             assert found[0] == found[1]
             assert any(found[0][0])
+            masks.append((found[0][1], sorted({*found[0][3], *(planned_later if base >= 0 else ())})))
+        assert masks[0] == masks[-1]
 
 
 @pytest.mark.parametrize(
