@@ -357,6 +357,9 @@ class Stored(Composable):
     # Maximum number of tokens that begin in the text of an automaton.
     max_tokens: int | None = None
 
+    def __repr__(self) -> str:
+        return repr(self.lowered)
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 in hex of what the spec was lowered to."""

@@ -26,6 +26,7 @@ from guided.engine.algebra import (
     Repeat,
     Stored,
 )
+from guided.engine.located import Located
 from guided.engine.network import leaf_of
 from guided.engine.specs import (
     FINITE_SPECS,
@@ -132,6 +133,8 @@ def _stored(part: Part, limits: Limits) -> Any:
         ]
     if isinstance(part, FINITE_SPECS):
         return finite_data(part)
+    if isinstance(part, Located):
+        return ["located", part.place, _stored(part.spec, limits)]
     leaf = leaf_of(part, limits)
     if leaf.lowered is not None:
         return ["spec", leaf.lowered.kind, leaf.lowered.data, getattr(part, "markers", ())]
@@ -183,6 +186,7 @@ _LOADERS: Mapping[str, Callable[[list[Any], Limits], Part | Composable]] = {
     "repeat": lambda rest, limits: Repeat(_loaded(rest[2], limits), rest[0], rest[1], *_parts(rest[3:], limits)),
     "named": lambda rest, limits: Named((_loaded(rest[1], limits),), rest[0]),
     "text": lambda rest, _limits: FreeText(*rest),
+    "located": lambda rest, limits: Located(_loaded(rest[1], limits), str(rest[0])),
     "spec": _spec,
     "automaton": _automaton,
 }

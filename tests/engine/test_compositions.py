@@ -270,6 +270,7 @@ def test_saved_and_pickled_compositions_are_the_same(
     index.save(path)
     for again in (load_index(path, vocabulary), pickle.loads(pickle.dumps(index))):
         assert again.spec_fingerprint == index.spec_fingerprint
+        assert again.notes == index.notes
         assert type(again.tables) is type(index.tables)
         _walks(index.guide(), again.guide(), vocabulary.eos, random.choice)
 

@@ -614,6 +614,29 @@ def test_structural_tags_survive_pickling_and_files(tmp_path: Any) -> None:
     assert not loaded.accepts("<parameter=v>b</parameter>")
 
 
+@pytest.mark.parametrize("kind", ["json_schema", "regex", "any_text", "grammar"])
+def test_places_survive_pickling_and_files(kind: str, tmp_path: Path) -> None:
+    never = {"type": "string", "minLength": 3, "maxLength": 1}
+    schema = {"type": "object", "properties": {"never": never, "a": {"type": "integer"}}}
+    others = {
+        "json_schema": {"json_schema": never},
+        "regex": {"pattern": "a+"},
+        "any_text": {"excludes": ["a"]},
+        "grammar": {"grammar": 'root ::= "a" root | "b"'},
+    }
+    either = {
+        "type": "or",
+        "elements": [{"type": kind, **others[kind]}, {"type": "json_schema", "json_schema": schema}],
+    }
+    index = compile_index(StructuralTag({"type": "structural_tag", "format": either}), BYTES)
+    assert any(note.startswith("/format/elements/1/json_schema: no value satisfies") for note in index.notes)
+    index.save(tmp_path / "tag.index")
+    loaded = load_index(tmp_path / "tag.index", BYTES)
+    assert loaded.notes == pickle.loads(pickle.dumps(index)).notes == index.notes
+    loaded.save(tmp_path / "again.index")
+    assert (tmp_path / "again.index").read_bytes() == (tmp_path / "tag.index").read_bytes()
+
+
 def test_the_value_of_a_format_is_that_of_its_spec() -> None:
     spec = "x" + StructuralTag({"format": {"type": "json_schema", "json_schema": {"type": "object"}}}).named("it")
     assert guided.captures(spec, 'x{"a": 1}') == {"it": {"a": 1}}
