@@ -159,7 +159,9 @@ def _validate(known: TerminalDef, terminal: Terminal) -> None:
     except re.error as error:
         raise GrammarError(f"its pattern {known.pattern} cannot be compiled: {error}", known.name) from None
     if known.pattern.min_width == 0:
-        raise GrammarError(f"{known.pattern} can match the empty string, which Lark's lexers reject", known.name)
+        reason = f"{known.pattern} can match the empty string, which Lark's lexers reject"
+        advice = "let it match a character or more, and mark its uses in rules with `?`"
+        raise GrammarError(f"{reason}: {advice}", known.name)
 
 
 def _matcher(limits: Limits, steps: Steps) -> _Whole:

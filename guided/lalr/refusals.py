@@ -40,6 +40,8 @@ _COMMON_TERMINALS = (
 _NAMES_COMPARED, _LONGEST_NAME = 1_000, 40
 # A code point in braces, as in JavaScript.
 _BRACED = re.compile(r"\\u\{([0-9A-Fa-f]{1,6})\}")
+# The parts of a name before a dash and from it on.
+_BEFORE, _BEHIND = re.compile(r"\b[^\W\d]\w*\Z"), re.compile(r"(?:-\w+)+")
 _DEFINED = re.compile(r"[^\W\d]\w*")
 
 _OTHER_NOTATIONS = (
@@ -333,6 +335,8 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
         reason = f"unmatched {here!r}"
     elif here == "=":
         reason = "a rule is written `name: ...`, with a colon"
+    elif here == "-" and (dashed := _dashed(text, offset)):
+        reason = f"names have no dashes: write {dashed.replace('-', '_')} in place of {dashed}"
     elif here == "{" and "Unexpected" in reason:
         reason = "braces are for templates, `name{x}: ...`: for repeats write *, +, ? or ~1..3 behind an item"
     elif word and rule in (name, WHOLE) and offset <= begin + word.end() and not name.islower() and not name.isupper():
@@ -348,6 +352,13 @@ def _unexpected(found: _Text, reason: str, offset: int) -> GrammarError:
         token = _DEFINED.match(text, offset)
         reason = f"{token[0] if token else here!r} cannot come here"
     return _at(found, reason, rule, offset)
+
+
+def _dashed(text: str, offset: int) -> str:
+    """Return the name with dashes of which a dash is a part; empty if it is not."""
+    begin = max(text.rfind("\n", 0, offset) + 1, offset - _LONGEST_NAME)
+    before, behind = _BEFORE.search(text, begin, offset), _BEHIND.match(text, offset)
+    return before[0] + behind[0] if before and behind else ""
 
 
 def _ranges(found: _Text) -> GrammarError | None:
@@ -448,6 +459,15 @@ def _ignored(match: "re.Match[str]", found: _Text) -> GrammarError:
     return _at(found, reason, name, found.use(name, None))
 
 
+def _empty(found: _Text) -> GrammarError | None:
+    """Return the error of an empty string."""
+    token = next((token for token in found.tokens if token.text == '""'), None)
+    if token is None:
+        return None
+    reason = 'a terminal cannot be the empty string: leave it out, as in `name: "a" |`, or write `"a"?` for what may be absent'
+    return _at(found, reason, found.around(token.offset), token.offset)
+
+
 def _explained(reason: str, *, is_definition: bool = False) -> "_Explain":
     """Return what explains a message by a reason with its groups, at a use of ``name`` or its second definition."""
 
@@ -481,6 +501,10 @@ _MESSAGES: tuple[tuple[re.Pattern[str], _Explain], ...] = (
     (
         re.compile(rf"Cannot override a nonexisting \w+ (?P<name>{_NAME})"),
         _explained("{name} is not defined, and only what is defined can be replaced: add `{name}: ...`"),
+    ),
+    (
+        re.compile(r"^Empty terminals are not allowed"),
+        lambda _, found: _empty(found),
     ),
     (re.compile(r"Terminals (?P<names>\{.*\}) were marked to ignore"), _ignored),
     (
