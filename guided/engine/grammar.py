@@ -294,8 +294,7 @@ class Grammar(Composable):
 
 @lru_cache(maxsize=8)
 def _prefix_positions(tables: LalrTables, start: str, max_ignored: int | None) -> PrefixPositions:
-    tables, scanner = bounded(tables, max_ignored, Limits())
-    return PrefixPositions(tables, scanner, start_of(tables, start))
+    return PrefixPositions(tables, bounded(tables, max_ignored, Limits()), start_of(tables, start))
 
 
 def _check_bound(max_ignored: object) -> None:

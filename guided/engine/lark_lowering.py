@@ -6,7 +6,7 @@ No module of Lark is imported here: tables are data.
 from guided.engine.specs import NO_TEXT, Lowered
 from guided.errors import GrammarError, VocabularyError
 from guided.index.lexeme_masks import LexemeMasks
-from guided.lalr.bounded import bounded_scanner, bounded_tables
+from guided.lalr.bounded import bounded_scanner
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import Scanner, scanner_of
 from guided.lalr.tables import LalrTables, Start
@@ -38,16 +38,16 @@ def lower(tables: LalrTables, start: str, max_ignored: int | None, limits: Limit
 
 def machine_of(tables: LalrTables, start: str, max_ignored: int | None, limits: Limits, alphabet: bytes) -> LalrMachine:
     """Return the automaton, possibly of the empty language."""
-    bounded_by, scanner = bounded(tables, max_ignored, limits)
-    return LalrMachine(bounded_by, scanner, start_of(tables, start), limits, alphabet)
+    scanner = bounded(tables, max_ignored, limits)
+    return LalrMachine(tables, scanner, start_of(tables, start), limits, alphabet)
 
 
-def bounded(tables: LalrTables, max_ignored: int | None, limits: Limits) -> tuple[LalrTables, Scanner]:
-    """Return tables and scanner, with the bound on ignored text if there is one."""
+def bounded(tables: LalrTables, max_ignored: int | None, limits: Limits) -> Scanner:
+    """Return the scanner, with the bound on ignored text if there is one."""
     scanner = scanner_of(tables.lexer, limits)
     if max_ignored is None or not tables.lexer.ignored:
-        return tables, scanner
-    return bounded_tables(tables), bounded_scanner(scanner, max_ignored, limits)
+        return scanner
+    return bounded_scanner(scanner, max_ignored, limits)
 
 
 def start_of(tables: LalrTables, name: str) -> Start:

@@ -42,7 +42,7 @@ from guided.limits import Limits
 
 __all__ = ["FORMAT_VERSION", "ArrayShape", "CheckHeader", "read_arrays", "write_arrays"]
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 _MAGIC = b"\x89GIDX\r\n\x1a"
 _PREFIX = struct.Struct("<8sIIQ8x")

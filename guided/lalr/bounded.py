@@ -1,4 +1,4 @@
-"""Bounds on ignored text: scanner and tables of a grammar whose runs of ignored characters have a maximum length.
+"""Bounds on ignored text: the scanner of a grammar whose runs of ignored characters have a maximum length.
 
 A *run* is a maximal sequence of ignored lexemes: before the first token, between two tokens, or after the last one. The bounded language
 contains the texts of the grammar whose runs all have at most ``limit`` characters. Lexing does not change: a run that is too long is an
@@ -6,7 +6,7 @@ error and is never read as something else.
 
 The bound is part of the automaton. Scanner states that can still lead to ignored text are multiplied by the number of characters of the
 current run, and so are the left classes, which carry that number from one lexeme to the next. An ignored lexeme that makes its run too long
-ends as a separate terminal, `TOO_LONG`, which no parser state expects. Lexer, liveness and masks therefore need no knowledge of bounds.
+ends with a label of its own, which no parser state expects. Lexer, liveness and masks therefore need no knowledge of bounds.
 
 Complexity: O(states that lead to ignored text x limit).
 """
@@ -15,47 +15,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, freeze
+from guided.arrays import DEAD, freeze
 from guided.errors import LimitError
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.tables import LalrTables, Terminal
 from guided.limits import Limits
 
-__all__ = ["TOO_LONG", "bounded_scanner", "bounded_tables"]
+__all__ = ["bounded_scanner"]
 
-# Terminal of ignored text that is too long. Lark never gives a terminal such a name.
-TOO_LONG = "%ignore: too long"
 # Step cost of a state, most of it spent later by queries on the scanner.
 _STATE_COST = 15_000
-# Matches nothing: the scanner assigns the label to matches of other terminals.
-_NO_TEXT = r"[^\s\S]"
-
-
-def bounded_tables(tables: LalrTables) -> LalrTables:
-    """Return the tables with the terminal `TOO_LONG`, numbered after the existing terminals and expected nowhere."""
-    number = len(tables.lexer.terminals)
-
-    def shifted(symbols: Int32Array) -> Int32Array:
-        return freeze((symbols + (symbols >= number)).astype(np.int32))
-
-    return replace(
-        tables,
-        symbols=(*tables.symbols[:number], TOO_LONG, *tables.symbols[number:]),
-        end=tables.end + 1,
-        action_symbol=shifted(tables.action_symbol),
-        goto_symbol=shifted(tables.goto_symbol),
-        rule_origin=shifted(tables.rule_origin),
-        lexer=replace(tables.lexer, terminals=(*tables.lexer.terminals, Terminal(TOO_LONG, _NO_TEXT, 0))),
-    )
 
 
 def bounded_scanner(scanner: Scanner, limit: int, limits: Limits) -> Scanner:
-    """Return the scanner of the same lexer for `bounded_tables`.
+    """Return the scanner with a bound.
 
     Parameters
     ----------
     scanner : Scanner
-        Of the tables without the bound.
     limit : int
         Maximum number of ignored characters in a run.
 
@@ -71,7 +47,7 @@ class _Product:
     """Pairs of a state and the number of characters in the current run, numbered in order of discovery."""
 
     def __init__(self, scanner: Scanner, limit: int, limits: Limits) -> None:
-        self.scanner, self.limits, self.ignored = scanner, limits, scanner.n_terminals
+        self.scanner, self.limits, self.ignored = scanner, limits, scanner.ignored
         self.rows: list[list[int]] = scanner.table.tolist()
         # Whether each state can still lead to ignored text.
         self.leads_to_ignored = [labels >> self.ignored & 1 for labels in scanner.labels]
@@ -118,7 +94,6 @@ class _Product:
             ),
             starts=freeze(starts),
             first_left=scanner.first_left * n_runs,
-            n_terminals=scanner.n_terminals + 1,
             n_runs=n_runs,
         )
 
@@ -145,8 +120,8 @@ class _Product:
         if label != self.ignored:
             return label, back, left * self.n_runs
         if run - back > self.limit:
-            return self.ignored, back, left * self.n_runs
-        return self.ignored + 1, back, left * self.n_runs + run - back
+            return self.ignored + 1, back, left * self.n_runs
+        return self.ignored, back, left * self.n_runs + run - back
 
     def _counts(self) -> list[int]:
         """Return, per column, 1 if its bytes start a character, else 0."""

@@ -32,21 +32,21 @@ def canonical(tables: LalrTables, limits: Limits, *, has_initial_skip: bool) -> 
     """
     (start,) = tables.starts
     cells, steps = StackSymbols(tables, start, limits.states), Steps(limits.steps)
-    end = cells.push(0, start.end)
+    end, n_terminals = cells.push(0, start.end), tables.end
     entries, contexts = list[int](), list[LexerContext]()
     # The list grows while its cells are visited.
     for number, cell in enumerate(cells.known):
-        known = cells.actions[cell.state]
+        known = cells.moves[cell.state]
         steps.spend(_STATE + _ACTION * len(known), "the grammar has too many distinct parser stacks")
-        row = {terminal: action for terminal, action in known.items() if cell.expected >> terminal & 1}
-        for symbol, to in (*row.items(), *cells.gotos[cell.state].items()):
+        row = {symbol: to for symbol, to in known.items() if symbol > n_terminals or cell.expected >> symbol & 1}
+        for symbol, to in row.items():
             entries += number, symbol, cells.push(number, to) if to >= 0 else to
-        tried = {terminal for terminal in row if terminal < len(tables.lexer.terminals)}
+        tried = {symbol for symbol in row if symbol < n_terminals}
         words = [i for i, (owner, word) in enumerate(tables.lexer.keywords) if {owner, word} <= tried]
         tried |= tables.lexer.ignored if tried and (number or has_initial_skip) else set()
         contexts.append(LexerContext(tuple(sorted(tried)), tuple(words)))
     numbers = {context: number for number, context in enumerate(dict.fromkeys(contexts))}
-    arrays: dict[str, Any] = csr(entries, len(cells.known), tables.end)
+    arrays: dict[str, Any] = csr(entries, len(cells.known))
     return replace(
         tables,
         **arrays,

@@ -77,7 +77,7 @@ class Coaccessible:
         if found is None:
             _, values, begun, _ = self._contents[cell]
             own = {
-                (rule, dot): values[rule, dot - 1] if dot > 1 else begun[self._items.origins[rule]]
+                (rule, dot): values[rule, dot - 1] if dot > 1 else begun[self._items.rules[rule][0]]
                 for rule, dot in self._items.kernels[state]
             }
             found = self._above[key] = self._cell(state, own)
@@ -90,7 +90,7 @@ class Coaccessible:
     def empty(self) -> list[int]:
         """Return the nonterminals that derive no readable text."""
         found = {symbol for (_, symbol), relation in self._relations.items() if relation != EMPTY}
-        every = {symbol for state in self._items.states for symbol in self._items.gotos[state]}
+        every = {symbol for _, symbol in self._begun_rules()}
         return sorted(every - found)
 
     def _cell(self, state: int, values: dict[Item, int]) -> int:
@@ -109,7 +109,7 @@ class Coaccessible:
     def _begun(self, state: int, values: dict[Item, int]) -> dict[int, int]:
         """Return, for each symbol that can be read in a cell, the lookaheads that may follow it."""
         inherited, own = self._plan(state)
-        begun = dict.fromkeys(self._items.gotos[state], 0)
+        begun = dict.fromkeys(self._nonterminals(state), 0)
         if state == self._start.state:
             begun[self._start_symbol] = self._end
         for symbol, rest, item in inherited:
@@ -130,13 +130,14 @@ class Coaccessible:
         if found is None:
             inherited: list[tuple[int, int, Item]] = []
             own: dict[int, list[tuple[int, int]]] = {}
-            for symbol, target in self._items.gotos[state].items():
+            for symbol in self._nonterminals(state):
+                target = self._items.moves[state][symbol]
                 for rule, dot in self._items.kernels[target]:
                     rest = self._rest(target, (rule, dot))
                     if dot > 1:
                         inherited.append((symbol, rest, (rule, dot - 1)))
                     else:
-                        own.setdefault(self._items.origins[rule], []).append((symbol, rest))
+                        own.setdefault(self._items.rules[rule][0], []).append((symbol, rest))
             found = self._plans[state] = inherited, own
         return found
 
@@ -159,17 +160,17 @@ class Coaccessible:
 
     def _read(self, state: int, rule: int, dot: int) -> int:
         """Return the relation of the rest of a rule read in a state, from its first lookahead to the lookahead after it."""
-        side = self._items.sides[rule]
+        side = self._items.rules[rule][1]
         if dot == len(side):
             return self._known.identity(self._reduced(state, rule))
         read = self._relation(state, side[dot])
         for symbol in side[dot:-1]:
             if read == EMPTY:
                 return EMPTY
-            state = self._items.after(state, symbol)
+            state = self._items.moves[state][symbol]
             dot += 1
             read = self._known.composed(read, self._relation(state, side[dot]))
-        return self._known.within(read, self._reduced(self._items.after(state, side[-1]), rule))
+        return self._known.within(read, self._reduced(self._items.moves[state][side[-1]], rule))
 
     def _relation(self, state: int, symbol: int) -> int:
         return self._relations.get((state, symbol), EMPTY)
@@ -189,8 +190,8 @@ class Coaccessible:
         found: list[int] = []
         place: dict[tuple[int, int], int] = {}
         for state in items.states:
-            for terminal, target in items.actions[state].items():
-                if target >= 0:
+            for terminal, target in items.moves[state].items():
+                if target >= 0 and terminal not in items.rules_of:
                     context = self._contexts[target]
                     rows = {
                         lookahead: lookaheads.after.get((context, lookaheads.classes[lookahead]), 0)
@@ -208,11 +209,11 @@ class Coaccessible:
         for (state, symbol), number in place.items():
             for rule in items.rules_of.get(symbol, ()):
                 at, parts = state, []
-                for part in items.sides[rule]:
+                for part in items.rules[rule][1]:
                     self._steps.spend(_STEP_COST, _TOO_MANY)
                     parts.append(place[at, part])
                     readers[parts[-1]].append(number)
-                    at = items.after(at, part)
+                    at = items.moves[at][part]
                 rules[number].append((parts, self._reduced(at, rule)))
                 costs[number] += _STEP_COST * (1 + len(parts))
 
@@ -236,14 +237,18 @@ class Coaccessible:
 
     def _begun_rules(self) -> list[tuple[int, int]]:
         """Return each state with the nonterminals that can be read there."""
-        return [(state, symbol) for state in self._items.states for symbol in self._items.gotos[state]]
+        return [(state, symbol) for state in self._items.states for symbol in self._nonterminals(state)]
+
+    def _nonterminals(self, state: int) -> list[int]:
+        """Return the nonterminals that can be read in a state."""
+        return [symbol for symbol in self._items.moves[state] if symbol in self._items.rules_of]
 
     def _parts(self, key: tuple[int, int]) -> Iterator[tuple[int, int]]:
         """Yield the nonterminals in a symbol's rules, with the states where they are read."""
         items, (state, symbol) = self._items, key
         for rule in items.rules_of[symbol]:
             at = state
-            for part in items.sides[rule]:
+            for part in items.rules[rule][1]:
                 if part in items.rules_of:
                     yield at, part
-                at = items.after(at, part)
+                at = items.moves[at][part]

@@ -97,7 +97,7 @@ class Completion:
         """Return the cost of each terminal, and 0 for what is ignored, which the parser does not get."""
         lexing, indenter = self._reader.lexing, self._reader.indenter
         starts = sorted({state for row in lexing.starts for state in row if state >= 0})
-        found = [INFINITE] * self._reader.end + [0, 0]
+        found = [INFINITE] * self._reader.end + [0, 0, 0]
         for away, layer in reversed(list(enumerate(self._paths.layers))[1:]):
             for label in bits(reduce(or_, (layer[state] for state in starts))):
                 found[label] = min(found[label], away + 1)

@@ -56,7 +56,7 @@ class Costs:
     def _of(self, node: int) -> int:
         cells, (cell, below) = self._cells, self._stacks.top(node)
         state = cells.known[cell].state
-        if cells.actions[state].get(cells.end, -1) >= 0:
+        if cells.moves[state].get(cells.end, -1) >= 0:
             return 0
         rest = self._rest[state]
         if below < 0:
@@ -101,7 +101,7 @@ class Costs:
             return known[rule]
         cells, (cell, _) = self._cells, self._stacks.top(node)
         state, after = cells.known[cell].state, self._pending(node)
-        gotos, places = cells.gotos[state], cells.pending[state]
+        gotos, places = cells.moves[state], cells.pending[state]
         if rule not in gotos:
             return INFINITE
         # Unit rules reduce further on the same stack: solve for the whole chain at once.
@@ -111,7 +111,7 @@ class Costs:
             if symbol in found:
                 continue
             target, least = gotos[symbol], INFINITE
-            if target == cells.end_state or cells.actions[target].get(cells.end, -1) >= 0:
+            if target == cells.end_state or cells.moves[target].get(cells.end, -1) >= 0:
                 least = 0
             for (taken, other), cost in self._rest[target].items():
                 if taken == 1 and other in gotos:
@@ -139,31 +139,31 @@ class Costs:
 
 def _rest(cells: StackSymbols, weights: list[int]) -> list[dict[tuple[int, int], int]]:
     """Return, by state, the least cost to a reduction (cells popped, rule); (0, rule) is the cost of reading the rule from there."""
-    gotos = cells.gotos
+    moves = cells.moves
     # Predecessors of each state: by a terminal, with its cost; by a rule.
-    read: list[list[tuple[int, int]]] = [[] for _ in gotos]
-    reduced: list[list[tuple[int, int]]] = [[] for _ in gotos]
-    found: list[dict[tuple[int, int], int]] = [{} for _ in gotos]
+    read: list[list[tuple[int, int]]] = [[] for _ in moves]
+    reduced: list[list[tuple[int, int]]] = [[] for _ in moves]
+    found: list[dict[tuple[int, int], int]] = [{} for _ in moves]
     # (state, cells popped, rule) by cost, and the costs as a heap.
     queue: dict[int, list[tuple[int, int, int]]] = {0: []}
     costs = [0]
 
     def add(cost: int, state: int, taken: int, rule: int) -> None:
-        if (taken, rule) not in found[state] and (taken or rule in gotos[state]):
+        if (taken, rule) not in found[state] and (taken or rule in moves[state]):
             if cost not in queue:
                 queue[cost] = []
                 heappush(costs, cost)
             queue[cost].append((state, taken, rule))
 
-    for state, row in enumerate(cells.actions):
-        for terminal, action in row.items():
-            if action < 0:
-                rule, length = cells.rules[-1 - action]
+    for state, row in enumerate(moves):
+        for symbol, target in row.items():
+            if target < 0:
+                rule, length = cells.rules[-1 - target]
                 queue[0].append((state, length, rule))
-            elif terminal != cells.end and weights[terminal] < INFINITE:
-                read[action].append((state, weights[terminal]))
-        for rule, target in gotos[state].items():
-            reduced[target].append((state, rule))
+            elif symbol > cells.end:
+                reduced[target].append((state, symbol))
+            elif symbol != cells.end and weights[symbol] < INFINITE:
+                read[target].append((state, weights[symbol]))
     while costs:
         cost = heappop(costs)
         for state, taken, rule in queue[cost]:
@@ -176,8 +176,8 @@ def _rest(cells: StackSymbols, weights: list[int]) -> list[dict[tuple[int, int],
                 for source, other in reduced[state]:
                     if (0, other) in found[source]:
                         add(cost + found[source][0, other], source, taken - 1, rule)
-            elif rule in gotos[state]:
-                for (deeper, other), own in found[gotos[state][rule]].items():
+            elif rule in moves[state]:
+                for (deeper, other), own in found[moves[state][rule]].items():
                     if deeper:
                         add(cost + own, state, deeper - 1, other)
         del queue[cost]

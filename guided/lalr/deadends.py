@@ -79,7 +79,7 @@ class DeadEnds:
         self._steps = Steps(most, "steps" if most < limits.dead_end_steps else "dead_end_steps")
         self.most_searched = limits.dead_end_configurations
         self._contexts: list[int] = tables.context.tolist()
-        self._label, self._end = len(tables.lexer.terminals), tables.end
+        self._ignored, self._end = scanner.ignored, tables.end
         self.indenter = indenter = Indenter(tables)
         self.lexemes = Lexemes(scanner, self._steps)
         self.lookaheads: LookaheadClasses | None = None
@@ -96,10 +96,10 @@ class DeadEnds:
         doubts = self._endless(tables, items)
         # The proof does not cover ignored text that looks ahead or is followed by a lexeme that looks behind; it may be a dead end.
         of_ignored = np.concatenate([scanner.events, scanner.ends])
-        of_ignored = of_ignored[of_ignored[:, 0] == self._label]
+        of_ignored = of_ignored[of_ignored[:, 0] == self._ignored]
         looks_around = scanner.starts.shape[1] > scanner.n_runs or bool((of_ignored[:, 1] > 0).any())
         if tables.indentation is not None:
-            doubts += self._uncounted(tables, items)
+            doubts += self._uncounted(tables)
         elif (doubts or looks_around or not self._safe_states.is_complete) and self._make_cells(
             tables, items, start, scanner.first_left
         ):
@@ -125,10 +125,7 @@ class DeadEnds:
         """
         if self.cells is not None or self.doubts:
             return None
-        after: list[set[int]] = [set() for _ in tables.symbols]
-        for symbol, value in zip(tables.action_symbol.tolist(), tables.action_value.tolist(), strict=True):
-            if value >= 0:
-                after[symbol].add(value)
+        after = tables.after[:]
         # Ignored text can follow any terminal that was fed.
         anywhere = set[int]().union({start.state}, *after)
         can_come, contexts = self._safe_states.can_come, self._contexts
@@ -140,11 +137,11 @@ class DeadEnds:
             brought = set[int]().union(*(after[symbol] for symbol in (newline, *self.indenter.following)))
             anywhere -= {state for state in brought if state not in can_come}
             after[newline] = set()
-        after[self._label] = anywhere
+        after[self._ignored] = anywhere
         return self._lexical_follow.certain(
             {
                 label: {(contexts[state], can_come[state] & ~with_newline) for state in states}
-                for label, states in enumerate(after[: self._label + 1])
+                for label, states in enumerate(after)
                 if states <= can_come.keys()
             }
         )
@@ -197,14 +194,14 @@ class DeadEnds:
 
     def _endless(self, tables: LalrTables, items: Items) -> list[str]:
         """Describe the ended lexemes that may be watched forever."""
-        names = (*(terminal.name for terminal in tables.lexer.terminals), "ignored text")
+        names = (*tables.symbols[: self._end + 1], "ignored text", "ignored text that is too long")
         endless = self._lexical_follow.endless(items, self._contexts)
         return [f"the lexer may read any text after {names[b]} as part of {names[a]}" for a, b in endless]
 
-    def _uncounted(self, tables: LalrTables, items: Items) -> list[str]:
+    def _uncounted(self, tables: LalrTables) -> list[str]:
         """Describe how an Indenter's counts can differ from those of the stack."""
         found = []
-        broken = imbalance(self.indenter, items, tables.rules)
+        broken = imbalance(self.indenter, tables)
         if broken:
             found.append(f"the Indenter's counts can differ from the rules: {broken}")
         if not self._lexical_follow.columns_are_free:
@@ -214,5 +211,5 @@ class DeadEnds:
     def _unproductive(self, tables: LalrTables, items: Items, symbols: set[int]) -> tuple[str, ...]:
         """Return the rules and terminals that parser states expect but no text contains."""
         found = symbols if self.cells is None else symbols - set(self.cells.empty())
-        waited = {symbol for state in items.states for symbol in (*items.actions[state], *items.gotos[state])}
+        waited = {symbol for state in items.states for symbol in items.moves[state]}
         return tuple(tables.symbols[symbol] for symbol in sorted(waited - found - {self._end}))

@@ -17,7 +17,7 @@ from guided.lalr.lexeme_paths import preference
 from guided.lalr.lexing import last_characters
 from guided.lalr.prefix_position import PrefixPositions
 from guided.lalr.scanner import NOTHING, Scanner
-from guided.lalr.tables import Conflict
+from guided.lalr.tables import NO_TEXT, Conflict
 
 __all__ = ["Example", "Examples"]
 
@@ -57,52 +57,40 @@ class Examples:
         self._lexemes = _lexemes(scanner)
         self._separators = [
             b"",
-            *([self._lexemes[scanner.n_terminals]] if scanner.n_terminals in self._lexemes else []),
+            *([self._lexemes[scanner.ignored]] if scanner.ignored in self._lexemes else []),
         ]
         self._costs, self._rule_of = self._derivations()
+        end = tables.end
         self._edges = [
-            [
-                (symbol, target)
-                for symbol, target in (*actions.items(), *gotos.items())
-                if target >= 0 and symbol != tables.end
-            ]
-            for actions, gotos in zip(self._items.actions, self._items.gotos, strict=True)
+            [(symbol, target) for symbol, target in row.items() if target >= 0 and symbol != end]
+            for row in self._items.moves
         ]
 
     def conflict(self, conflict: Conflict) -> Example | None:
         """Return text before the terminal of a conflict where both actions can continue; None if none was found."""
-        items, tables = self._items, self._tables
-        terminal = tables.symbols.index(conflict.terminal)
-        rule = tables.rules.index(conflict.rule)
-        length = len(items.sides[rule])
+        items, terminal, rule = self._items, conflict.terminal, conflict.rule
+        origin, side = items.rules[rule]
+        length = len(side)
 
         def is_met(states: tuple[int, ...]) -> bool:
-            action = items.actions[states[-1]].get(terminal)
-            if action is None or action == -1 - rule or (action < 0) != bool(conflict.taken):
+            action = items.moves[states[-1]].get(terminal)
+            if action is None or action == -1 - rule or (action < 0) != (conflict.taken >= 0):
                 return False
-            is_under_way = (
-                (rule, length) in items.kernels[states[-1]]
-                if length
-                else items.origins[rule] in items.gotos[states[-1]]
-            )
+            is_under_way = (rule, length) in items.kernels[states[-1]] if length else origin in items.moves[states[-1]]
             below = states[: len(states) - length]
-            after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
+            after = items.moves[below[-1]].get(origin) if below else None
             return is_under_way and after is not None and self._feed((*below, after), terminal) is not None
 
         if length:
             states = [state for state in items.states if (rule, length) in items.kernels[state]]
         else:
-            states = [state for state in items.states if items.origins[rule] in items.gotos[state]]
+            states = [state for state in items.states if origin in items.moves[state]]
         return self._first(states, is_met)
 
     def waited(self, name: str) -> Example | None:
         """Return text before a position where the parser expects a terminal or rule."""
         symbol = self._tables.symbols.index(name)
-        states = [
-            state
-            for state in self._items.states
-            if symbol in self._items.actions[state] or symbol in self._items.gotos[state]
-        ]
+        states = [state for state in self._items.states if symbol in self._items.moves[state]]
         return self._first(states, lambda _: True)
 
     def states_after(self, terminal: int) -> list[int]:
@@ -111,7 +99,8 @@ class Examples:
 
     def waited_in(self, state: int) -> set[int]:
         """Return the terminals with a pattern that a parser state expects."""
-        return {terminal for terminal in self._items.actions[state] if terminal < len(self._tables.lexer.terminals)}
+        end = self._tables.end
+        return {symbol for symbol in self._items.moves[state] if symbol < end}
 
     def waited_behind(self, terminal: int, other: int) -> Example | None:
         """Return text before a terminal that the parser expects directly after another."""
@@ -174,24 +163,24 @@ class Examples:
         for terminal in range(end):
             if terminal in self._lexemes:
                 costs[terminal] = len(self._lexemes[terminal]) + 1
-            elif terminal >= len(self._tables.lexer.terminals):
+            elif self._tables.lexer.terminals[terminal].pattern == NO_TEXT:
                 costs[terminal] = 1
         rule_of: dict[int, int] = {}
         users: dict[int, list[int]] = {}
-        for rule, side in enumerate(items.sides):
+        for rule, (_, side) in enumerate(items.rules):
             for symbol in side:
                 users.setdefault(symbol, []).append(rule)
-        queue = [(sum(costs[symbol] for symbol in side), rule) for rule, side in enumerate(items.sides)]
+        queue = [(sum(costs[symbol] for symbol in side), rule) for rule, (_, side) in enumerate(items.rules)]
         queue = [entry for entry in queue if entry[0] < _NEVER]
         heapify(queue)
         while queue:
             cost, rule = heappop(queue)
-            origin = items.origins[rule]
+            origin = items.rules[rule][0]
             if origin in rule_of:
                 continue
             rule_of[origin], costs[origin] = rule, cost + 1
             for user in users.get(origin, ()):
-                whole = sum(costs[symbol] for symbol in items.sides[user])
+                whole = sum(costs[symbol] for symbol in items.rules[user][1])
                 if whole < _NEVER:
                     heappush(queue, (whole, user))
         return costs, rule_of
@@ -205,7 +194,7 @@ class Examples:
             if symbol < self._tables.end:
                 found.append(symbol)
             else:
-                work.extend(reversed(self._items.sides[self._rule_of[symbol]]))
+                work.extend(reversed(self._items.rules[self._rule_of[symbol]][1]))
             if len(found) + len(work) > _LONGEST:
                 return None
         return tuple(found)
@@ -228,9 +217,9 @@ class Examples:
             if states in seen or len(seen) > _LONGEST:
                 continue
             seen.add(states)
-            for rule in {-1 - action for action in items.actions[states[-1]].values() if action < 0}:
-                below = states[: len(states) - len(items.sides[rule])]
-                after = items.gotos[below[-1]].get(items.origins[rule]) if below else None
+            for rule in {-1 - action for action in items.moves[states[-1]].values() if action < 0}:
+                below = states[: len(states) - len(items.rules[rule][1])]
+                after = items.moves[below[-1]].get(items.rules[rule][0]) if below else None
                 if after is not None:
                     work.append((*below, after))
         return False

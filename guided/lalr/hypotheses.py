@@ -119,7 +119,6 @@ class HypothesisReader:
         if self._lookaheads is not None:
             self._n_lookaheads = len(self._lookaheads.terminals)
             self.n_bits = self._n_lookaheads + 1 + max(self._lookaheads.class_of.values(), default=0)
-        self._n_terminals = scanner.n_terminals
         self._allowed: dict[int, int] = {}
         self._wanted: dict[tuple[int, bytes, bool, frozenset[int]], int] = {}
         self.indenter = dead_ends.indenter
@@ -136,7 +135,7 @@ class HypothesisReader:
         self._with_newline = sum(1 << terminal for terminal in self.indenter.following)
         # By scanner state: the labels that make a hypothesis live if its cell allows them.
         own = dead_ends.certain(tables, start)
-        self._certain = None if own is None else self.lexing.numbered(leading(scanner.sources, own))
+        self._certain = None if own is None else leading(scanner.sources, own)
         self._closing = sum(1 << terminal for terminal in self.indenter.closing)
 
     def allowed(self, cell: int) -> int:
@@ -208,7 +207,7 @@ class HypothesisReader:
             found, every = 0, self.lexing.labels[hypothesis.scanned]
             with self._dead_ends.query():
                 for label, _ in self._counted(self._outcomes(hypothesis)):
-                    found |= 1 << (self.lexing.ignored if label == self._n_terminals else label)
+                    found |= 1 << label
                     if found == every:
                         break
             self._wanted[key] = found
@@ -227,7 +226,7 @@ class HypothesisReader:
             with self._dead_ends.query():
                 for label, control in self._counted(self._outcomes(hypothesis)):
                     number = lookaheads.class_of.get(control, -1)
-                    if label == lookaheads.ignored and number >= 0:
+                    if label == self.lexing.ignored and number >= 0:
                         found |= 1 << self._n_lookaheads + number
                     elif (label, number) in lookaheads.number:
                         found |= 1 << lookaheads.number[label, number]
@@ -410,9 +409,8 @@ class HypothesisReader:
                     if self.cells.known[above[-1]].expected & self.newline:
                         return True
                     continue
-                fed = self.lexing.ignored if label == self._n_terminals else label
                 for place in sorted(places) if ends_line and places is not None else (NO_NEWLINE,):
-                    after = self.fed(above, fed, place)
+                    after = self.fed(above, label, place)
                     if after is None:
                         continue
                     state = self.cells.known[after[-1]].state

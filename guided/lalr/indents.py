@@ -16,12 +16,11 @@ parentheses derives a line's end or a block, a DEDENT or a closing parenthesis c
 dropped exactly where the parser does not expect them.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from guided.lalr.items import Items
 from guided.lalr.scanner import Scanner, leading
-from guided.lalr.tables import LalrTables
+from guided.lalr.tables import LalrTables, Rule
 
 __all__ = ["NO_NEWLINE", "Columns", "Indenter", "Indents", "imbalance"]
 
@@ -159,19 +158,19 @@ class Columns:
         return frozenset(found)
 
 
-def imbalance(indenter: Indenter, items: Items, rules: tuple[str, ...]) -> str:
-    """Describe the rule that breaks an Indenter's counts; empty if there is none. ``rules``: as text."""
-    broken = _deriving(items, {indenter.newline, indenter.indent, indenter.dedent})
-    for rule, side in zip(rules, items.sides, strict=True):
+def imbalance(indenter: Indenter, tables: LalrTables) -> str:
+    """Describe the rule that breaks an Indenter's counts; empty if there is none."""
+    broken = _deriving(tables.rules, {indenter.newline, indenter.indent, indenter.dedent})
+    for number, (_, side) in enumerate(tables.rules):
         if not _closes(side, indenter.opening, indenter.closing) or not _closes(
             side, {indenter.indent}, {indenter.dedent}
         ):
-            return f"{rule} has unbalanced parentheses or indents"
+            return f"{tables.rule_text(number)} has unbalanced parentheses or indents"
         depth = 0
         for symbol in side:
             depth -= symbol in indenter.closing
             if depth > 0 and symbol in broken:
-                return f"{rule} has line ends within parentheses"
+                return f"{tables.rule_text(number)} has line ends within parentheses"
             depth += symbol in indenter.opening
     return ""
 
@@ -185,10 +184,10 @@ def _closes(side: tuple[int, ...], opening: Collection[int], closing: Collection
     return depth == 0
 
 
-def _deriving(items: Items, symbols: Collection[int]) -> set[int]:
+def _deriving(rules: Sequence[Rule], symbols: Collection[int]) -> set[int]:
     """Return these symbols and every nonterminal that derives one of them."""
     users: dict[int, set[int]] = {}
-    for origin, side in zip(items.origins, items.sides, strict=True):
+    for origin, side in rules:
         for symbol in side:
             users.setdefault(symbol, set()).add(origin)
     found, work = set(symbols), list(symbols)

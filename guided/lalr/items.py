@@ -12,7 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from guided.lalr.tables import LalrTables, Start
+from guided.lalr.tables import LalrTables, Rule, Start
 
 __all__ = ["Item", "Items", "derived", "items_of", "productive"]
 
@@ -34,12 +34,10 @@ class Items:
         By state: its items with something before the dot.
     reached_by : list of int
         By state: the symbol that leads to it; -1 for the start and for unreachable states.
-    actions, gotos : list of dict of int to int
+    moves : list of dict of int to int
         By state, as in the tables.
-    origins : list of int
-        By rule: its left-hand symbol.
-    sides : list of tuple of int
-        By rule: its right-hand symbols.
+    rules : tuple of (int, tuple of int)
+        As in the tables.
     rules_of : dict of int to list of int
         The rules of a symbol.
     """
@@ -47,27 +45,17 @@ class Items:
     states: tuple[int, ...]
     kernels: list[tuple[Item, ...]]
     reached_by: list[int]
-    actions: list[dict[int, int]]
-    gotos: list[dict[int, int]]
-    origins: list[int]
-    sides: list[tuple[int, ...]]
+    moves: list[dict[int, int]]
+    rules: tuple[Rule, ...]
     rules_of: dict[int, list[int]]
-
-    def after(self, state: int, symbol: int) -> int:
-        """Return the state after a symbol that can be read in a state."""
-        found = self.gotos[state].get(symbol)
-        return self.actions[state][symbol] if found is None else found
 
 
 def items_of(tables: LalrTables, start: Start) -> Items:
     """Return the items of a start."""
-    numbers = {name: number for number, name in enumerate(tables.symbols)}
-    sides = [tuple(numbers[name] for name in rule.partition(":")[2].split()) for rule in tables.rules]
-    actions, gotos = tables.actions, tables.gotos
-    origins: list[int] = tables.rule_origin.tolist()
+    moves, rules = tables.moves, tables.rules
     rules_of: dict[int, list[int]] = {}
     beginning: dict[int, dict[int, list[Item]]] = {}
-    for rule, (origin, side) in enumerate(zip(origins, sides, strict=True)):
+    for rule, (origin, side) in enumerate(rules):
         rules_of.setdefault(origin, []).append(rule)
         if side:
             beginning.setdefault(origin, {}).setdefault(side[0], []).append((rule, 1))
@@ -78,24 +66,24 @@ def items_of(tables: LalrTables, start: Start) -> Items:
     for state in states:
         moved: dict[int, list[Item]] = {}
         for rule, dot in kernels[state]:
-            if dot < len(sides[rule]):
-                moved.setdefault(sides[rule][dot], []).append((rule, dot + 1))
-        for origin in gotos[state]:
+            side = rules[rule][1]
+            if dot < len(side):
+                moved.setdefault(side[dot], []).append((rule, dot + 1))
+        for origin in moves[state]:
             for symbol, begun in beginning.get(origin, {}).items():
                 moved.setdefault(symbol, []).extend(begun)
-        targets = [*((s, v) for s, v in actions[state].items() if v >= 0), *gotos[state].items()]
-        for symbol, target in targets:
-            if target not in seen:
+        for symbol, target in moves[state].items():
+            if target >= 0 and target not in seen:
                 seen.add(target)
                 states.append(target)
                 reached_by[target] = symbol
                 kernels[target] = tuple(sorted(moved.get(symbol, ())))
-    return Items(tuple(states), kernels, reached_by, actions, gotos, origins, sides, rules_of)
+    return Items(tuple(states), kernels, reached_by, moves, rules, rules_of)
 
 
 def productive(items: Items, readable: Collection[int]) -> set[int]:
     """Return the symbols that derive a string of readable terminals, including those terminals."""
-    return derived(list(zip(items.origins, items.sides, strict=True)), readable)
+    return derived(items.rules, readable)
 
 
 def derived(rules: Sequence[tuple[Symbol, Sequence[Symbol]]], known: Iterable[Symbol]) -> set[Symbol]:

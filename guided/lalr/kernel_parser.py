@@ -123,7 +123,7 @@ class KernelParser:
     variant : ndarray[int32], shape (capacity,)
         Kind of each indents: 1 inside parentheses, plus 2 inside a block. Length 1 without an Indenter.
     expected : ndarray[uint64], shape (capacity, words)
-        Terminals that can be fed to each cell.
+        Labels that can be fed to each cell.
     keys, values : ndarray[int64] and ndarray[int32], shape (power of two,)
         Hash table with open addressing; the key includes the kind of query (`guided.kernels.lexemes`): the cell of a state on top of
         another cell; a cell with indents; and offsets into ``records`` of the tokens fed for a lexeme and of the effect of a terminal.
@@ -153,7 +153,7 @@ class KernelParser:
         self.cells: Int32Array = np.full((64, _COLUMNS + n_kinds), PENDING, np.int32)
         self.native: Int32Array = np.zeros((256, 5), np.int32)
         self.variant: Int32Array = np.zeros(16 if self.has_indents else 1, np.int32)
-        self.expected: UInt64Array = np.zeros((64, (tables.end + 64) >> 6), np.uint64)
+        self.expected: UInt64Array = np.zeros((64, (tables.end + 66) >> 6), np.uint64)
         self.keys: Int64Array = np.full(4096, -1, np.int64)
         self.values: Int32Array = np.zeros(4096, np.int32)
         self.records: Int32Array = np.zeros(4096, np.int32)
@@ -378,16 +378,8 @@ class Controls:
 
 
 def _table(tables: LalrTables) -> Int32Array:
-    """Return actions and gotos of each state in one row, terminals before nonterminals."""
-    n = tables.n_states
-    states = np.concatenate([
-        np.repeat(np.arange(n), np.diff(indptr)) for indptr in (tables.action_indptr, tables.goto_indptr)
-    ])  # fmt: skip
-    symbols = np.concatenate([tables.action_symbol, tables.goto_symbol])
-    values = np.concatenate([tables.action_value, tables.goto_state])
-    order = np.lexsort((symbols, states))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(states, minlength=n))])
-    rules = np.stack([tables.rule_origin, tables.rule_length], axis=1).ravel()
-    first = 5 + n
-    head = [first, first + len(order), first + 2 * len(order), 0]
-    return np.concatenate([head, indptr, symbols[order], values[order], rules]).astype(np.int32)
+    """Return the parser's table and rules as one array."""
+    first = 5 + tables.n_states
+    head = [first, first + len(tables.symbol), first + 2 * len(tables.symbol), 0]
+    rules = [number for origin, side in tables.rules for number in (origin, len(side))]
+    return np.concatenate([head, tables.indptr, tables.symbol, tables.value, rules]).astype(np.int32)

@@ -6,6 +6,8 @@ Refused, because tables cannot express them: callbacks on tokens, custom lexers 
 grammars over bytes.
 """
 
+from dataclasses import replace
+
 from lark import Lark
 from lark import exceptions as of_lark
 from lark.indenter import Indenter
@@ -14,7 +16,7 @@ from guided.automata.steps import Steps
 from guided.errors import GrammarError
 from guided.lalr.analysis import Analysis
 from guided.lalr.lexers import lexer_of, terminals_of
-from guided.lalr.tables import Conflict, Indentation, LalrTables, Start, column, csr
+from guided.lalr.tables import NO_TEXT, Conflict, Indentation, LalrTables, Start, Terminal, column, csr
 from guided.limits import Limits
 
 __all__ = ["check_object", "read_tables"]
@@ -48,14 +50,14 @@ def read_tables(lark: Lark, limits: Limits, steps: Steps) -> LalrTables:
     symbols = (*terminals, *declared, _END, *nonterminals)
     numbers = {name: number for number, name in enumerate(symbols)}
     end = numbers[_END]
-    rules = [(numbers[names[0]], tuple(numbers[name] for name in names[1:])) for names in written]
-    texts = tuple(f"{names[0]}: {' '.join(names[1:])}".rstrip() for names in written)
+    rules = tuple((numbers[names[0]], tuple(numbers[name] for name in names[1:])) for names in written)
     starts = sorted(set(lark.options.start))
     for name in starts:
         if name not in nonterminals:
             raise of_lark.GrammarError(f"Using an undefined rule: {name}")
     priorities = [sides[names].options.priority or 0 for names in written]
     analysis = Analysis(symbols, end, rules, priorities, [numbers[name] for name in starts], steps)
+    texts = [f"{names[0]}: {' '.join(names[1:])}".rstrip() for names in written]
     if analysis.collisions:
         raise _collision(
             sorted((symbols[terminal], [texts[one] for one in those]) for terminal, those in analysis.collisions)
@@ -72,27 +74,23 @@ def read_tables(lark: Lark, limits: Limits, steps: Steps) -> LalrTables:
     always = {numbers[name] for name in (conf.postlex.always_accept if conf.postlex else ()) if name in numbers} & every
     if conf.lexer_type != "contextual":
         always = every
-    accepted = [one | always for one in accepted]
-    lexer, contexts = lexer_of(conf, accepted, limits, steps)
+    lexer, contexts = lexer_of(conf, [one | always for one in accepted], limits, steps)
+    lexer = replace(lexer, terminals=(*lexer.terminals, *(Terminal(name, NO_TEXT, 0) for name in declared)))
     return LalrTables(
-        symbols=symbols,
-        end=end,
-        **csr(entries, len(analysis.moves), end),
-        rule_origin=column(origin for origin, _ in rules),
-        rule_length=column(len(side) for _, side in rules),
-        rules=texts,
+        lexer=lexer,
+        nonterminals=tuple(nonterminals),
+        rules=rules,
+        **csr(entries, len(analysis.moves)),
         context=column(contexts),
         starts=tuple(
             Start(name, starts.index(name), analysis.moves[starts.index(name)][numbers[name]])
             for name in lark.options.start
         ),
-        lexer=lexer,
         indentation=indentation,
         conflicts=tuple(
-            Conflict(*conflict)
-            for conflict in sorted(
-                (symbols[terminal], texts[rule], texts[taken] if taken >= 0 else "", count)
-                for (terminal, rule, taken), count in analysis.conflicts.items()
+            Conflict(*conflict, count)
+            for conflict, count in sorted(
+                analysis.conflicts.items(), key=lambda item: (symbols[item[0][0]], item[0][1:], item[1])
             )
         ),
     )

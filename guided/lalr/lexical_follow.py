@@ -39,7 +39,7 @@ class LexicalFollow:
 
     def __init__(self, tables: LalrTables, scanner: Scanner, lexemes: Lexemes, newline: int) -> None:
         self._lexemes, self._starts = lexemes, lexemes.starts
-        self._label, self._end, self._ignored = len(tables.lexer.terminals), 1 << tables.end, 1 << (tables.end + 1)
+        self._label, self._end, self._ignored = scanner.ignored, 1 << tables.end, 1 << scanner.ignored
         self._newline = 1 << newline if newline >= 0 else 0
         self._break, self._space = lexemes.letter("\n"), lexemes.letter(" ")
         self._every = (1 << len(lexemes.examples)) - 1
@@ -117,10 +117,10 @@ class LexicalFollow:
         found = self._labels
         bits = 0
         for state in items.states:
-            wanted = sum(1 << terminal for terminal in items.actions[state])
+            wanted = sum(1 << terminal for terminal in items.moves[state] if terminal < self._label)
             for start in self._starts[contexts[state]]:
                 bits |= found[start] & wanted if start >= 0 else 0
-        return {terminal for terminal in range(self._label) if bits >> terminal & 1}
+        return {terminal for terminal in range(self._label - 1) if bits >> terminal & 1}
 
     def endless(self, items: Items, contexts: Sequence[int]) -> list[tuple[int, int]]:
         """Return pairs of labels (a, b): after b has ended, a may stay possible forever while other lexemes are read."""
@@ -140,7 +140,7 @@ class LexicalFollow:
                 for target, letters in endless.items():
                     if any(self._at(start, letters) for start in starts):
                         found.update(
-                            (other, label) for other in range(self._label + 1) if self._labels[target] >> other & 1
+                            (other, label) for other in range(self._label + 2) if self._labels[target] >> other & 1
                         )
         return sorted(found)
 
@@ -271,11 +271,8 @@ class LexicalFollow:
 
     def _reachable(self) -> list[int]:
         """Return, per state, the reachable labels whose match looks back at most one letter."""
-        ignored = self._ignored
+        events = self._lexemes.events
         return leading(
             self._lexemes.sources,
-            [
-                (ignored if label == self._label else 1 << label) if label != NOTHING and back <= 1 else 0
-                for label, back, _ in self._lexemes.events
-            ],
+            [1 << label if label != NOTHING and back <= 1 else 0 for label, back, _ in events],
         )

@@ -4,12 +4,10 @@ For each state: the labels that the lexeme can still get, whether it may continu
 a lexeme that continues may have ended instead. `Lexing.may_part` rules out splits that no context allows, so that hardly any text has two
 hypotheses.
 
-A label is the number of a terminal, or `Lexing.ignored` for ignored text. Sets of labels are bits of an integer.
+Sets of labels are bits of an integer.
 
 Complexity: O(states x columns) once; query results are cached.
 """
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -68,34 +66,19 @@ class Lexing:
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, indenter: Indenter) -> None:
-        self._indenter, self.ignored = indenter, tables.end + 1
+        self._indenter, self.ignored = indenter, scanner.ignored
         self.newline = 1 << indenter.newline if indenter.newline >= 0 else 0
-        self._ignored_label, self.is_scannerless = scanner.n_terminals, scanner.is_scannerless
+        self.is_scannerless = scanner.is_scannerless
         self.classes: list[int] = scanner.classes.tolist()
         self.rows, self.sources = scanner.rows, scanner.sources
-        self.events = [self._match(*match) for match in scanner.events.tolist()]
-        self.ends = [self._match(*match) for match in scanner.ends.tolist()]
-        self.labels = self.numbered(scanner.labels)
+        self.events, self.ends, self.labels = _matches(scanner.events), _matches(scanner.ends), scanner.labels
         self.may_continue = scanner.may_continue
         self.tails = self._tails(scanner)
         self.starts: list[list[int]] = scanner.starts.tolist()
         self.contexts: list[int] = tables.context.tolist()
-        self._contexts_after: list[set[int]] = [set() for _ in range(tables.end + 1)]
-        for terminal, target in zip(tables.action_symbol.tolist(), tables.action_value.tolist(), strict=True):
-            if target >= 0:
-                self._contexts_after[terminal].add(self.contexts[target])
+        self._contexts_after = [{self.contexts[state] for state in states} for states in tables.after]
         self._settled: dict[tuple[int, int], Match | None] = {}
         self._parts: dict[tuple[Match, bytes, int], bool] = {}
-
-    def numbered(self, labels: Sequence[int]) -> list[int]:
-        """Return sets of the scanner's labels as sets of labels."""
-        terminals = (1 << self._ignored_label) - 1
-        return [bits & terminals | bits >> self._ignored_label << self.ignored for bits in labels]
-
-    def _match(self, label: int, back: int, left: int) -> tuple[int, int, int] | None:
-        if label == NOTHING:
-            return None
-        return self.ignored if label == self._ignored_label else label, back, left
 
     def _tails(self, scanner: Scanner) -> list[int]:
         """Return, per state, how many of the last whole characters an event there or later may look back at; -1 if none does."""
@@ -205,8 +188,7 @@ class Lexing:
             if self._indenter.drops:
                 return self.starts
         return [
-            self.starts[context]
-            for context in {context for terminal in fed for context in self._contexts_after[terminal]}
+            self.starts[context] for context in set[int]().union(*(self._contexts_after[terminal] for terminal in fed))
         ]
 
     def _can_outlive(self, state: int, watcher: int) -> bool:
@@ -229,6 +211,10 @@ class Lexing:
             np.array([match is not None for match in self.ends]),
             np.zeros((len(self.rows) ** 2 >> 3) + 1, np.uint8),
         )
+
+
+def _matches(array: Int32Array) -> list[Match | None]:
+    return [None if label == NOTHING else (label, back, left) for label, back, left in array.tolist()]
 
 
 def _length(lead: int) -> int:

@@ -101,7 +101,7 @@ def lookahead_classes(
         lookaheads,
         class_of,
         after,
-        len(tables.lexer.terminals),
+        tables.lexer.label_of_ignored,
     )
 
 
@@ -109,10 +109,10 @@ def _explored(
     tables: LalrTables, items: Items, lexemes: Lexemes, first: tuple[int, Control], steps: Steps
 ) -> dict[tuple[int, Control], _Followers]:
     """Return the followers of every reachable (context, control), skipping ignored text."""
-    ignored = len(tables.lexer.terminals)
-    contexts: list[set[int]] = [set() for _ in tables.symbols]
+    ignored = tables.lexer.label_of_ignored
+    contexts: list[set[int]] = [set() for _ in range(ignored + 2)]
     for state in items.states:
-        if items.reached_by[state] >= 0:
+        if 0 <= items.reached_by[state] < ignored:
             contexts[items.reached_by[state]].add(int(tables.context[state]))
     # By context and control: the terminals with controls and the controls of ignored text that come next. Few sets are distinct.
     passed: dict[tuple[int, Control], tuple[_Pairs, list[Control]]] = {}

@@ -278,7 +278,7 @@ def tables_of_rules(
         rule = names.rule_of(error.rule)
         raise GrammarError.at(text, error.reason.partition(":")[0] + advice, rule, offsets[rule]) from None
     for conflict in tables.conflicts:
-        rule = names.rule_of(conflict.rule.partition(":")[0])
+        rule = names.rule_of(tables.symbols[tables.rules[conflict.rule][0]])
         reason = (
             "a parser that sees only the next part cannot tell whether this rule ends or continues (LALR(1)): make the choice where the "
             "alternatives differ, or leave out one of two optional parts that can match the same text"

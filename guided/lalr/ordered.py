@@ -66,7 +66,7 @@ class Event(NamedTuple):
     Attributes
     ----------
     label : int
-        Terminal, or the number of terminals for ignored text.
+        As in `Scanner.events`.
     back : int
         Characters read since its end.
     left : int
@@ -153,10 +153,11 @@ class _Construction:
         # Whether a match ends the threads that are less preferred.
         self.cuts = not (lexer.is_scannerless or lexer.takes_longest)
         self.program, self.code = program, program.instructions
-        self.contexts, self.keywords, self.ignored = lexer.contexts, keywords, lexer.ignored
+        self.contexts, self.keywords = lexer.contexts, keywords
+        self.ignored, self.label_of_ignored = lexer.ignored, lexer.label_of_ignored
         # The terminals of GBNF are parts of rules, and numbered (`guided.lalr.gbnf`).
         named = (one.name.rpartition("_")[0].lower() if lexer.is_scannerless else one.name for one in lexer.terminals)
-        self.names = (*named, "%ignore")
+        self.names = (*named, "$END", "%ignore")
         self.limits, self.steps, self.uncounted = limits, steps, 0
         self.n_classes = parts.n_classes
         indptr, members = parts.set_indptr, parts.set_classes
@@ -399,7 +400,7 @@ class _Construction:
     def _label(self, terminal: int, spelled: _Spelled) -> int:
         """Return the token type of a terminal, given the keywords spelled so far."""
         if terminal in self.ignored:
-            return len(self.program.starts)
+            return self.label_of_ignored
         for number, count in sorted(spelled):
             keyword = self.keywords[number]
             if keyword.owner == terminal and count == len(keyword.spelling):

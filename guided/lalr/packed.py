@@ -15,20 +15,16 @@ from guided.limits import Limits
 
 __all__ = ["packed", "unpacked"]
 
-_ARRAYS = (
-    "action_indptr", "action_symbol", "action_value", "goto_indptr", "goto_symbol", "goto_state", "rule_origin",
-    "rule_length", "context",
-)  # fmt: skip
+_ARRAYS = ("indptr", "symbol", "value", "context")
 
 
 def packed(tables: LalrTables) -> dict[str, Any]:
     """Return the tables as JSON-serializable data."""
     lexer = tables.lexer
     return {
-        "symbols": list(tables.symbols),
-        "end": tables.end,
+        "nonterminals": list(tables.nonterminals),
+        "rules": [[origin, *side] for origin, side in tables.rules],
         "arrays": {name: pack(getattr(tables, name).astype("<i4").tobytes(), 6) for name in _ARRAYS},
-        "rules": list(tables.rules),
         "starts": [asdict(start) for start in tables.starts],
         "terminals": [asdict(terminal) for terminal in lexer.terminals],
         "ignored": sorted(lexer.ignored),
@@ -68,13 +64,15 @@ def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTable
             str(written["indent"]), str(written["dedent"]), int(written["tab"]),
         )  # fmt: skip
         tables = LalrTables(
-            symbols=tuple(map(str, content["symbols"])),
-            end=int(content["end"]),
-            rules=tuple(map(str, content["rules"])),
-            starts=tuple(Start(str(one["name"]), int(one["state"]), int(one["end"])) for one in content["starts"]),
             lexer=lexer,
+            nonterminals=tuple(map(str, content["nonterminals"])),
+            rules=tuple((int(origin), tuple(map(int, side))) for origin, *side in content["rules"]),
+            starts=tuple(Start(str(one["name"]), int(one["state"]), int(one["end"])) for one in content["starts"]),
             indentation=indentation or None,
-            conflicts=tuple(Conflict(**one) for one in content["conflicts"]),
+            conflicts=tuple(
+                Conflict(*(int(one[name]) for name in ("terminal", "rule", "taken", "n_states")))
+                for one in content["conflicts"]
+            ),
             **arrays,
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
@@ -85,34 +83,30 @@ def unpacked(content: dict[str, Any], limits: Limits | None = None) -> LalrTable
 
 
 def _holds(tables: LalrTables) -> bool:
-    n_states, n_rules, lexer = tables.n_states, len(tables.rule_origin), tables.lexer
-    n_terminals, n_symbols = len(lexer.terminals), len(tables.symbols)
-    value, numbers = tables.action_value, range(n_terminals)
+    n_states, n_rules, lexer = tables.n_states, len(tables.rules), tables.lexer
+    end, indptr, symbol, value = tables.end, tables.indptr, tables.symbol, tables.value
+    numbers = range(end)
     return (
         n_states > 0
-        and n_terminals <= tables.end < n_symbols
-        and len(tables.rule_length) == len(tables.rules) == n_rules
-        and _rows(tables.action_indptr, n_states, tables.action_symbol, value)
-        and _rows(tables.goto_indptr, n_states, tables.goto_symbol, tables.goto_state)
-        and _within(tables.action_symbol, 0, tables.end + 1)
+        and indptr[0] == 0
+        and bool((np.diff(indptr) >= 0).all())
+        and len(symbol) == len(value) == indptr[-1]
+        and _within(symbol, 0, len(tables.symbols))
         and _within(value, -n_rules, n_states)
-        and _within(tables.goto_symbol, tables.end + 1, n_symbols)
-        and _within(tables.goto_state, 0, n_states)
-        and _within(tables.rule_origin, tables.end + 1, n_symbols)
-        and _within(tables.rule_length, 0, n_states + 1)
+        and _within(value[symbol > end], 0, n_states)
+        and all(end < origin < len(tables.symbols) for origin, _ in tables.rules)
+        and all(0 <= one < len(tables.symbols) and one != end for _, side in tables.rules for one in side)
+        and all(len(side) <= n_states for _, side in tables.rules)
         and len(tables.context) == n_states
         and _within(tables.context, 0, len(lexer.contexts))
         and all(0 <= start.state < n_states and 0 <= start.end < n_states for start in tables.starts)
+        and all(one.terminal in range(end + 1) and one.rule in range(n_rules) for one in tables.conflicts)
+        and all(-1 <= one.taken < n_rules for one in tables.conflicts)
         and all(number in numbers for number in lexer.ignored)
         and all(owner in numbers and word in numbers for owner, word in lexer.keywords)
         and all(number in numbers for context in lexer.contexts for number in context.terminals)
         and all(0 <= word < len(lexer.keywords) for context in lexer.contexts for word in context.keywords)
     )
-
-
-def _rows(indptr: Int32Array, n_rows: int, *values: Int32Array) -> bool:
-    fits = len(indptr) == n_rows + 1 and indptr[0] == 0 and bool((np.diff(indptr) >= 0).all())
-    return fits and all(len(array) == indptr[-1] for array in values)
 
 
 def _within(array: Int32Array, low: int, end: int) -> bool:

@@ -38,16 +38,16 @@ class Parser:
 
     Attributes
     ----------
-    actions, gotos : list of dict of int to int
-        The table by state.
+    moves : list of dict of int to int
+        As in the tables.
     rules : list of (int, int)
         Symbol and length of each rule.
     """
 
     def __init__(self, tables: LalrTables, start: Start) -> None:
         self._end, self._end_state = tables.end, start.end
-        self.actions, self.gotos = tables.actions, tables.gotos
-        self.rules = list(zip(tables.rule_origin.tolist(), tables.rule_length.tolist(), strict=True))
+        self.moves = tables.moves
+        self.rules = [(origin, len(side)) for origin, side in tables.rules]
         self._steps: dict[tuple[int, int, int], Step | None] = {}
 
     def step(self, state: int, terminal: int, rule: int = -1) -> Step | None:
@@ -55,6 +55,9 @@ class Parser:
 
         None if the terminal is not allowed. ``$END`` is shifted where the text is accepted.
         """
+        # Why: labels beyond are those of ignored text, and no symbols.
+        if terminal > self._end:
+            return None
         key = state, terminal, rule
         if key not in self._steps:
             self._steps[key] = self._step(*key)
@@ -64,13 +67,13 @@ class Parser:
         stack = [state]
         for _ in range(_ENDLESS):
             if rule >= 0:
-                target = self.gotos[stack[-1]].get(rule)
+                target = self.moves[stack[-1]].get(rule)
                 if target is None:
                     return None
                 stack.append(target)
                 if terminal == self._end and target == self._end_state:
                     return Step(0, -1, tuple(stack[1:]))
-            action = self.actions[stack[-1]].get(terminal)
+            action = self.moves[stack[-1]].get(terminal)
             if action is None:
                 return None
             if action >= 0:

@@ -110,7 +110,7 @@ class PrefixPositions:
         after = self._fed(stack, indents, whole[0], text[begin:]) if whole else None
         if after is not None:
             following = self._shown(*after)
-            if not becoming and whole[0] == self.scanner.n_terminals:
+            if not becoming and whole[0] == self.scanner.ignored:
                 # Ignored text is not shown as a lexeme.
                 begin = len(text)
         return PrefixPosition(begin, self._named(becoming), following)
@@ -151,7 +151,7 @@ class PrefixPositions:
 
     def _fed(self, stack: _States, indents: Indents, label: int, lexeme: bytes) -> tuple[_States, Indents] | None:
         """Return stack and indents after a lexeme; None if the parser rejects it."""
-        if label == self.scanner.n_terminals:
+        if label == self.scanner.ignored:
             return stack, indents
         column = NO_NEWLINE
         if label == self._indenter.newline:
@@ -168,7 +168,7 @@ class PrefixPositions:
 
     def _can_be_fed(self, stack: _States, indents: Indents, label: int) -> bool:
         """Return whether the parser accepts a label, at some column if it is the newline of an Indenter."""
-        if label == self.scanner.n_terminals:
+        if label == self.scanner.ignored:
             return False
         if label == self._indenter.newline:
             return bool(indents.parentheses) or self.parser.feed(stack, label) is not None

@@ -65,7 +65,7 @@ def review(machine: LalrMachine, positions: PrefixPositions) -> list[Finding]:
 def _dead_ends(positions: PrefixPositions, machine: LalrMachine, examples: Examples) -> Iterator[Finding]:
     """Yield the first dead end that Lark's parser reaches among the nearest configurations."""
     tables, scanner = positions.tables, positions.scanner
-    reader, lexemes, ignored = machine.reader, machine.dead_ends.lexemes, scanner.n_terminals
+    reader, lexemes, ignored = machine.reader, machine.dead_ends.lexemes, scanner.ignored
     contexts: list[int] = tables.context.tolist()
     # The same terminals leave different controls, depending on how the last lexeme is spelled.
     first = (0,), frozenset({Control(scanner.first_left, frozenset(), (), False)})
@@ -111,7 +111,7 @@ def _followers(
 
 def _lookaheads(tables: LalrTables, dead_ends: DeadEnds, examples: Examples) -> Iterator[Finding]:
     """Yield the terminals that look ahead, each with the expected terminals that can never follow it."""
-    lexemes, ignored = dead_ends.lexemes, len(tables.lexer.terminals)
+    lexemes, ignored = dead_ends.lexemes, tables.lexer.label_of_ignored
     looking = {event[0] for event, end in zip(lexemes.events, lexemes.ends, strict=True) if event[1] > 0}
     contexts: list[int] = tables.context.tolist()
     try:

@@ -64,14 +64,9 @@ class _Proof:
         self.items, self.start, self.steps, self.reductions = items, start, steps, tables.reductions
         self.start_symbol = tables.symbols.index(start.name, tables.end)
         self.end, self.every = 1 << tables.end, (2 << tables.end) - 1
-        numbers = {name: number for number, name in enumerate(tables.symbols)}
-        self.kept = [self.every] * len(items.sides)
-        rules: dict[str, list[int]] = {}
-        for rule, text in enumerate(tables.rules):
-            rules.setdefault(text, []).append(rule)
+        self.kept = [self.every] * len(items.rules)
         for conflict in tables.conflicts:
-            for rule in rules.get(conflict.rule, ()):
-                self.kept[rule] &= ~(1 << numbers[conflict.terminal])
+            self.kept[conflict.rule] &= ~(1 << conflict.terminal)
         self.width = 1 + tables.end // _WIDE
         # Symbols in the order in which their relations are solved, and the position of each symbol in it.
         self.order = post_order(range(len(tables.symbols)), self._parts)
@@ -88,8 +83,7 @@ class _Proof:
         for state in items.states:
             if state not in reachable:
                 continue
-            targets = {target for target in items.actions[state].values() if target >= 0}
-            for target in targets.union(items.gotos[state].values()):
+            for target in {target for target in items.moves[state].values() if target >= 0}:
                 self.before[target].append(state)
         self.below: dict[frozenset[int], frozenset[int]] = {}
         self.behind: dict[tuple[int, int, int], frozenset[int]] = {}
@@ -149,7 +143,7 @@ class _Proof:
         for rule, dot in self.items.kernels[state]:
             blocks, through = self.known.parts(self._rest(rule, dot))
             self._spend(_STEP_COST + _PAIR_COST * len(blocks))
-            if dot == len(self.items.sides[rule]):
+            if dot == len(self.items.rules[rule][1]):
                 through = self.reductions[state].get(rule, 0)
             goals = [self.every & ~behind for behind, first in blocks.items() if first & ~avoided]
             if through & ~avoided:
@@ -161,11 +155,11 @@ class _Proof:
 
     def _all_hold(self, number: int, state: int, rule: int, dot: int, avoided: int) -> bool:
         """Return whether the goal holds in each state after the rule; if one must be proved first, goal `number` waits for it."""
-        key = state, self.items.origins[rule], dot
+        key = state, self.items.rules[rule][0], dot
         behind = self.behind.get(key)
         if behind is None:
-            origin, gotos = key[1], self.items.gotos
-            behind = self.behind[key] = frozenset(gotos[below][origin] for below in self._uncovered(state, dot))
+            origin, moves = key[1], self.items.moves
+            behind = self.behind[key] = frozenset(moves[below][origin] for below in self._uncovered(state, dot))
         self._spend(_STEP_COST + _PAIR_COST * len(behind))
         needed = self.needed.get((behind, avoided))
         if needed is None:
@@ -201,7 +195,7 @@ class _Proof:
         return found
 
     def _read(self, rule: int, dot: int) -> int:
-        side = self.items.sides[rule][dot:]
+        side = self.items.rules[rule][1][dot:]
         self._spend(_STEP_COST * len(side))
         found = self.known.identity(self.every)
         for symbol in side:
@@ -210,7 +204,7 @@ class _Proof:
 
     def _parts(self, symbol: int) -> list[int]:
         """Return the symbols on the right-hand sides of a symbol's rules."""
-        return [part for rule in self.items.rules_of.get(symbol, ()) for part in self.items.sides[rule]]
+        return [part for rule in self.items.rules_of.get(symbol, ()) for part in self.items.rules[rule][1]]
 
     def _relate(self) -> None:
         """Solve for the least relations."""
@@ -254,20 +248,21 @@ def safe_states(
     """
     newline, indent, dedent = of_indenter
     own = {newline: (indent, dedent), dedent: (dedent,)}
-    every = (2 << tables.end) - 1
+    end = tables.end
+    every = (2 << end) - 1
     reachable = _reachable(items, start, symbols)
-    next_of = [every] * tables.end
+    next_of = [every] * end
     can_come: dict[int, int] = {}
     is_free = newline < 0 and not tables.conflicts
     for state in items.states:
         if state not in reachable:
             continue
-        is_free &= all(symbol in symbols for symbol in items.gotos[state])
+        is_free &= all(symbol in symbols for symbol in items.moves[state] if symbol > end)
         terminal, context = items.reached_by[state], int(tables.context[state])
-        wanted = sum(1 << one for one in items.actions[state])
+        wanted = sum(1 << one for one in items.moves[state] if one <= end)
         if state == start.state:
             found = lexical_follow.begin(context, first_left)
-        elif terminal < tables.end:
+        elif terminal < end:
             found = lexical_follow.follow(context, newline if terminal in (indent, dedent) else terminal)
             asserted = sum(1 << one for one in own.get(terminal, ()) if one >= 0)
             next_of[terminal] &= found | asserted | ~wanted
@@ -294,7 +289,7 @@ def _reachable(items: Items, start: Start, symbols: Collection[int]) -> set[int]
     found, work = {start.state}, [start.state]
     while work:
         state = work.pop()
-        for symbol, target in (*items.actions[state].items(), *items.gotos[state].items()):
+        for symbol, target in items.moves[state].items():
             if target >= 0 and symbol in symbols and target not in found:
                 found.add(target)
                 work.append(target)

@@ -49,13 +49,14 @@ class Scanner:
     classes : ndarray[uint8], shape (256,)
         Column of each byte.
     events, ends : ndarray[int32], shape (n_states, 3)
-        The match reached in a state, and the match if the text ends there: label (a terminal; ``n_terminals`` for ignored text;
+        The match reached in a state, and the match if the text ends there: label (a terminal, or ``ignored``;
         ``NOTHING`` for none), number of characters read since its end, left class at its end.
     starts : ndarray[int32], shape (n_contexts, n_lefts)
         First state of a lexeme; DEAD if no terminal can start.
     first_left : int
         Left class at the start of a text.
-    n_terminals : int
+    ignored : int
+        The label of ignored text.
     examples : tuple of bytes
         One character of each class of characters that the terminals distinguish; all characters of a class behave alike.
     n_runs : int
@@ -71,7 +72,7 @@ class Scanner:
     ends: Int32Array
     starts: Int32Array
     first_left: int
-    n_terminals: int
+    ignored: int
     examples: tuple[bytes, ...] = ()
     n_runs: int = 1
     is_scannerless: bool = False
@@ -183,7 +184,7 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
         freeze(np.concatenate([ends, inside])),
         freeze(starts),
         first_left,
-        len(trees),
+        lexer.label_of_ignored,
         _examples(parts),
         is_scannerless=lexer.is_scannerless,
     )

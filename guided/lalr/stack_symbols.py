@@ -74,8 +74,8 @@ class StackSymbols:
     known : list of StackSymbol
     pending : list of dict
         By state: (number of cells popped, rule) -> index in ``follows``.
-    actions, gotos : list of dict of int to int
-        The table by state.
+    moves : list of dict of int to int
+        As in the tables.
     rules : list of (int, int)
         Symbol and length of each rule.
     pushed : dict
@@ -86,8 +86,10 @@ class StackSymbols:
         self.coaccessible = coaccessible
         self.end, self.end_state, self._limit = tables.end, start.end, limit
         self._parser = Parser(tables, start)
-        self.actions, self.gotos, self.rules = self._parser.actions, self._parser.gotos, self._parser.rules
-        self._state_actions = list(map(self._reductions, self.actions, tables.reductions))
+        self.moves, self.rules = self._parser.moves, self._parser.rules
+        self._state_actions = [
+            self._reductions(row, own) for row, own in zip(self.moves, tables.reductions, strict=True)
+        ]
         self.pending = self._pending()
         self.known: list[StackSymbol] = []
         self._numbers: dict[StackSymbol, int] = {}
@@ -175,7 +177,7 @@ class StackSymbols:
     def _reduced_upon(self, number: int, rule: int) -> int:
         """Compute `upon` iteratively: chains of unit rules can be arbitrarily long."""
         cell, known = self.known[number], self._upon[number]
-        gotos = self.gotos[cell.state]
+        gotos = self.moves[cell.state]
         if rule not in gotos:
             return 0
         # Symbols reduced onto this same cell through chains of unit rules; a repeated symbol is a cycle.
@@ -234,17 +236,18 @@ class StackSymbols:
         found: dict[tuple[int, int], int] = {}
         for rule, terminals in reductions.items():
             found[self.rules[rule]] = found.get(self.rules[rule], 0) | terminals
-        shifts = sum(1 << terminal for terminal, action in row.items() if action >= 0)
+        end = self.end
+        shifts = sum(1 << terminal for terminal, target in row.items() if target >= 0 and terminal <= end)
         return _Reductions(shifts, tuple((*rule, terminals) for rule, terminals in found.items()))
 
     def _pending(self) -> list[dict[tuple[int, int], int]]:
         """Return, by state, the (cells, rule) pairs of reductions in progress there, with their indices."""
-        before: list[list[int]] = [[] for _ in self.actions]
-        for state, (row, gotos) in enumerate(zip(self.actions, self.gotos, strict=True)):
-            for target in (*row.values(), *gotos.values()):
+        before: list[list[int]] = [[] for _ in self.moves]
+        for state, row in enumerate(self.moves):
+            for target in row.values():
                 if target >= 0:
                     before[target].append(state)
-        found: list[dict[tuple[int, int], int]] = [{} for _ in self.actions]
+        found: list[dict[tuple[int, int], int]] = [{} for _ in self.moves]
         work = [
             (state, length, rule)
             for state, does in enumerate(self._state_actions)

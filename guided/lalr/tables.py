@@ -1,15 +1,16 @@
 """A grammar's LALR tables and lexer as plain data, as Lark built them but without Lark (`guided.lalr.lark_tables`).
 
-Terminals are numbered in the order in which Lark tries them, which is the same in every context. Symbol numbers: terminals with a pattern
-(as in `Lexer.terminals`), then declared terminals, then ``$END``, then nonterminals by name.
+Symbols are numbered: terminals in the order in which Lark tries them, which is the same in every context (`Lexer.terminals`), then
+``$END``, then nonterminals by name. The *label* of a lexeme is its terminal, or ``Lexer.label_of_ignored``.
 States are numbered breadth first from the starts, so that a grammar gives the same arrays in every process.
 
 Invariant: conflicts are resolved. Each (state, terminal) has one action, the one that Lark runs.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,17 +18,24 @@ from guided.arrays import Int32Array, freeze
 from guided.caching import cached_property
 
 __all__ = [
+    "NO_TEXT",
     "Conflict",
     "Indentation",
     "LalrTables",
     "Lexer",
     "LexerContext",
+    "Rule",
     "Start",
     "Terminal",
     "bits",
     "column",
     "csr",
 ]
+
+# Pattern of a terminal that is only declared: it matches nothing.
+NO_TEXT = r"[^\s\S]"
+# Left-hand and right-hand symbols.
+Rule: TypeAlias = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,7 @@ class Lexer:
     Attributes
     ----------
     terminals : tuple of Terminal
+        Those that are only declared come last.
     ignored : frozenset of int
         Terminals whose text is ignored.
     keywords : tuple of (int, int)
@@ -90,6 +99,11 @@ class Lexer:
     is_scannerless: bool = False
     takes_longest: bool = False
 
+    @property
+    def label_of_ignored(self) -> int:
+        """The label of ignored text. The number before it is ``$END``; the one behind it labels ignored text that is too long."""
+        return len(self.terminals) + 1
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -97,19 +111,19 @@ class Conflict:
 
     Attributes
     ----------
-    terminal : str
+    terminal : int
         The lookahead.
-    rule : str
+    rule : int
         The rule that is not reduced.
-    taken : str
-        The rule that is reduced instead, by priority; empty if the terminal is shifted.
+    taken : int
+        The rule that is reduced instead, by priority; -1 if the terminal is shifted.
     n_states : int
         Number of states with this conflict.
     """
 
-    terminal: str
-    rule: str
-    taken: str
+    terminal: int
+    rule: int
+    taken: int
     n_states: int
 
 
@@ -140,101 +154,104 @@ class LalrTables:
 
     Attributes
     ----------
-    symbols : tuple of str
-        Names: terminals, ``$END``, nonterminals.
-    end : int
-        The symbol ``$END``; smaller numbers are terminals, larger ones nonterminals.
-    action_indptr, action_symbol, action_value : ndarray[int32]
-        CSR by state, ascending by terminal: the state to shift to, or ``-1 - r`` to reduce rule r.
-    goto_indptr, goto_symbol, goto_state : ndarray[int32]
-        CSR by state, ascending by symbol: the state after a reduction.
-    rule_origin, rule_length : ndarray[int32], shape (n_rules,)
-        Left-hand symbol of each rule, and the length of its right-hand side.
-    rules : tuple of str
-        The rules as text.
+    lexer : Lexer
+    nonterminals : tuple of str
+        Their names, sorted.
+    rules : tuple of (int, tuple of int)
+        Left-hand and right-hand symbols of each rule.
+    indptr, symbol, value : ndarray[int32]
+        CSR by state, ascending by symbol: the next state, or ``-1 - r`` to reduce rule r.
     context : ndarray[int32], shape (n_states,)
         The lexer's context in each state.
     starts : tuple of Start
-    lexer : Lexer
     indentation : Indentation or None
         Set if an Indenter processes the tokens.
     conflicts : tuple of Conflict
     """
 
-    symbols: tuple[str, ...]
-    end: int
-    action_indptr: Int32Array
-    action_symbol: Int32Array
-    action_value: Int32Array
-    goto_indptr: Int32Array
-    goto_symbol: Int32Array
-    goto_state: Int32Array
-    rule_origin: Int32Array
-    rule_length: Int32Array
-    rules: tuple[str, ...]
+    lexer: Lexer
+    nonterminals: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    indptr: Int32Array
+    symbol: Int32Array
+    value: Int32Array
     context: Int32Array
     starts: tuple[Start, ...]
-    lexer: Lexer
     indentation: Indentation | None
     conflicts: tuple[Conflict, ...]
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name not in ("actions", "gotos", "reductions")}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
-    def actions(self) -> list[dict[int, int]]:
-        """The actions of each state by terminal."""
-        return _by_state(self.action_indptr, self.action_symbol, self.action_value)
+    def symbols(self) -> tuple[str, ...]:
+        """The names of all symbols."""
+        return (*(terminal.name for terminal in self.lexer.terminals), "$END", *self.nonterminals)
 
     @cached_property
-    def gotos(self) -> list[dict[int, int]]:
-        """The next states of each state by nonterminal."""
-        return _by_state(self.goto_indptr, self.goto_symbol, self.goto_state)
+    def end(self) -> int:
+        """The symbol ``$END``; smaller numbers are terminals, larger ones nonterminals."""
+        return len(self.lexer.terminals)
+
+    @cached_property
+    def moves(self) -> list[dict[int, int]]:
+        """By state: the next state after each symbol that can be read, or ``-1 - r`` where rule r is reduced before a terminal."""
+        symbol, value = self.symbol.tolist(), self.value.tolist()
+        return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(self.indptr.tolist())]
+
+    @cached_property
+    def after(self) -> list[set[int]]:
+        """By label: the states that the parser may be in after shifting such a terminal; none for other labels."""
+        end = self.end
+        found: list[set[int]] = [set() for _ in range(end + 3)]
+        for symbol, target in zip(self.symbol.tolist(), self.value.tolist(), strict=True):
+            if symbol < end and target >= 0:
+                found[symbol].add(target)
+        return found
 
     @cached_property
     def reductions(self) -> list[dict[int, int]]:
         """The terminals on which each state reduces a rule, as bits, by rule."""
-        found: list[dict[int, int]] = [{} for _ in self.actions]
-        for own, row in zip(found, self.actions, strict=True):
-            for terminal, action in row.items():
-                if action < 0:
-                    own[-1 - action] = own.get(-1 - action, 0) | 1 << terminal
+        found: list[dict[int, int]] = [{} for _ in self.moves]
+        for own, row in zip(found, self.moves, strict=True):
+            for terminal, target in row.items():
+                if target < 0:
+                    own[-1 - target] = own.get(-1 - target, 0) | 1 << terminal
         return found
 
     @property
     def n_states(self) -> int:
         """Number of parser states."""
-        return len(self.action_indptr) - 1
+        return len(self.indptr) - 1
+
+    def rule_text(self, rule: int) -> str:
+        """Return a rule as text."""
+        origin, side = self.rules[rule]
+        return f"{self.symbols[origin]}: {' '.join(self.symbols[one] for one in side)}".rstrip()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The conflicts as messages for users."""
-        return tuple(
-            f"conflict on {conflict.terminal}: {conflict.rule} is not reduced where "
-            + (f"{conflict.taken} can be, by priority" if conflict.taken else f"{conflict.terminal} can be shifted")
-            + (f" (in {conflict.n_states} states)" if conflict.n_states > 1 else "")
-            for conflict in self.conflicts
-        )
+        return tuple(map(self._note, self.conflicts))
+
+    def _note(self, conflict: Conflict) -> str:
+        terminal, rule = self.symbols[conflict.terminal], self.rule_text(conflict.rule)
+        instead = f"{terminal} can be shifted"
+        if conflict.taken >= 0:
+            instead = f"{self.rule_text(conflict.taken)} can be, by priority"
+        count = f" (in {conflict.n_states} states)" if conflict.n_states > 1 else ""
+        return f"conflict on {terminal}: {rule} is not reduced where {instead}{count}"
 
 
-def _by_state(indptr: Int32Array, symbols: Int32Array, values: Int32Array) -> list[dict[int, int]]:
-    symbol, value = symbols.tolist(), values.tolist()
-    return [dict(zip(symbol[i:j], value[i:j], strict=True)) for i, j in pairwise(indptr.tolist())]
-
-
-def csr(entries: list[int], n_states: int, end: int) -> dict[str, Int32Array]:
-    """Return the arrays of actions and gotos, by name, from their entries: state, symbol and value, one after the other, in any order.
+def csr(entries: list[int], n_states: int) -> dict[str, Int32Array]:
+    """Return the arrays of moves, by name, from their entries: state, symbol and value, one after the other, in any order.
 
     PERF: no tuple for each entry, because tens of thousands make Python search for garbage (`python -m benchmarks.grammars`).
     """
     every = np.array(entries, np.int32).reshape(-1, 3)
-    every = every[np.lexsort((every[:, 1], every[:, 0]))]
-    is_action = every[:, 1] <= end
-    arrays = {}
-    for kind, value, rows in (("action", "action_value", every[is_action]), ("goto", "goto_state", every[~is_action])):
-        arrays[f"{kind}_indptr"] = np.searchsorted(rows[:, 0], np.arange(n_states + 1)).astype(np.int32)
-        arrays[f"{kind}_symbol"], arrays[value] = rows[:, 1], rows[:, 2]
-    return {name: freeze(array) for name, array in arrays.items()}
+    state, symbol, value = every[np.lexsort((every[:, 1], every[:, 0]))].T
+    indptr = np.searchsorted(state, np.arange(n_states + 1)).astype(np.int32)
+    return {"indptr": freeze(indptr), "symbol": freeze(symbol), "value": freeze(value)}
 
 
 def column(numbers: Iterable[int]) -> Int32Array:

@@ -107,7 +107,7 @@ class Prefixes:
             raise GrammarError(f"unknown start rule; the grammar was loaded with: {', '.join(starts)}", start)
         self.stacks = Stacks(tables, starts[start])
         self._indenter = Indenter(tables)
-        self._end, self._ignored = tables.end, scanner.n_terminals
+        self._end, self._ignored = tables.end, scanner.ignored
         self._table = scanner.table
         self._rows: list[list[int]] = scanner.table.tolist()
         self._classes: list[int] = scanner.classes.tolist()

@@ -16,7 +16,7 @@ from guided.arrays import DEAD
 from guided.automata.pushdown import KEPT
 from guided.automata.stacks import Configuration, Stacks
 from guided.errors import GrammarError, LimitError
-from guided.lalr.bounded import bounded_scanner, bounded_tables
+from guided.lalr.bounded import bounded_scanner
 from guided.lalr.loading import tables_of_object
 from guided.lalr.machine import LalrMachine
 from guided.lalr.scanner import scanner_of
@@ -72,8 +72,8 @@ def can_be_completed(prefixes: Prefixes, state: int, letters: bytes) -> bool:
 def check(text: str, alphabet: str, limit: int, longest: int, lexer: str = "contextual") -> None:
     """All texts up to a length: accepted as the definition says; and alive exactly where some text goes on from there."""
     parser = lark.Lark(text, parser="lalr", lexer=lexer)
-    plain = tables_of_object(parser, LIMITS)
-    tables, scanner = bounded_tables(plain), bounded_scanner(scanner_of(plain.lexer, LIMITS), limit, LIMITS)
+    tables = tables_of_object(parser, LIMITS)
+    scanner = bounded_scanner(scanner_of(tables.lexer, LIMITS), limit, LIMITS)
     machine = LalrMachine(tables, scanner, tables.starts[0], LIMITS, b"\x01" * 256)
     prefixes = Prefixes(tables, scanner, tables.starts[0].name, LIMITS)
     stacks = Stacks(machine)

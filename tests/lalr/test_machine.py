@@ -50,19 +50,19 @@ def machine_of(tables: LalrTables) -> LalrMachine:
 
 def feeds_of(tables: LalrTables) -> Callable[[list[int], int], list[int] | None]:
     """The parser's loop, written out: it maps a stack of states and a terminal to the stack after it, None if there is none."""
-    actions, gotos, end = tables.actions, tables.gotos, tables.starts[0].end
+    moves, end = tables.moves, tables.starts[0].end
 
     def feed(states: list[int], terminal: int) -> list[int] | None:
         states = list(states)
         for _ in range(10_000):
-            action = actions[states[-1]].get(terminal)
+            action = moves[states[-1]].get(terminal)
             if action is None:
                 return None
             if action >= 0:
                 return [*states, action]
-            rule = -1 - action
-            del states[len(states) - int(tables.rule_length[rule]) :]
-            states.append(gotos[states[-1]][int(tables.rule_origin[rule])])
+            origin, side = tables.rules[-1 - action]
+            del states[len(states) - len(side) :]
+            states.append(moves[states[-1]][origin])
             if terminal == tables.end and states[-1] == end:
                 return states
         return None

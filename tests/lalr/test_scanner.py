@@ -60,7 +60,7 @@ def keywords_of(lexer: BasicLexer) -> frozenset[tuple[str, str]]:
 
 def check(parser: lark.Lark, texts: list[str], choice: random.Random) -> None:
     tables, scanner = scanned(parser)
-    labels = (*names(tables.lexer.terminals), None)
+    labels = (*names(tables.lexer.terminals), "$END", None)
     theirs = lexers_of(parser, tables)
     for text in texts:
         data = text.encode()
