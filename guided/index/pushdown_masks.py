@@ -170,7 +170,7 @@ class Masks(MaskMaker):
     def __init__(self, stacks: Stacks, limits: Limits, shared: VocabularyData, family: Hashable, n_shared: int) -> None:
         super().__init__(stacks, limits, shared, family, n_shared)
         self._plans: dict[Hashable, Plan] = {}
-        # By guarded control, the labels of its newest plan, and that plan.
+        # By control, the labels of its newest plan, and that plan.
         self._bases: dict[int, tuple[int, Plan]] = {}
         # Allowed pairs of suffixes by configuration, as a mask, and the pairs whose result depends on bytes read before.
         self._after: dict[tuple[int, bool, Configuration], tuple[Int32Array, list[int]]] = {}
@@ -257,7 +257,7 @@ class Masks(MaskMaker):
         info = self.stacks.automaton.tables.info
         is_counting = info.item(control, COUNTS) != 0
         with shared.lock:
-            if allow >= 0 and not is_counting and (found := self._guarded_plan(control, allow)) is not None:
+            if not is_counting and (found := self._plan_within(control, allow)) is not None:
                 return found
             stay = np.zeros(self.n_words, np.int32)
             # PERF: in most strings no token comes near the maximum length, so counting is deferred (`python -m benchmarks.maskbench`).
@@ -271,7 +271,8 @@ class Masks(MaskMaker):
                 trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, *trie.below, tables.rows, tables.info,
                 tables.actions, tables.guards, tables.allows, allow, control, path, loops, stay, counts, most, escapes,
             )  # fmt: skip
-            if n < 0:
+            is_within = n >= 0
+            if not is_within:
                 stay.fill(0)
                 counts = shared.counts if is_counting else _NONE
                 counts.fill(0)
@@ -280,25 +281,32 @@ class Masks(MaskMaker):
                 most[0] = counts.max(initial=0)
             if not is_counting:
                 escapes[:n, 2] = most[0] = 0
-            return plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
+            found = plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
+            if is_within and not is_counting:
+                self._keep_base(control, allow, found)
+            return found
 
-    def _guarded_plan(self, control: int, allow: int) -> Plan | None:
-        """Return the plan of a guarded control that counts nothing; None if entries are missing or actions are direct.
+    def _plan_within(self, control: int, allow: int) -> Plan | None:
+        """Return the plan of a control that counts nothing; None if there is none to derive it from, or actions are direct.
 
         PERF: it is derived from another one where most bytes lead to the same controls. Each name that an object has used leaves other
         labels, and only the tokens that begin such a name differ (`python -m benchmarks.maskbench`).
         """
         shared, tables = self.shared, self.stacks.automaton.tables
-        trie, tops, out = shared.trie, shared.trie.child[0], np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
-        path, loops = np.empty((2, trie.max_depth + 2), np.int32), np.zeros((LOOPS, 3), np.uint64)
         tokens, left = shared.counts, shared.escapes.reshape(-1, 2)
         base, base_allow, stay, base_escapes = DEAD, -1, _NONE, left[:0]
-        if self._bases:
-            n_equal = (tables.rows[list(self._bases)] == tables.rows[control]).sum(axis=1)
+        bases = [one for one, (other, _) in self._bases.items() if (other < 0) == (allow < 0)]
+        if bases:
+            n_equal = (tables.rows[bases] == tables.rows[control]).sum(axis=1)
             if n_equal.max() > _EQUAL:
-                base = list(self._bases)[int(n_equal.argmax())]
+                base = bases[int(n_equal.argmax())]
                 base_allow, plan = self._bases[base]
                 stay, base_escapes = plan.stay.copy(), plan.escapes[:, :2] * np.array([2, 1], np.int32)
+        # Why not without a base: of strings, `walk_frame` finds at once that an action is direct.
+        if base < 0 and allow < 0:
+            return None
+        trie, tops, out = shared.trie, shared.trie.child[0], np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
+        path, loops = np.empty((2, trie.max_depth + 2), np.int32), np.zeros((LOOPS, 3), np.uint64)
         status = frame_kernel.within(
             trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, trie.below[0], tables.rows, tables.info,
             tables.guards, tables.allows, 0, tops[tops >= 0], True, control, allow, base, base_allow, base_escapes, path, loops,
@@ -312,10 +320,14 @@ class Masks(MaskMaker):
         if base >= 0:
             found |= stay
         escapes = np.stack([actions, left[:n, 1], np.zeros(n, np.int32), tables.actions[actions, 1]], axis=1)
-        self._bases[control] = allow, plan_of(trie, shared.suffixes, found, _NONE, 0, escapes)
+        plan = plan_of(trie, shared.suffixes, found, _NONE, 0, escapes)
+        self._keep_base(control, allow, plan)
+        return plan
+
+    def _keep_base(self, control: int, allow: int, plan: Plan) -> None:
+        self._bases[control] = allow, plan
         if len(self._bases) > _BASES_KEPT:
             del self._bases[next(iter(self._bases))]
-        return self._bases[control][1]
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)
