@@ -23,7 +23,7 @@ import pydantic.dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import AliasChoices, AliasPath, Field, StringConstraints, WithJsonSchema
+from pydantic import AliasChoices, AliasPath, Discriminator, Field, StringConstraints, Tag, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from guided.calls.schema import type_of_annotation
@@ -243,6 +243,121 @@ def test_a_url_keeps_what_its_type_allows() -> None:
         for text in texts:
             pydantic.TypeAdapter(kind).validate_python(text)
             assert index.accepts(f'"{text}"'), text
+
+
+ADDRESSES = [
+    "john.doe@example.com", "a@b.c", "a+b@x-y.co.uk", "a@test.de", "a@b.co-m", "A@LOCAL.co", "a.@b.de", ".a@b.de", "a..b@c.de", "a@b-.de",
+    "a@b", "a@b.localhost", "a@b.TEST", "a@ab--c.de", "a@b.c1", '"a b"@c.de', "a@[127.0.0.1]", "a" * 64 + "@b.de",
+]  # fmt: skip
+
+
+def test_mail_addresses_are_those_that_their_types_take() -> None:
+    pytest.importorskip("email_validator")
+    for kind in (pydantic.EmailStr, pydantic.NameEmail):
+        index, adapter = compiled(kind), pydantic.TypeAdapter(kind)
+        names = (
+            ["{}"]
+            if kind is pydantic.EmailStr
+            else ["{}", "John Doe <{}>", '"Doe, J." <{}>', "J.<{}>", "John\nDoe <{}>"]
+        )
+        for text in (name.format(address) for name in names for address in ADDRESSES):
+            try:
+                adapter.validate_python(text)
+            except pydantic.ValidationError:
+                is_taken = False
+            else:
+                is_taken = text[:1] != '"' or " <" in text
+            # One blank stands before the address.
+            is_taken &= ".<" not in text
+            assert index.accepts(json.dumps(text).encode()) == is_taken, (kind, text)
+    short = compiled(Annotated[pydantic.EmailStr, Field(max_length=8, pattern="^a")])
+    assert [text for text in ["ab@cd.de", "ab@cde.de", "bb@cd.de", "ab@cd"] if short.accepts(f'"{text}"')] == [
+        "ab@cd.de"
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["base64", "hex", "utf8"])
+@pytest.mark.parametrize(("least", "most"), [(0, None), (0, 0), (1, 1), (2, 5), (3, None), (0, 4)])
+def test_bytes_are_written_in_the_encoding_of_their_type(encoding: str, least: int, most: int | None) -> None:
+    class Model(pydantic.BaseModel):
+        model_config = {"val_json_bytes": encoding, "ser_json_bytes": encoding}
+        data: Annotated[bytes, Field(min_length=least, max_length=most)]
+
+    index = compiled(Model)
+    for seed in range(examples(100, 10)):
+        text = random_text(index, seed, 300)
+        assert text is None or Model.model_validate_json(text)
+    for length in range(8):
+        text = Model.model_construct(data=bytes(range(65, 65 + length))).model_dump_json()
+        assert index.accepts(text.encode()) == (least <= length <= (length if most is None else most)), text
+
+
+LOWER = Annotated[str, StringConstraints(to_lower=True)]
+DISTINCT = [
+    (LOWER, "a", "A"), (LOWER, "ⓐ", "Ⓐ"), (Annotated[str, StringConstraints(to_upper=True)], "A", "a"),
+    (uuid.UUID, "12345678-1234-4234-8234-123456789abc", "12345678-1234-4234-8234-123456789ABC"),
+    (datetime.datetime, "2024-01-01T00:00:00", "2024-01-01T00:00"),
+    (datetime.datetime, "2024-01-01T01:00:00Z", "2024-01-01T02:00:00+01:00"),
+    (datetime.time, "10:00:00.5", "10:00:00.50"), (datetime.timedelta, "PT1M", "PT60S"), (datetime.timedelta, "P1DT2H", "PT26H"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "kept", "other"), DISTINCT)
+def test_values_that_a_type_reads_as_equal_are_not_several_items_or_keys(kind: Any, kept: str, other: str) -> None:
+    for collection in (set[kind], frozenset[kind], dict[kind, int]):
+        given_type = Annotated[collection, Field(min_length=2)]
+        is_dict = typing.get_origin(collection) is dict
+        open_, close, value = ("{", "}", ":1") if is_dict else ("[", "]", "")
+        several, single = compiled(given_type), compiled(collection)
+        assert single.accepts(f'{open_}"{kept}"{value}{close}')
+        pair = f'{open_}"{kept}"{value},"{other}"{value}{close}'
+        assert not several.accepts(pair)
+        with pytest.raises(pydantic.ValidationError):
+            pydantic.TypeAdapter(given_type).validate_json(pair)
+        for seed in range(examples(30, 3)):
+            text = random_text(several, seed, 300)
+            assert text is None or len(pydantic.TypeAdapter(given_type).validate_json(text)) >= 2
+    # Elsewhere both are written.
+    assert compiled(list[kind]).accepts(f'["{kept}","{other}"]')
+
+
+def test_characters_whose_case_a_type_changes_are_not_in_items() -> None:
+    for option, change in (("to_lower", str.lower), ("to_upper", str.upper)):
+        index = compiled(set[Annotated[str, StringConstraints(**{option: True})]])
+        changed = [
+            chr(code) for code in (*range(32, 0xD800), *range(0xE000, 0x30000)) if change(chr(code)) != chr(code)
+        ]
+        assert [sign for sign in changed if index.accepts(f'["{sign}"]')] == []
+        assert index.accepts(f'["{change("straße 1é")}"]')
+
+
+def _tag(value: Any) -> str | None:
+    return value.get("kind") if isinstance(value, dict) else str(value.kind)
+
+
+class _Cat(pydantic.BaseModel):
+    kind: Literal["cat"] = "cat"
+    friends: "list[_Pet]" = []
+
+
+class _Dog(pydantic.BaseModel):
+    kind: Literal["dog"] = "dog"
+
+
+_Pet = Annotated[Annotated[_Cat, Tag("cat")] | Annotated[_Dog, Tag("dog")], Discriminator(_tag)]
+_Cat.model_rebuild()
+
+
+def test_branches_that_a_function_tells_apart_have_their_tags() -> None:
+    index, adapter = compiled(list[_Pet]), pydantic.TypeAdapter(list[_Pet])
+    assert index.accepts('[{"kind":"cat","friends":[{"kind":"dog"}]},{"kind":"dog"}]')
+    assert not index.accepts("[{}]")
+    assert not index.accepts('[{"kind":"cat","friends":[{}]}]')
+    for seed in range(examples(50, 10)):
+        text = random_text(index, seed, 300)
+        assert text is None or adapter.validate_json(text) is not None
+    # Outside the union a tag has its default.
+    assert compiled(_Dog).accepts("{}")
 
 
 # Patterns, each read by Rust's regex and, where it can, by Python's re.

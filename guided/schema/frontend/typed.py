@@ -8,7 +8,9 @@
 - durations have at most six digits per unit; the version of a UUID and the scheme of a URL are enforced;
 - a Decimal with bounds or digits is a number; without, a number or a string of one; a number has at most 15 digits, since pydantic reads a
   double; a float satisfies its bounds as a double, too;
-- keys of a dict have the dict's key type; a tagged union requires its tag;
+- keys of a dict have the dict's key type; a tagged union requires its tag, or the constants of its branches if a function finds the tag;
+- items of sets and keys have one text for each value, as far as case, offsets and trailing zeros go: else a type reads fewer;
+- mail addresses are those of email_validator; bytes have the type's encoding;
 - fields have no titles.
 
 Constraints that JSON Schema cannot express (bounds of dates, ``Json[...]``) are listed with their location, to be refused. Validators
@@ -17,7 +19,9 @@ are code: they run when a value is read and do not affect the schema.
 
 import enum
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
 from math import copysign, inf, isfinite, nextafter
@@ -34,6 +38,8 @@ from guided.schema.frontend.type_patterns import WHITE_SPACE, type_pattern
 __all__ = ["adapter_of", "schema_of", "shown_schema"]
 
 _MARK = "\0unenforced"
+# A union whose branches a function of the type tells apart.
+_TAGGED = "\0tagged"
 _TIME = rf"{CLOCK}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?"
 _OFFSET = f"(?:Z|[+-]{CLOCK})"
 _N = "[0-9]{1,6}"
@@ -41,6 +47,9 @@ _DURATION = (
     rf"-?P(?:{_N}W|(?:{_N}Y(?:{_N}M)?(?:{_N}D)?|{_N}M(?:{_N}D)?|{_N}D)(?:T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))?"
     rf"|T(?:{_N}H(?:{_N}M)?(?:{_N}S)?|{_N}M(?:{_N}S)?|{_N}S))"
 )
+# The same times and durations, each by one text: with seconds, in UTC, without zeros at an end.
+_ONE_TIME = rf"{CLOCK}:[0-5][0-9](?:\.[0-9]{{0,5}}[1-9])?"
+_ONE_DURATION = r"PT0S|-?P(?=.)(?:[1-9][0-9]{0,5}D)?(?:T(?=.)(?:(?:[1-9]|1[0-9]|2[0-3])H)?(?:(?:[1-9]|[1-5][0-9])M)?(?:(?:[1-9]|[1-5][0-9])S)?)?"
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 # Decimals are read as doubles, which tell those of 15 digits apart. After the point are four of them if the type has no number of places,
 # and at most nine; all except one, where its bounds are below a size.
@@ -67,6 +76,28 @@ _ANY_URL = (
     rf"^(?:{_SPECIAL}:{_AUTHORITY}{_REST}|(?i:file):///.*$"
     rf"|(?!{_SPECIAL}:|(?i:file):)[A-Za-z][A-Za-z0-9+.-]*:(?:{_AUTHORITY}{_REST}|///.*$|(?!//).*$))"
 )
+# Mail addresses that email_validator takes, of those of RFC 5321: no quotes, at least two labels, none with "--" behind two characters; the
+# last one ends in a letter and is not reserved (RFC 6761).
+_DOMAIN = r"@(?:(?!..--)[^@.]+\.)+(?!..--|(?i:arpa|invalid|local|localhost|onion|test)>?$)[^@.]*[A-Za-z]"
+_EMAIL = {"type": "string", "format": "email", "pattern": f'^[^"]*{_DOMAIN}$'}
+_WORD = "[A-Za-z0-9_.!#$%&'*+/=?^`{|}~-]"
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_LONG_NAME = rf'(?:{_WORD}+(?: {_WORD}+)*|"[A-Za-z0-9_ ,.!#$%&()*+/:;=?^`{{|}}~\'-]+")'
+_ADDRESS = rf"{_WORD}{{1,64}}@{_LABEL}(?:\.{_LABEL})+"
+_NAME_EMAIL = {
+    "type": "string",
+    "pattern": rf"^{_LONG_NAME} <(?!\.){_ADDRESS}>$",
+    "allOf": [{"pattern": rf"^[^<]*<[^.@]+(?:\.[^.@]+)*{_DOMAIN}>$"}],
+    "maxLength": 254,
+}
+# Bytes in base64, of either alphabet: characters, and the ends of last groups of no, one or two bytes.
+_ALPHABETS = ("[A-Za-z0-9_-]", "[A-Za-z0-9+/]")
+_ENDS = ("", "[AQgw]==", "[AEIMQUYcgkosw048]=")
+# What a string type that changes case may change: upper and title case, capitals among numbers and symbols, and what is not assigned yet.
+_CASED = {
+    "to_lower": r"\p{Lu}\p{Lt}\p{Cn}\u2160-\u216f\u24b6-\u24cf",
+    "to_upper": r"\p{Ll}\p{Lt}\p{Cn}\u0345\u2170-\u217f\u24d0-\u24e9",
+}
 # A number of bytes, with a unit in which an integer is one.
 _BYTES = "(?:0|[1-9][0-9]{0,14}) ?(?:(?:[KMGTPEkmgtpe][Ii]?)?[Bb])?"
 _FRACTION = "-?[0-9]{1,40}(?:/[1-9][0-9]{0,39})?"
@@ -97,6 +128,11 @@ _NUMBER_BOUNDS = {
 _SIDES = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
 _KINDS = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (type(None), "null"))
 _OF_STRINGS = ("minLength", "maxLength", "pattern")
+# Functions of pydantic that read mail addresses, with what they read.
+_MAIL: Mapping[str, JsonSchemaValue] = {
+    "EmailStr._validate": _EMAIL,
+    "NameEmail._validate": {"anyOf": [_EMAIL, _NAME_EMAIL]},
+}
 _WRAPPERS = ("function-after", "function-before", "function-wrap", "default", "nullable")
 # Key types whose keys are spelled like string values of the type.
 _STRING_KEYS = (
@@ -176,6 +212,8 @@ def _without_marks(schema: Any) -> tuple[tuple[str, str], ...]:
         pointer, value = work.pop()
         if isinstance(value, dict):
             found.extend((pointer, keyword) for keyword in (*value.pop(_MARK, ()), *_inapplicable(value)))
+            if value.pop(_TAGGED, False):
+                value["anyOf"] = [_with_constants(branch, schema.get("$defs", {})) for branch in value["anyOf"]]
             work.extend((pointer + pointer_to(key), inner) for key, inner in reversed(value.items()))
         elif isinstance(value, list):
             work.extend((f"{pointer}/{place}", inner) for place, inner in reversed(list(enumerate(value))))
@@ -191,6 +229,16 @@ def _inapplicable(schema: Mapping[str, Any]) -> list[str]:
     return [name for name in names if isinstance(schema.get(name), int | float | str | Decimal)]
 
 
+def _with_constants(branch: JsonSchemaValue, definitions: Mapping[str, JsonSchemaValue]) -> JsonSchemaValue:
+    """Return a branch of a union with the properties required that have one value: a function tells the branches apart by them."""
+    inner = branch
+    while "$ref" in inner:
+        inner = definitions[inner["$ref"].removeprefix("#/$defs/")]
+    names = [name for name, part in inner.get("properties", {}).items() if isinstance(part, dict) and "const" in part]
+    needed = [name for name in names if name not in inner.get("required", ())]
+    return {**branch, "required": [*branch.get("required", ()), *needed]} if needed else branch
+
+
 class _FieldError(Exception):
     """A field cannot be described."""
 
@@ -204,6 +252,8 @@ class _Schemas(GenerateJsonSchema):
 
     # Whether the type reads the texts: its doubles limit the numbers.
     _is_read = True
+    # Whether the type compares the values, as items of a set or keys: each has one text then.
+    _are_distinct = False
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - pydantic's own name and type
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
@@ -232,28 +282,59 @@ class _Schemas(GenerateJsonSchema):
                 narrower.append(found.source)
         if schema.get("ascii_only"):
             narrower.append(r"^[\x00-\x7f]*$")
+        if self._are_distinct:
+            is_set = (schema.get(name, getattr(self._config, f"str_{name}", False)) for name in _CASED)
+            narrower += [f"^[^{cased}]*$" for cased, changes in zip(_CASED.values(), is_set, strict=True) if changes]
         if narrower:
             result["allOf"] = [{"pattern": pattern} for pattern in narrower]
         return result
 
     def bytes_schema(self, schema: Any) -> JsonSchemaValue:
-        result = super().bytes_schema(schema)
+        encoding = getattr(self._config, "val_json_bytes", "utf8")
+        if encoding != "utf8":
+            return _matching(_encoded(encoding, schema.get("min_length", 0), schema.get("max_length")))
+        result = super().bytes_schema(schema) | {"format": "binary"}
         if "min_length" in schema or "max_length" in schema:
             # Why: the type counts bytes, a schema counts characters.
             result["pattern"] = r"^[\u0000-\u007f]*$"
         return result
 
+    def set_schema(self, schema: Any) -> JsonSchemaValue:
+        with self._distinct():
+            return super().set_schema(schema)
+
+    def frozenset_schema(self, schema: Any) -> JsonSchemaValue:
+        with self._distinct():
+            return super().frozenset_schema(schema)
+
+    @contextmanager
+    def _distinct(self, are: bool = True) -> Iterator[None]:
+        before, self._are_distinct = self._are_distinct, are and self._is_read
+        try:
+            yield
+        finally:
+            self._are_distinct = before
+
+    def uuid_schema(self, schema: Any) -> JsonSchemaValue:
+        result = super().uuid_schema(schema)
+        return result | {"allOf": [{"pattern": "^[^A-F]*$"}]} if self._are_distinct else result
+
     def date_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
         return {"type": "string", "format": "date", "pattern": "^(?!0000)"}
 
     def time_schema(self, schema: Any) -> JsonSchemaValue:
-        return _matching(_TIME + _offset(schema))
+        return _matching(self._time(schema))
+
+    def _time(self, schema: Mapping[str, Any]) -> str:
+        """Return the pattern of a time, with the offset that the type requires."""
+        time, offset = (_ONE_TIME, "Z") if self._are_distinct else (_TIME, _OFFSET)
+        return time + {"aware": offset, "naive": ""}.get(schema.get("tz_constraint", ""), f"{offset}?")
 
     def datetime_schema(self, schema: Any) -> JsonSchemaValue:
-        return _matching(f"(?!0000){DATE}T{_TIME}{_offset(schema)}")
+        return _matching(f"(?!0000){DATE}T{self._time(schema)}")
 
     def timedelta_schema(self, schema: Any) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's signature
-        return _matching(_DURATION)
+        return _matching(_ONE_DURATION if self._are_distinct else _DURATION)
 
     def url_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().url_schema(schema)
@@ -352,6 +433,10 @@ class _Schemas(GenerateJsonSchema):
         return result
 
     def _keys(self, schema: Any) -> JsonSchemaValue:
+        with self._distinct():
+            return self._keys_of(schema)
+
+    def _keys_of(self, schema: Any) -> JsonSchemaValue:
         inner = schema
         while inner["type"] in _WRAPPERS:
             inner = inner["schema"]
@@ -375,17 +460,23 @@ class _Schemas(GenerateJsonSchema):
         tag = result.get("discriminator", {}).get("propertyName")
         if tag is not None:
             result["required"] = [tag]
+        elif callable(schema["discriminator"]):
+            result[_TAGGED] = True
         return result
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
-        result = super().model_schema(schema)
+        # Why not distinct: other values may share the definition.
+        with self._distinct(False):
+            result = super().model_schema(schema)
         return result if schema.get("root_model") else _closed(result)
 
     def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
-        return _closed(super().dataclass_schema(schema))
+        with self._distinct(False):
+            return _closed(super().dataclass_schema(schema))
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
-        return _closed(super().typed_dict_schema(schema))
+        with self._distinct(False):
+            return _closed(super().typed_dict_schema(schema))
 
     def _is_within_others(self, alias: Any) -> bool:
         """Return whether the type reads a field only from within others: by a path, or several of which none is a name."""
@@ -418,6 +509,10 @@ class _Schemas(GenerateJsonSchema):
             return _marked(result, _CHECKS[check])
         if check == "ByteSize._validate":
             return {"anyOf": [_matching(_BYTES), {"type": "integer", "minimum": 0}]}
+        if check in _MAIL and self._is_read:
+            # No format of JSON Schema is the one with a name.
+            result.pop("format", None)
+            result["allOf"] = [*result.get("allOf", ()), deepcopy(_MAIL[check])]
         if result.get("format") == "regex":
             result["pattern"] = _PYTHON_REGEX
         if schema["type"] in _TIMES:
@@ -448,7 +543,7 @@ def _function_of_pydantic(schema: Any) -> str:
     if not str(getattr(function, "__module__", "")).startswith("pydantic."):
         return ""
     name = str(getattr(function, "__qualname__", ""))
-    return name if name in _CHECKS or name == "ByteSize._validate" else name.rpartition(".")[2]
+    return name if name in _CHECKS or name in _MAIL or name == "ByteSize._validate" else name.rpartition(".")[2]
 
 
 def _members(schema: Mapping[str, Any]) -> Sequence[enum.Enum]:
@@ -502,19 +597,29 @@ def _decimals(places: int, whole: int | None) -> JsonSchemaValue:
     return result
 
 
-def _typed(result: JsonSchemaValue, values: Sequence[Any]) -> JsonSchemaValue:
-    """Add the types of listed values: 1.0 is 1, which a type may read as True."""
-    found = {next(name for kind, name in _KINDS if isinstance(value, kind)) for value in values}
-    return {"type": sorted(found), **result} if found else result
-
-
 def _matching(pattern: str) -> JsonSchemaValue:
     return {"type": "string", "pattern": f"^(?:{pattern})$"}
 
 
-def _offset(schema: Mapping[str, Any]) -> str:
-    """Return the pattern of the offset that a time type requires."""
-    return {"aware": _OFFSET, "naive": ""}.get(schema.get("tz_constraint", ""), f"{_OFFSET}?")
+def _encoded(encoding: str, least: int, most: int | None) -> str:
+    """Return the pattern of a number of bytes in base64 or hex."""
+    if encoding == "hex":
+        return f"(?:[0-9A-Fa-f]{{2}}){{{least},{'' if most is None else most}}}"
+    found = []
+    for sign in _ALPHABETS:
+        for n_last in range(3):
+            low = max(0, -((n_last - least) // 3))
+            high = None if most is None else (most - n_last) // 3
+            last = f"{sign}{{{n_last}}}{_ENDS[n_last]}" if n_last else ""
+            if high is None or low <= high:
+                found.append(f"(?:{sign}{{4}}){{{low},{'' if high is None else high}}}{last}")
+    return "|".join(found)
+
+
+def _typed(result: JsonSchemaValue, values: Sequence[Any]) -> JsonSchemaValue:
+    """Add the types of listed values: 1.0 is 1, which a type may read as True."""
+    found = {next(name for kind, name in _KINDS if isinstance(value, kind)) for value in values}
+    return {"type": sorted(found), **result} if found else result
 
 
 def _bounded(result: JsonSchemaValue, schema: Mapping[str, Any]) -> JsonSchemaValue:
