@@ -93,7 +93,7 @@ _NAME_EMAIL = {
 # Bytes in base64, of either alphabet: characters, and the ends of last groups of no, one or two bytes.
 _ALPHABETS = ("[A-Za-z0-9_-]", "[A-Za-z0-9+/]")
 _ENDS = ("", "[AQgw]==", "[AEIMQUYcgkosw048]=")
-# What a string type that changes case may change: upper and title case, capitals among numbers and symbols, and what is not assigned yet.
+# What a string type that changes case may change: upper and title case, capitals among numbers and symbols, and unassigned characters.
 _CASED = {
     "to_lower": r"\p{Lu}\p{Lt}\p{Cn}\u2160-\u216f\u24b6-\u24cf",
     "to_upper": r"\p{Ll}\p{Lt}\p{Cn}\u0345\u2170-\u217f\u24d0-\u24e9",
@@ -462,6 +462,14 @@ class _Schemas(GenerateJsonSchema):
             result["required"] = [tag]
         elif callable(schema["discriminator"]):
             result[_TAGGED] = True
+        return result
+
+    def chain_schema(self, schema: Any) -> JsonSchemaValue:
+        # Why: pydantic describes the first step only, and checks a pattern of a string type of its own in a later one.
+        result, *later = map(self.generate_inner, schema["steps"])
+        if result.get("type") == "string":
+            narrower = [part for part in later if part.get("type") == "string" and len(part) > 1]
+            return {**result, "allOf": [*result.get("allOf", ()), *narrower]} if narrower else result
         return result
 
     def model_schema(self, schema: Any) -> JsonSchemaValue:
