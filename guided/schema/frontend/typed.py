@@ -49,7 +49,10 @@ _DURATION = (
 )
 # The same times and durations, each by one text: with seconds, in UTC, without zeros at an end.
 _ONE_TIME = rf"{CLOCK}:[0-5][0-9](?:\.[0-9]{{0,5}}[1-9])?"
-_ONE_DURATION = r"PT0S|-?P(?=.)(?:[1-9][0-9]{0,5}D)?(?:T(?=.)(?:(?:[1-9]|1[0-9]|2[0-3])H)?(?:(?:[1-9]|[1-5][0-9])M)?(?:(?:[1-9]|[1-5][0-9])S)?)?"
+_TO_59 = "(?:[1-9]|[1-5][0-9])"
+_ONE_DURATION = (
+    rf"PT0S|-?P(?=.)(?:[1-9][0-9]{{0,5}}D)?(?:T(?=.)(?:(?:[1-9]|1[0-9]|2[0-3])H)?(?:{_TO_59}M)?(?:{_TO_59}S)?)?"
+)
 _DECIMAL = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"
 # Decimals are read as doubles, which tell those of 15 digits apart. After the point are four of them if the type has no number of places,
 # and at most nine; all except one, where its bounds are below a size.
