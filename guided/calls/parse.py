@@ -102,10 +102,12 @@ class CallParser(CallScanner):
         Raises
         ------
         CallError
-            The text ends inside a call.
+            The text ends inside a call or reasoning, or before a call that it must have.
         """
         if not self.can_end:
-            raise CallError("the text ends inside a call", "syntax", self.position)
+            is_before = self.call_start in (None, self.position)
+            place = "inside reasoning" if self._is_reasoning else f"{'before' if is_before else 'inside'} a call"
+            raise CallError(f"the text ends {place}", "syntax", self.position)
         self._release(0)
         reads, self._reads = self._reads, []
         return reads

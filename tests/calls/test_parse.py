@@ -161,7 +161,7 @@ WRONG: list[tuple[str, str, str, str, int]] = [
     ("tooldec", "mixed(a=1, e=true;", "syntax", "expected ')' at", 17),
     ("tooldec", "mixed(a=1, d=true; e=true)", "syntax", "expected ', ' at", 17),
     ("tooldec-positional", "add(1;", "syntax", "expected ')' or ', ' at", 5),
-    ("tooldec", "", "syntax", "ends inside a call", 0),
+    ("tooldec", "", "syntax", "ends before a call", 0),
     ("json", "{'name': 'now'}", "syntax", "expected", 1),
     ("json", '{"name": "now", "parameters": {}}', "syntax", "expected", 17),
     ("json", '{"name": "now", "arguments": {}} ', "syntax", "unexpected text", 32),
