@@ -89,8 +89,7 @@ class CallScanner(Scanner):
         reason = f"the schema of the arguments of {tool} does not allow this text"
         spelling = yield from self.scan_value(kind, reason, has_plus=False)
         try:
-            found: dict[str, Any] = kind.read(spelling)
-            spans = kind.spans(spelling)
+            found, spans = kind.read_object(spelling)
         except GuidedError as error:
             # The text is still a call.
             self._refused = CallError(f"invalid arguments of {tool}: {error}", "argument", begin)

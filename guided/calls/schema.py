@@ -171,13 +171,15 @@ class SchemaType:
         LimitError
             An integer has more than ``digits`` digits.
         """
-        written = self.in_json(spelling)
+        return self._read(self.in_json(spelling))
+
+    def _read(self, written: str) -> Any:
         return parse_json(written) if self.reader is None else self.reader.read(written)
 
     def in_json(self, spelling: str) -> str:
         """Return a spelling, without the closing text, as JSON."""
         if self.arguments is not None:
-            return f"{{{','.join(f'{text_of(name)}:{value}' for name, value, *_ in self.members(spelling))}}}"
+            return _object_of(self._members(spelling))
         if not self.closing:
             return in_json(spelling.encode(), self.options).decode()
         assert self.notation is not None
@@ -185,22 +187,25 @@ class SchemaType:
         is_string = self.notation.part == "strings" or spelling.startswith('"')
         return spelling if not is_string and self.plain.scanner().accepts(spelling.encode()) else text_of(spelling)
 
-    def members(self, spelling: str) -> list[tuple[str, str, int, int]]:
-        """Return the members of an object whose members are written as arguments: names, values as JSON, and their spans in bytes."""
+    def _members(self, spelling: str) -> list[tuple[str, str, int, int]]:
         return self.scanner().members(spelling.encode())
 
-    def spans(self, spelling: str) -> list[tuple[str, int, int]]:
-        """Return the name of each member of a value that is an object, and the span of the member's value in bytes."""
+    def read_object(self, spelling: str) -> tuple[Any, list[tuple[str, int, int]]]:
+        """Decode a value that is an object; return it, and the name of each member and the span of the member's value in bytes.
+
+        Raises as `read`.
+        """
         if self.arguments is not None:
-            return [(name, begin, end) for name, _, begin, end in self.members(spelling)]
-        spans, last, before = list[tuple[str, int, int]](), 0, 0
+            members = self._members(spelling)
+            return self._read(_object_of(members)), [(name, begin, end) for name, _, begin, end in members]
+        value, spans, last, before = self.read(spelling), list[tuple[str, int, int]](), 0, 0
         for name, begin, end in members_of(spelling):
             # Only what is new is encoded: all that is before each member would be quadratic.
             first = last + len(spelling[before:begin].encode())
             last = first + len(spelling[begin:end].encode())
             spans.append((name, first, last))
             before = end
-        return spans
+        return value, spans
 
     def texts(self, place: str) -> Node:
         """Return the pattern of all spellings in the notation, or of Python literals; ``place``: for errors.
@@ -290,7 +295,7 @@ class ValueScanner:
             return self._stacks.read(place, bytes([byte]), texts)
 
     def members(self, data: bytes) -> list[tuple[str, str, int, int]]:
-        """Return the members of an object whose members are written as arguments (`SchemaType.members`).
+        """Return the members of an object whose members are written as arguments: names, values as JSON, and their spans in bytes.
 
         The controls tell where a name and a value begin and end. A number ends before the byte that has been read behind it.
         """
@@ -587,6 +592,11 @@ def list_of(kind: SchemaType) -> SchemaType:
     document = {"type": "array", "items": items, **definitions}
     reader = TypeReader(types.GenericAlias(list, (kind.reader.given,)))
     return SchemaType(f"list[{kind.name}]", document, "", reader, caps=kind.caps)
+
+
+def _object_of(members: list[tuple[str, str, int, int]]) -> str:
+    """Return the JSON of an object of some members (`ValueScanner.members`)."""
+    return f"{{{','.join(f'{text_of(name)}:{value}' for name, value, *_ in members)}}}"
 
 
 def _needed(schemas: Mapping[str, Any], document: Any) -> dict[str, Any] | None:

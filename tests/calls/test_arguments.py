@@ -23,6 +23,7 @@ from guided.calls.parse import CallParser, parse_text
 from guided.calls.reads import ArgumentRead, Call
 from guided.calls.rendering import render_calls
 from guided.calls.running import run
+from guided.calls.schema import ValueScanner
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
 from guided.engine.compile import compile as compile_spec
@@ -174,6 +175,24 @@ def test_arguments_are_read_with_their_spans(name: str) -> None:
     for arguments in ({"days": 3}, {"city": "x", "at": {"lat": 1.5}}, {"city": "x", "unit": True}, {}):
         with pytest.raises(SchemaError):
             written(arguments, spec)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_arguments_are_scanned_at_most_twice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once as they come, and once more to find names and values."""
+    spec, scanned = tools(WEATHER, name), 0
+    text = written({"city": "São Paulo", "days": 3, "unit": "C"}, spec)
+    read = ValueScanner.read
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal scanned
+        scanned += 1
+        return read(*arguments)
+
+    monkeypatch.setattr(ValueScanner, "read", counted)
+    parser = CallParser(spec)
+    parser.feed(text)
+    assert 0 < scanned <= 2 * len(text.encode())
 
 
 @pytest.mark.parametrize("name", ["qwen-coder", "deepseek-v3.2", "pythonic", "gemma"])

@@ -175,14 +175,14 @@ def test_a_damaged_spec_that_nests_deeply_is_refused() -> None:
 def test_the_members_of_an_object_are_found_at_any_depth() -> None:
     deep = "[" * 5_000 + '{"a": "]}\\""}' + "]" * 5_000
     text = f'{{ "a" : {deep} ,"b\\"":1.5e3, "c":{{}}, "d": "x", "e": true}}'
-    assert [(name, text[first:last]) for name, first, last in SchemaType("object", True).spans(text)] == [
+    assert [(name, text[first:last]) for name, first, last in SchemaType("object", True).read_object(text)[1]] == [
         ("a", deep),
         ('b"', "1.5e3"),
         ("c", "{}"),
         ("d", '"x"'),
         ("e", "true"),
     ]
-    assert SchemaType("object", True).spans("{ }") == []
+    assert SchemaType("object", True).read_object("{ }") == ({}, [])
 
 
 def test_a_text_of_too_many_values_is_refused_before_it_is_read() -> None:
