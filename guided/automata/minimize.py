@@ -14,7 +14,16 @@ from guided.arrays import DEAD, BoolArray, Int32Array
 from guided.automata.growth import room
 from guided.kernels import minimize as kernel
 
-__all__ = ["canonical", "distances", "distinct", "distinct_columns", "inverse_edges", "merge_columns", "minimal"]
+__all__ = [
+    "canonical",
+    "distances",
+    "distinct",
+    "distinct_columns",
+    "inverse_edges",
+    "merge_columns",
+    "merged",
+    "minimal",
+]
 
 
 def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
@@ -56,18 +65,29 @@ def _merged(
     if is_part:
         table, accepting, labels = _select(table, accepting, labels, order[:reached], number, columns)
         columns = every[: len(columns)]
-    k = len(columns)
+    table, accepting, labels, number = merged(table, accepting, labels)
+    return table, accepting, labels, max(int(number[0 if is_part else start]), 0)
+
+
+def merged(
+    table: Int32Array, accepting: BoolArray, labels: Int32Array
+) -> tuple[Int32Array, BoolArray, Int32Array, Int32Array]:
+    """Merge equivalent states, from whichever of them a text starts, and drop those that do not reach acceptance.
+
+    Returns table, accepting and labels, in no particular order, and the new state of each state, or ``DEAD``. If all are dropped, one state
+    that accepts nothing is left. O(k n log n).
+    """
+    n, k = table.shape
+    number = np.arange(n, dtype=np.int32)
     indptr, source = inverse_edges(table)
-    distance, queue = np.empty(len(table), np.int32), np.empty(len(table), np.int32)
-    first = 0 if is_part else start
-    if kernel.distances(accepting, indptr, source, k, distance, queue) < len(table):
+    distance, queue = np.empty(n, np.int32), np.empty(n, np.int32)
+    if kernel.distances(accepting, indptr, source, k, distance, queue) < n:
         live = np.flatnonzero(distance >= 0).astype(np.int32)
-        if distance[first] < 0:
-            return np.full((1, k), DEAD, np.int32), np.zeros(1, np.bool_), np.zeros(1, np.int32), 0
-        number = np.full(len(table), DEAD, np.int32)
+        number[:] = DEAD
+        if not len(live):
+            return np.full((1, k), DEAD, np.int32), np.zeros(1, np.bool_), np.zeros(1, np.int32), number
         number[live] = np.arange(len(live), dtype=np.int32)
         table, accepting, labels = _select(table, accepting, labels, live, number)
-        first = int(number[first])
         indptr, source = inverse_edges(table)
     n = len(table)
     colors, block_of = distinct(2 * labels.astype(np.int64) + accepting)
@@ -87,8 +107,9 @@ def _merged(
     # Why: together with the following arrays they would be the peak of a compile's memory.
     del indptr, source
     if count == n:
-        return table, accepting, labels, first
-    return *_select(table, accepting, labels, elements[begin[:count]], block_of), int(block_of[first])
+        return table, accepting, labels, number
+    number[number >= 0] = block_of[number[number >= 0]]
+    return *_select(table, accepting, labels, elements[begin[:count]], block_of), number
 
 
 def distinct(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Int32Array]:

@@ -22,7 +22,7 @@ from guided.automata.steps import Steps
 from guided.errors import LimitError
 from guided.lalr.coaccessible import Coaccessible
 from guided.lalr.indents import Columns, Indenter, imbalance
-from guided.lalr.items import Items, items_of, productive
+from guided.lalr.items import Items, derived, items_of
 from guided.lalr.lexemes import Control, Lexemes
 from guided.lalr.lexical_follow import LexicalFollow
 from guided.lalr.lookahead_classes import LookaheadClasses, lookahead_classes
@@ -89,7 +89,7 @@ class DeadEnds:
         self.columns = Columns(scanner, indenter, self._lexical_follow.columns)
         of_indenter = indenter.newline, indenter.indent, indenter.dedent
         readable = self._lexical_follow.readable(items, self._contexts)
-        symbols = productive(items, readable | set(of_indenter) if indenter.newline in readable else readable)
+        symbols = derived(tables.rules, readable | set(of_indenter) if indenter.newline in readable else readable)
         self._safe_states = safe_states(
             tables, items, start, self._lexical_follow, symbols, scanner.first_left, of_indenter, self._steps
         )

@@ -8,13 +8,13 @@ O(states * rules that can start there). Not handled here: lookaheads, conflicts.
 Ref: DeRemer and Pennello, Efficient computation of LALR(1) look-ahead sets, 1982.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from guided.lalr.tables import LalrTables, Rule, Start
 
-__all__ = ["Item", "Items", "derived", "items_of", "productive"]
+__all__ = ["Item", "Items", "derived", "items_of"]
 
 Symbol = TypeVar("Symbol", bound=Hashable)
 
@@ -79,11 +79,6 @@ def items_of(tables: LalrTables, start: Start) -> Items:
                 reached_by[target] = symbol
                 kernels[target] = tuple(sorted(moved.get(symbol, ())))
     return Items(tuple(states), kernels, reached_by, moves, rules, rules_of)
-
-
-def productive(items: Items, readable: Collection[int]) -> set[int]:
-    """Return the symbols that derive a string of readable terminals, including those terminals."""
-    return derived(items.rules, readable)
 
 
 def derived(rules: Sequence[tuple[Symbol, Sequence[Symbol]]], known: Iterable[Symbol]) -> set[Symbol]:

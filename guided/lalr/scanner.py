@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from guided.arrays import DEAD, Int32Array, UInt8Array, freeze
-from guided.automata.minimize import minimal
+from guided.automata.minimize import merged
 from guided.automata.partition import INVALID, Partition, partition
 from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
@@ -34,8 +34,6 @@ from guided.patterns.tree import Chars, Concat, Literal, Node
 __all__ = ["NOTHING", "Scanner", "leading", "scanner_of", "sources_of", "spelling_of", "terminal_tree", "tuples"]
 
 NOTHING = -1
-# Minimum branching factor of the tree of starts.
-_FEWEST = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,48 +276,18 @@ def _minimized(ordered: Ordered, n_contexts: int) -> tuple[Int32Array, Int32Arra
 def _merged(
     ordered: Ordered, entries: list[int], left_class: list[int]
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
-    """Return the minimal automaton with many entries: table, events, ends, and the entries' states.
-
-    A temporary tree of states above the entries makes them reachable from a single start; it is removed afterwards.
-    """
-    rows = np.array(ordered.rows, np.int32)
-    n, n_classes = rows.shape
-    width = max(n_classes, _FEWEST)
+    """Return the minimal automaton with many entries: table, events, ends, and the entries' states."""
     labels: dict[tuple[int, ...], int] = {}
     items = [
         (*_named(event, left_class), *_named(end, left_class))
         for event, end in zip(ordered.events, ordered.ends, strict=True)
     ]
-    label = [labels.setdefault(item, len(labels)) for item in items]
-    accepting = [item[0] != NOTHING or item[3] != NOTHING for item in items]
-    levels = [entries]
-    tree: list[list[int]] = []
-    while len(levels[-1]) > 1 or len(levels) == 1:
-        parents = []
-        for first in range(0, len(levels[-1]), width):
-            parents.append(n + len(tree))
-            tree.append(levels[-1][first : first + width])
-        levels.append(parents)
-    full = np.full((n + len(tree), width), DEAD, np.int32)
-    full[:n, :n_classes] = rows
-    for number, children in enumerate(tree):
-        full[n + number, : len(children)] = children
-    first_above = len(labels)
-    all_labels = np.array([*label, *range(first_above, first_above + len(tree))], np.int32)
-    final = np.array([*accepting, *[False] * len(tree)], np.bool_)
-    table, _, kept = minimal(full, final, all_labels, n + len(tree) - 1)
-    n_above = int((kept >= first_above).sum())
-    states = [0]
-    for level in reversed(levels[:-1]):
-        states = [
-            int(table[states[i // width], i % width]) if states[i // width] >= 0 else DEAD for i in range(len(level))
-        ]
-    by_label = np.array(list(labels), np.int32).reshape(-1, 6)
-    found = by_label[kept[n_above:]]
-    own = table[n_above:, :n_classes]
-    own = np.where(own >= 0, own - n_above, DEAD).astype(np.int32)
-    moved = np.array([state - n_above if state >= 0 else DEAD for state in states], np.int32)
-    return np.ascontiguousarray(own), np.ascontiguousarray(found[:, :3]), np.ascontiguousarray(found[:, 3:]), moved
+    label = np.array([labels.setdefault(item, len(labels)) for item in items], np.int32)
+    matches = np.array(list(labels), np.int32)
+    has_match = (matches[:, ::3] != NOTHING).any(axis=1)
+    table, _, label, number = merged(np.array(ordered.rows, np.int32), has_match[label], label)
+    events, ends = np.ascontiguousarray(matches[label].reshape(-1, 2, 3).swapaxes(0, 1))
+    return table, events, ends, number[entries]
 
 
 def _named(event: Event | None, left_class: list[int]) -> tuple[int, int, int]:
