@@ -174,8 +174,11 @@ def _from_pattern(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
 
 
 def _from_choices(given: str, _: Mapping[str, Any]) -> Iterator[Source]:
-    texts = [line.removesuffix("\r") for line in _text(given).split("\n")]
-    yield Source(Path(given).stem, "choice", [text for text in texts if text], given)
+    texts = [line.removesuffix("\r") for line in _text(given).removesuffix("\n").split("\n")]
+    if "" in texts:
+        advice = 'remove it; the empty text is choice = ["", ...] in a .toml file'
+        raise UsageError(f"{given}, line {texts.index('') + 1} is empty: {advice}")
+    yield Source(Path(given).stem, "choice", texts, given)
 
 
 def _from_json(given: str, options: Mapping[str, Any]) -> Iterator[Source]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 from guided.calls.rendering import argument_json, json_value, render_result
-from guided.errors import GuidedError, kind_of, shown
+from guided.errors import ArgumentError, GuidedError, kind_of, shown
 from guided.events import Done, Event, Result, Text, ToolArgument, ToolCall, ToolCallStarted, ToolResult
 from guided.generate.generator import Generator, error_of_call
 from guided.generate.messages import check_messages
@@ -180,6 +180,8 @@ class Conversation(Generic[T]):
         if waiting := self.pending:
             names = ", ".join(f"{call['function']['name']} ({call.get('id')})" for call in waiting)
             raise ValueError(f"calls are waiting for results; pass them with add_result: {names}")
+        if content is None and not self.messages:
+            raise ArgumentError("content", "is needed, since the conversation has no messages yet")
         new: list[dict[str, Any]] = []
         if isinstance(content, str):
             new = [{"role": "user", "content": content}]

@@ -192,7 +192,7 @@ def test_specs_from_options(folder: Path) -> None:
 
 def test_files_of_every_kind(folder: Path) -> None:
     Path("month.regex").write_text("[0-9]{2}\n")
-    Path("colour.choice").write_text("red\r\ngreen\n\nblue\n")
+    Path("colour.choice").write_text("red\r\ngreen\nblue\n")
     definition = {"name": "mail", "parameters": {"type": "object", "properties": {"to": {"type": "string"}}}}
     Path("mail.json").write_text(json.dumps([definition]))
     lines = [
@@ -259,6 +259,11 @@ def test_files_of_specs_that_are_wrong(folder: Path, content: str, message: str)
         "compile", *VOCABULARY, "specs.toml"
     )
     assert not Path("indices").exists()
+
+
+def test_a_blank_line_of_choices_is_an_error(folder: Path) -> None:
+    Path("colour.choice").write_text("red\r\n\r\nblue\n")
+    assert "colour.choice, line 2 is empty: remove it" in errors_of("compile", *VOCABULARY, "colour.choice")
 
 
 @pytest.mark.parametrize(

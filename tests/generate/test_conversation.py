@@ -222,7 +222,7 @@ def test_options_and_earlier_messages_are_those_of_every_turn() -> None:
             "generator must be a Generator, as guided.generator.* returns it, not int",
         ),  # type: ignore[arg-type]
         (lambda: chatting().stream([]), ValueError, "must be a dict"),  # type: ignore[arg-type]
-        (lambda: chatting()(), ValueError, "needs at least one message"),
+        (lambda: chatting()(), ValueError, "content is needed, since the conversation has no messages yet"),
         (
             lambda: guided.Conversation(chatting().generator, messages=[{"role": "user"}]),
             ValueError,
