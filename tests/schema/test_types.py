@@ -14,7 +14,7 @@ import re
 import typing
 import uuid
 import zoneinfo
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import annotated_types
@@ -290,6 +290,16 @@ def test_bytes_are_written_in_the_encoding_of_their_type(encoding: str, least: i
     for length in range(8):
         text = Model.model_construct(data=bytes(range(65, 65 + length))).model_dump_json()
         assert index.accepts(text.encode()) == (least <= length <= (length if most is None else most)), text
+
+
+def test_a_string_beside_an_iterable_is_a_string() -> None:
+    for kind, text, value in [
+        (str | Iterable[int], '"ab"', "ab"),
+        (Iterable[str] | str, '"ab"', "ab"),
+        (str | Iterable[int], "[1]", [1]),
+    ]:
+        assert compiled(kind).accepts(text)
+        assert JsonSchema(kind).read(text) == value
 
 
 LOWER = Annotated[str, StringConstraints(to_lower=True)]

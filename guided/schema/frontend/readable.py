@@ -6,7 +6,8 @@
   typing_extensions. The copies, also of recursive ones, have the same name, keys and annotations;
 - patterns beside a type, compiled ones and trees, which pydantic ignores: by `TextPattern`;
 - Enums with values that are not JSON scalars: their members are written by name;
-- members of Enums in Literals: their values are read as the members.
+- members of Enums in Literals: their values are read as the members;
+- an Iterable, by a list: pydantic reads a string as one, also where it is another member of the union.
 
 It looks within annotations and TypedDicts, not within classes: a dataclass or model determines its own types.
 """
@@ -16,6 +17,7 @@ import operator
 import re
 import sys
 import typing
+from collections.abc import Iterable
 from functools import partial
 from types import GenericAlias, UnionType
 from typing import Any
@@ -70,6 +72,8 @@ def _readable(annotation: Any, made: dict[Any, Any]) -> Any:
         is_same = inner is annotation.__origin__ and all(map(operator.is_, metadata, annotation.__metadata__))
         return annotation if is_same else typing.Annotated[(inner, *metadata)]
     within = tuple(_readable(item, made) if not isinstance(item, list) else item for item in arguments)
+    if origin is Iterable:
+        return GenericAlias(list, within)
     if all(map(operator.is_, within, arguments)):
         return annotation
     if isinstance(annotation, UnionType):
