@@ -170,9 +170,12 @@ class Automaton:
 
     def within(self, alphabet: BoolArray) -> "Automaton":
         """Return the automaton of the texts that use only these bytes: bool, shape (256,)."""
-        if alphabet.all():
-            return self
         n_columns = self.table.shape[1]
+        excluded = np.zeros(n_columns, np.bool_)
+        excluded[self.classes[~alphabet]] = True
+        # PERF: most automata of a schema use no byte that a vocabulary lacks (`python -m benchmarks.serving_masks`).
+        if (self.table[:, excluded] < 0).all():
+            return self
         if n_columns == 256:
             table, classes = self.by_byte(), np.arange(256, dtype=np.uint8)
             table[:, ~alphabet] = DEAD

@@ -161,6 +161,20 @@ def test_the_canonical_form_is_a_fixed_point(table: Table) -> None:
     assert again == automaton
 
 
+@settings(max_examples=examples(200))
+@given(tables(max_label=2), st.sets(st.integers(0, 11)))
+def test_automata_within_an_alphabet_are_canonical(table: Table, lacking: set[int]) -> None:
+    automaton = table.build()
+    alphabet = np.array([byte % 12 not in lacking for byte in range(256)])
+    rows = automaton.by_byte()
+    rows[:, ~alphabet] = -1
+    expected = Automaton.from_table(rows, np.arange(256, dtype=np.uint8), automaton.accepting, automaton.labels)
+    within = automaton.within(alphabet)
+    assert within == expected
+    # Nothing is computed where no text is lost.
+    assert (within is automaton) == (expected == automaton)
+
+
 def test_classes_are_numbered_by_their_least_byte_and_states_breadth_first() -> None:
     automaton = Table(((2, 1), (-1, 0), (1, -1)), (True, False, False), (0, 0, 0), 0, (1, 0)).build()
     assert automaton.classes[:4].tolist() == [0, 1, 0, 1]

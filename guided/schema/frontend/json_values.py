@@ -33,6 +33,7 @@ _HUGE_EXPONENT = 10**18
 _DECIMAL = "\0decimal"
 _DEEP = "nested arrays and objects in a schema"
 _CONTAINERS = (dict, list, tuple)
+_VALUES = (str, int, float, Decimal, type(None))
 _PLAIN = frozenset((str, bool, float, type(None)))
 _STRING = frozenset((str,))
 _LIMITS = Limits()
@@ -227,41 +228,37 @@ def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
     """
     # Why count every occurrence: one list may occur in many places, even within itself.
     levels = parts = 0
-    here = _containers([schema])
+    here = [schema]
     while here:
-        levels += 1
-        parts += sum(map(len, here))
-        _check(levels, limits)
-        if parts > limits.schema_parts:
-            raise LimitError("schema_parts", parts, limits.schema_parts, "the same part occurs in too many places")
-        here = _containers(
-            [
-                part
-                for value in here
-                for part in (value.values() if isinstance(value, dict) else value)
-                if type(part) not in _PLAIN
-            ]
-        )
+        below: list[Any] = []
+        is_nested = False
+        for part in here:
+            if not isinstance(part, _CONTAINERS):
+                _check_value(part)
+                continue
+            is_nested = True
+            values: Any = part
+            if isinstance(part, dict):
+                values = part.values()
+                if not _STRING.issuperset(map(type, part)):
+                    for name in part:
+                        _check_value(name)
+            parts += len(part)
+            if parts > limits.schema_parts:
+                raise LimitError("schema_parts", parts, limits.schema_parts, "the same part occurs in too many places")
+            below += [value for value in values if type(value) not in _PLAIN]
+        levels += is_nested
+        if levels > limits.schema_depth:
+            raise LimitError("schema_depth", levels, limits.schema_depth, _DEEP)
+        here = below
 
 
-def _containers(parts: list[Any]) -> list[Any]:
-    """Return the arrays and objects among some parts, each of which is checked to be a JSON value."""
-    found = [part for part in parts if isinstance(part, _CONTAINERS)]
-    others = [part for part in parts if not isinstance(part, _CONTAINERS)] if len(found) < len(parts) else []
-    for value in found:
-        if isinstance(value, dict) and not _STRING.issuperset(map(type, value)):
-            others += value
-    for one in others:
-        if not isinstance(one, str | int | float | Decimal | None):
-            raise SchemaError(f"a schema must consist of JSON values, not {brief(one)}", "", "schema")
-        if isinstance(one, int) and one.bit_length() > _INTEGER_BITS:
-            _check_digits(int(one.bit_length() * log10(2)), _LIMITS)
-    return found
-
-
-def _check(levels: int, limits: Limits) -> None:
-    if levels > limits.schema_depth:
-        raise LimitError("schema_depth", levels, limits.schema_depth, _DEEP)
+def _check_value(given: Any) -> None:
+    """Check that a part without parts is a JSON value or Decimal."""
+    if not isinstance(given, _VALUES):
+        raise SchemaError(f"a schema must consist of JSON values, not {brief(given)}", "", "schema")
+    if isinstance(given, int) and given.bit_length() > _INTEGER_BITS:
+        _check_digits(int(given.bit_length() * log10(2)), _LIMITS)
 
 
 def _no_number(name: str) -> NoReturn:

@@ -217,7 +217,7 @@ class KeyTable:
         label_of = np.array([numbers.get(vector, -1) for vector in leaf.vectors], np.int32)[found.labels]
         accepting = found.accepting & (label_of >= 0)
         labels = np.where(accepting, label_of, 0)
-        return self.tables.leaves.kept(Automaton(found.table, found.classes, accepting, labels))
+        return self.tables.leaves.kept(Automaton.from_table(found.table, found.classes, accepting, labels))
 
     @cached_property
     def shortest(self) -> list[int]:
