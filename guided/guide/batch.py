@@ -127,7 +127,8 @@ def _copy_one(mask: Int32Array | None, row: Int32Array) -> None:
 def _copy_all(masks: list[Int32Array | None], lengths: list[int], words: Int32Array, places: Sequence[int]) -> None:
     """Copy by one kernel the masks that fill their row, and the others one by one."""
     width = words.shape[1]
-    rows, whole = np.fromiter(places, np.int64, len(places)), masks
+    rows = np.arange(len(places), dtype=np.int64) if isinstance(places, range) else np.array(places, np.int64)
+    whole = masks
     if lengths.count(width) < len(masks):
         for row, mask, length in zip(places, masks, lengths, strict=True):
             if length < width:
@@ -144,10 +145,10 @@ _address_of: dict[int, tuple["weakref.ref[Any]", int]] = {}
 
 
 def _addresses(masks: Sequence[Any]) -> Int64Array:
-    found = [_address_of.get(id(mask)) for mask in masks]
+    known_of = _address_of.get
     addresses = [
-        known[1] if known is not None and known[0]() is mask else _address(mask)
-        for known, mask in zip(found, masks, strict=True)
+        known[1] if (known := known_of(id(mask))) is not None and known[0]() is mask else _address(mask)
+        for mask in masks
     ]
     return np.array(addresses, np.int64)
 
