@@ -34,6 +34,8 @@ __all__ = ["from_strings", "from_tree", "in_one_budget", "over_characters", "spe
 _LIMITS = Limits()
 # Cost of a state of an NFA in steps of a determinization (8 ns each): Python emits it.
 _PER_STATE = 60
+# Cost of a class of a set of characters: it is found and written, and memory for it is found.
+_PER_CLASS = 2
 # Cost in steps of a determinization (8 ns each) of: an operand, a product, an edge or node in Python, a cell of a table.
 _OPERAND, _PART, _EDGE, _CELL = 50_000, 12_000, 400, 4
 _TOO_MANY = "too many or too large intersections and complements"
@@ -131,7 +133,7 @@ def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
     nfa = build_nfa(tree, limits)
     steps.spend(_PER_STATE * nfa.n_states, "the pattern has too many letters and counts")
     parts = partition(nfa.charsets, limits, nfa.symbols)
-    steps.spend(parts.set_classes.size, "the pattern has too many large sets of characters")
+    steps.spend(_PER_CLASS * parts.set_classes.size, "the pattern has too many large sets of characters")
     if not nfa.assertions:
         found = determinize(nfa, parts, limits, steps)
     elif is_unfoldable(nfa):

@@ -92,6 +92,8 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
                 slots = np.full(1 << (4 * capacity - 1).bit_length(), -1, np.int32)
                 refill(hashes, 0, count, slots)
             case kernel.MORE_MEMBERS:
+                # Finding memory takes as long as visiting the members that it is for.
+                cursor[2] += len(pool)
                 pool = grown(pool, 2 * len(pool) + n)
                 if len(pool) > limits.transitions:
                     raise LimitError("transitions", len(pool), limits.transitions, "too ambiguous")

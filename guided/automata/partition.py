@@ -92,7 +92,10 @@ def partition(charsets: Sequence[Charset], limits: Limits | None = None, symbols
     n_classes = int(kernel.classify(indptr, first, last, class_of, size, hits, moved, touched))
     set_indptr, set_classes = np.zeros(len(indptr), np.int32), np.empty(pieces, np.int32)
     kernel.list_classes(indptr, first, last, class_of, np.full(n_classes, -1, np.int32), set_classes, set_indptr)
-    set_classes = set_classes[: set_indptr[-1]].copy()
+    set_classes = set_classes[: set_indptr[-1]]
+    if 2 * len(set_classes) < pieces:
+        # What is kept holds no room.
+        set_classes = set_classes.copy()
     starts, classes = _merged(points, class_of)
     if symbols:
         own = np.arange(len(symbols), dtype=np.int32)

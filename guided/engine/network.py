@@ -54,7 +54,7 @@ from guided.patterns.tree import fold
 __all__ = ["Leaf", "Network", "Nfa", "leaf_of", "network_of", "nfa_of", "trimmed"]
 
 # States that a node of an `Nfa` counts as, since it takes as much time and memory.
-_PER_NODE = 3
+_PER_NODE = 4
 # States of the automata of leaves that become part of the frame, at 0.1 ms each; further leaves are parts of their own.
 _STATES_CONVERTED = 8_000
 # Cost of visiting a part of a composition, in steps of a compile.
@@ -111,6 +111,8 @@ class _Builder:
         self._limits = limits
         self.nfa = Nfa([], [], [], [])
         self._leaves: dict[Any, int] = {}
+        # By part: its repeats are many, and each asks for all that is within it.
+        self._typed: dict[int, bool] = {}
 
     def node(self, mark: tuple[Part, bool] | None = None) -> int:
         nfa = self.nfa
@@ -135,7 +137,7 @@ class _Builder:
                 onward[closed].append(end)
                 begin, end = self._branch(opened), closed
                 # The value of other parts is that of their text.
-                is_marked = isinstance(item, Composition) and len(item.parts) > 0 and item.is_typed
+                is_marked = isinstance(item, Composition) and len(item.parts) > 0 and self._is_typed(item)
             match item:
                 case Concatenation():
                     nodes = [begin, *(self.node() for _ in item.parts[1:]), end]
@@ -158,6 +160,12 @@ class _Builder:
                     todo.append((item.parts[0], begin, end, is_marked and isinstance(item.parts[0], Composition)))
                 case _:
                     self._read(begin, item, leaf_of, (end,))
+
+    def _is_typed(self, part: Composition) -> bool:
+        found = self._typed.get(id(part))
+        if found is None:
+            found = self._typed[id(part)] = part.is_typed
+        return found
 
     def _branch(self, begin: int) -> int:
         node = self.node()
