@@ -40,6 +40,17 @@ def test_multiples_that_compile_are_read(how: str, divisor: float) -> None:
         assert not reason or ("/multipleOf" in reason and divisor not in (7, 997, 1e300))
 
 
+@pytest.mark.parametrize("divisor", [7, 1e10, 1e20, 1e300])
+@pytest.mark.parametrize("others", [[], [{"minimum": -1, "maximum": 997, "multipleOf": 7}] * 2])
+def test_multiples_that_differ_are_read_or_refused(divisor: float, others: list[Any]) -> None:
+    """An item equals none before it, each of which has as many digits as the divisor."""
+    schema = {"items": {"oneOf": [{"multipleOf": divisor}, *others]}, "uniqueItems": True, "minItems": 10}
+    items = [str(count * int(divisor)).encode() for count in range(200, 203)]
+    pieces = (b"[", items[0], b",", items[1], b",", items[2], b"]")
+    reason = read_or_refused({"type": "array", **schema}, pieces, Limits())
+    assert not reason or ("/multipleOf" in reason and divisor > 1e10)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_numbers_of_several_schemas_about_one_value_are_read_or_refused(seed: int) -> None:

@@ -29,7 +29,7 @@ _PER_PAIR, _PER_CONTAINED, _PER_COUNT = 200, 350, 64
 # Steps for each item that must differ, and for each of these and: another one; an array or object that it may be.
 _PER_UNIQUE, _PER_UNLIKE, _PER_CONTAINER = 500, 15, 450
 # Numbers of items that are tried; steps for each set of kinds of items that an array must contain and that are still missing.
-_COUNTS, _PER_SET, _DOUBLINGS = 64, 600, 40
+_COUNTS, _PER_SET, _DOUBLINGS = 64, 1_000, 40
 # Steps for each required member besides the letters of its name; for each different value of those; formulas of fewer schemas take few.
 _PER_NEEDED, _PER_VALUE, _MANY_NODES, _VALUES_PER_STEP = 65, 80, 150, 4
 _PLACES_SHOWN = 4

@@ -13,6 +13,7 @@ from guided.errors import LimitError, placed
 from guided.limits import Limits
 from guided.schema.formula.atoms import TYPES, Arguments, JsonOptions, Notation
 from guided.schema.formula.disjoint import make_disjoint
+from guided.schema.formula.exact import Number, common_multiple
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
@@ -30,6 +31,8 @@ __all__ = ["SchemaContext"]
 _SURELY_LESS = 8
 # Automata that one call may need of numbers whose conditions stand below ``anyOf``, ``oneOf``, ``not`` or ``if``: for true and for false.
 _UNDECIDED = 8
+# Items of an array before one that differs from them.
+_ITEMS_THAT_DIFFER = 12
 
 
 class SchemaContext:
@@ -187,22 +190,36 @@ class SchemaContext:
             return
         atoms = [node for node in formulas.nodes if node[0] in ("multipleOf", "equals")]
         # Why a part: bounds take steps too.
-        if likely_steps(atoms, plain) <= self.limits.steps // _SURELY_LESS:
+        if likely_steps([*atoms, *self._other(atoms)], plain) <= self.limits.steps // _SURELY_LESS:
             return
         for values, _, is_required in self.lowering.meetings.of(self.lowering.root):
             found = sorted({typed for value in values if (typed := self.typed(value, "number")) > TRUE})
             is_alone = is_required and not any(formulas.nodes[one][0] in ("|", "1") for one in found)
             n_automata = 1 if is_alone else _UNDECIDED
-            likely = likely_steps({atom for one in found for atom in formulas.atoms(one)}, plain)
+            of_found = {atom for one in found for atom in formulas.atoms(one)}
+            other = self._other(of_found)
+            # Each item that must come needs one, and those of the first few are smaller.
+            n_automata *= _ITEMS_THAT_DIFFER // 2 if other else 1
+            likely = likely_steps({*of_found, *other}, plain)
             if n_automata * likely <= self.limits.steps:
                 continue
             with placed(self.places_of(formulas.below(found))):
+                unlike = [formulas.negation(formulas.atom(atom)) for atom in other]
+                found = [formulas.conjunction((one, *unlike)) for one in found]
                 # Why each alone: a name may match one of several patterns.
                 together = (formulas.conjunction(found),) if is_required else (TRUE, *found)
                 for wanted in {*((one,) for one in found), together}:
                     given = n_automata * self.leaves.numbers(wanted).cost
                     if given > self.limits.call_steps:
                         raise LimitError("call_steps", given, self.limits.call_steps, ADVICE)
+
+    def _other(self, atoms: Iterable[Atom]) -> list[Atom]:
+        """Return atoms of multiples that items equal and the next one may not, if there are items that differ."""
+        divisors = [atom[1] for atom in atoms if atom[0] == "multipleOf"]
+        if not divisors or "uniqueItems" not in self.formulas.kinds:
+            return []
+        multiple = common_multiple(divisors)
+        return [("equals", Number(multiple * count)) for count in range(1, 1 + _ITEMS_THAT_DIFFER)]
 
     def _check_lists(self) -> None:
         """Refuse listed strings whose automaton alone is larger than an index may grow."""
