@@ -140,7 +140,10 @@ def _over_characters(tree: Node, limits: Limits, steps: Steps) -> CharDFA:
         found = determinize_unfolded(nfa, parts, limits, steps)
     else:
         found = determinize_with_assertions(nfa, parts, limits, steps)
-    steps.spend(PER_CELL * found.table.size, "too many states for such sets of characters")
+    steps.spend(
+        PER_CELL * found.table.size,
+        "too many states for such sets of characters: lower counts, or use sets such as [a-z]",
+    )
     return found
 
 

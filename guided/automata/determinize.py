@@ -16,6 +16,11 @@ from guided.limits import Limits
 
 __all__ = ["CharDFA", "determinize", "lasting_states"]
 
+_TOO_AMBIGUOUS = "the pattern is too ambiguous: use fewer .* and alternatives that begin alike, and lower counts"
+_TOO_MANY = (
+    "the pattern needs too many states for so many different characters and sets: lower counts, or use fewer sets"
+)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CharDFA:
@@ -75,7 +80,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
         )  # fmt: skip
         count = int(cursor[1])
         if count > limits.states:
-            reason = "the language is too large or too ambiguous for a deterministic automaton"
+            reason = "the language is too large or too ambiguous for a deterministic automaton: lower counts; no .* before long counts"
             raise LimitError("states", count, limits.states, reason)
         match status:
             case kernel.DONE:
@@ -84,7 +89,7 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
                 # Why so many more: the kernel needs room for all successors of one state.
                 needed, most = count + n_classes, limits.transitions // n_classes
                 if needed > most:
-                    raise LimitError("transitions", needed * n_classes, limits.transitions)
+                    raise LimitError("transitions", needed * n_classes, limits.transitions, _TOO_MANY)
                 capacity = min(max(2 * capacity, needed), most)
                 table = grown(table, capacity)
                 accepting, hashes = grown(accepting, capacity), grown(hashes, capacity)
@@ -96,17 +101,17 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
                 cursor[2] += len(pool)
                 pool = grown(pool, 2 * len(pool) + n)
                 if len(pool) > limits.transitions:
-                    raise LimitError("transitions", len(pool), limits.transitions, "too ambiguous")
+                    raise LimitError("transitions", len(pool), limits.transitions, _TOO_AMBIGUOUS)
             case kernel.MORE_BUCKETS:
                 if cursor[4] > limits.transitions:
-                    raise LimitError("transitions", int(cursor[4]), limits.transitions, "too ambiguous")
+                    raise LimitError("transitions", int(cursor[4]), limits.transitions, _TOO_AMBIGUOUS)
                 buckets = max(2 * buckets, int(cursor[4]))
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
             case _:
-                steps.spend(int(cursor[2]), "the pattern is too ambiguous")
-    steps.spend(int(cursor[2]), "the pattern is too ambiguous")
+                steps.spend(int(cursor[2]), _TOO_AMBIGUOUS)
+    steps.spend(int(cursor[2]), _TOO_AMBIGUOUS)
     if count * n_classes > limits.transitions:
-        raise LimitError("transitions", count * n_classes, limits.transitions)
+        raise LimitError("transitions", count * n_classes, limits.transitions, _TOO_MANY)
     return CharDFA(table[:count], accepting[:count], parts)
 
 

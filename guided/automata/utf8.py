@@ -18,7 +18,7 @@ __all__ = ["decision_tree", "expanded", "to_bytes"]
 _CELLS = 8
 _FIRST_BYTES = np.array([*range(0x80), *range(0xC0, 0x100)], np.int32)
 _CONTINUATIONS = np.arange(64, dtype=np.int32)
-_TOO_SCATTERED = "too many states for such sets of characters"
+_TOO_SCATTERED = "too many states for such sets of characters: lower counts, or use sets such as [a-z]"
 
 
 def to_bytes(

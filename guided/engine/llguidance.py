@@ -87,7 +87,7 @@ _IN_PATTERN = re.compile(r"(\\[^/])|\\/|\(\?s:\.([*+?]?)\)", re.DOTALL)
 _EXPRESSION_SETS = 10_000
 # Steps that any automaton takes, however small; its expression; a pattern that is compared with a string; and a letter of that.
 _PER_AUTOMATON, _PER_EXPRESSION, _PER_PAIR, _PER_LETTER = 200_000, 300_000, 300, 150
-_TOO_MANY = "the lexemes of a grammar have too many states"
+_TOO_MANY = "the lexemes of a grammar have too many states: lower the counts of repeats"
 _COMPOSE = "put it beside a grammar with a composition (docs/compositions.md)"
 _UNSUPPORTED = {
     "stop": "stop= hides the text that ends it: use suffix=, which keeps it, or guided.FreeText(stop=...) of compositions",

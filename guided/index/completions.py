@@ -354,7 +354,9 @@ class Completions:
         return Step(text, self.read(text_configuration, text), 0)
 
     def _spend(self, count: int) -> None:
-        self._automaton.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
+        self._automaton.tables.steps.spend(
+            count, "the search for the shortest completion takes too many steps: lower counts, or require less text"
+        )
 
     def _far_weight(self, text_configuration: TextConfiguration, steps: dict[TextConfiguration, Step]) -> int:
         """Return the weight of a completion that may be too long to materialize, as the sum of its parts per stack cell.

@@ -172,7 +172,9 @@ class DeadEnds:
 
     def try_lexeme(self) -> None:
         """Count a lexeme that a search of a query tries."""
-        self._steps.spend(_LEXEME, "the search for a continuation takes too many steps")
+        self._steps.spend(
+            _LEXEME, "the search for a continuation takes too many steps: use terminals that overlap less"
+        )
 
     def is_of_query(self, error: LimitError) -> bool:
         """Return whether an error is that of a query, instead of the call's."""

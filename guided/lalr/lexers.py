@@ -30,7 +30,7 @@ __all__ = ["NoLexer", "lexer_of", "parsed_pattern", "terminals_of"]
 
 # Step cost of a terminal of a context, of a string terminal that a regex terminal may match, and of a byte that its scanner reads.
 _TERMINAL, _PAIR, _BYTE = 300, 50, 50
-_TOO_MANY = "the grammar has too many terminals in too many states"
+_TOO_MANY = "the grammar has too many terminals in too many states: use fewer terminals"
 _NONE: frozenset[int] = frozenset()
 # Full match: (terminal, text) -> whether the terminal matches the whole text.
 _Whole = Callable[[Terminal, str], bool]

@@ -112,7 +112,10 @@ class Satisfiability:
         LimitError
             The step budget of the call is exceeded.
         """
-        self.formulas.steps.spend(_PER_LITERAL * steps, "checking that every value can end takes too many steps")
+        self.formulas.steps.spend(
+            _PER_LITERAL * steps,
+            "checking that every value can end takes too many steps: use fewer conditions about one value",
+        )
 
     def is_satisfiable(self, formula: int) -> bool:
         """Return whether some value satisfies this formula.

@@ -122,7 +122,10 @@ class FramePaths:
 
     def spend(self, count: int) -> None:
         """Charge the search for a completion."""
-        self._starts.tables.steps.spend(count, "the search for the shortest completion takes too many steps")
+        self._starts.tables.steps.spend(
+            count,
+            "the search for the shortest completion takes too many steps: lower counts, or require fewer members and items",
+        )
 
     def open_labels(self, control: int, state: ConjunctiveState | ObjectState) -> list[int]:
         """Return the labels that a key can still get and the object allows."""

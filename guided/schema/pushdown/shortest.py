@@ -177,7 +177,8 @@ class Shortest:
                 continue
             choices[node] = self._choices(node, most)
             self._formulas.steps.spend(
-                _PER_CHOICE * (1 + len(choices[node])), "the search for a shortest value takes too many steps"
+                _PER_CHOICE * (1 + len(choices[node])),
+                "the search for a shortest value takes too many steps: use fewer alternatives, or require less",
             )
             for choice in choices[node]:
                 for needed in dict.fromkeys(choice.needs):

@@ -45,6 +45,11 @@ from guided.schema.strings.spelling import unwritable
 
 __all__ = ["Leaf", "Leaves", "Numbers", "Strings", "too_many_values"]
 
+# What makes the automaton of a leaf smaller.
+_REMEDIES = {
+    "string": "lower counts, use shorter patterns",
+    "number": "use fewer conditions, digits and smaller divisors",
+}
 # Measured bytes of memory of an automaton, and of a state beside its row.
 _PER_AUTOMATON, _PER_AUTOMATON_STATE = 1_000, 5
 # There are more strings of each length but 0 than this.
@@ -144,7 +149,9 @@ class Leaves:
 
     def spend(self, count: int) -> None:
         """Charge the lengths of strings."""
-        self.formulas.steps.spend(count, "the lengths of strings take too many steps")
+        self.formulas.steps.spend(
+            count, "the lengths of strings take too many steps: lower them, or shorten the pattern beside them"
+        )
 
     def kept(self, automaton: Automaton) -> Automaton:
         """Return an automaton restricted to the alphabet; its memory is counted, also that of shared caches: the leaves keep it alive."""
@@ -190,7 +197,9 @@ class Leaf(ABC):
         if self._made is None:
             made = self._make()
             self._made = replace(made, automaton=self._leaves.kept(made.automaton))
-            self._formulas.steps.spend(self.cost, f"the automaton of a {self.kind} has too many states")
+            self._formulas.steps.spend(
+                self.cost, f"the automaton of a {self.kind} has too many states: {_REMEDIES[self.kind]}"
+            )
         return self._made
 
     @property
