@@ -112,7 +112,7 @@ def test_the_remaining_budget_suffices_for_counted_members(schema: dict[str, Any
 
 def check_budgets(schema: dict[str, Any], order: str, n_texts: int) -> None:
     spec = guided.JsonSchema(schema, property_order=order, whitespace="compact")
-    index = guided.compile(spec, BYTES, guided.Limits(call_steps=1_000_000))
+    index = guided.compile(spec, BYTES, guided.Limits(call_steps=2_000_000))
     validator = jsonschema.Draft7Validator(schema)
     for seed in range(n_texts):
         draw = random.Random(seed)
