@@ -1,5 +1,6 @@
 """Numbers whose automaton is large: refused with their place when the schema is compiled, or read in any text."""
 
+import json
 import random
 from typing import Any
 
@@ -49,6 +50,14 @@ def test_multiples_that_differ_are_read_or_refused(divisor: float, others: list[
     pieces = (b"[", items[0], b",", items[1], b",", items[2], b"]")
     reason = read_or_refused({"type": "array", **schema}, pieces, Limits())
     assert not reason or ("/multipleOf" in reason and divisor > 1e10)
+
+
+@pytest.mark.parametrize("multiples", [(3, 5), (3, 0.5), (0.5,), (60, 7, 0.25)])
+def test_short_multiples_that_differ_are_read_with_any_spelling(multiples: tuple[float, ...]) -> None:
+    schema = {"anyOf": [{"minimum": 0, "multipleOf": one} for one in multiples]}
+    spec = JsonSchema({"type": "array", "items": schema, "uniqueItems": True}, numbers="any")
+    text = json.dumps([one * count for count in range(11, 19) for one in multiples[:1]], separators=(",", ":"))
+    assert compile_spec(spec, BYTES).guide().accepts(text.encode())
 
 
 @pytest.mark.slow

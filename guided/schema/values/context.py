@@ -31,8 +31,9 @@ __all__ = ["SchemaContext"]
 _SURELY_LESS = 8
 # Automata that one call may need of numbers whose conditions stand below ``anyOf``, ``oneOf``, ``not`` or ``if``: for true and for false.
 _UNDECIDED = 8
-# Items of an array before one that differs from them.
-_ITEMS_THAT_DIFFER = 12
+# Items of an array before one that differs from them. Excluding the multiples of a number takes few steps if its numerator times its
+# denominator is not above the second one.
+_ITEMS_THAT_DIFFER, _SHORT_MULTIPLE = 12, 10**10
 
 
 class SchemaContext:
@@ -219,6 +220,8 @@ class SchemaContext:
         if not divisors or "uniqueItems" not in self.formulas.kinds:
             return []
         multiple = common_multiple(divisors)
+        if multiple.numerator * multiple.denominator <= _SHORT_MULTIPLE:
+            return []
         return [("equals", Number(multiple * count)) for count in range(1, 1 + _ITEMS_THAT_DIFFER)]
 
     def _check_lists(self) -> None:
