@@ -196,7 +196,7 @@ def plan_of(
     """Build the plan from the result of a walk without a stack."""
     most = max(most, int(escapes[:, 2].max(initial=0)))
     escapes = escapes[np.argsort(escapes[:, 1], kind="stable")]
-    kinds = (2 * escapes[:, 0].astype(np.int64) + escapes[:, 3] << 8) + trie.byte[escapes[:, 1]]
+    kinds = ((2 * escapes[:, 0].astype(np.int64) + escapes[:, 3]) << 8) + trie.byte[escapes[:, 1]]
     _, firsts, kind_of = np.unique(kinds, return_index=True, return_inverse=True)
     groups = []
     for kind in np.argsort(firsts).tolist():
