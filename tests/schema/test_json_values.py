@@ -27,6 +27,7 @@ from guided.schema.frontend.json_reader import JsonReader
 from guided.schema.frontend.json_values import check_levels, exact_decimal, parse_json
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.calls.parsing import parse_call
+from tests.hostile.client import steps
 from tests.schema.engine import compiled
 
 PACKAGE = Path(guided.__file__).parent
@@ -247,21 +248,39 @@ def test_a_schema_has_so_many_levels_in_all_its_forms(tmp_path: Path) -> None:
     assert JsonSchema('{"const": "' + "[" * 1000 + '"}').fingerprint
 
 
-@pytest.mark.slow
 def test_values_that_hold_themselves_and_parts_in_many_places_are_refused() -> None:
+    """Each container is read once, however often it occurs."""
     itself: list[Any] = []
     itself += [itself, itself]
+    for value in (itself, {"a": [itself]}):
+        with pytest.raises(LimitError, match="nested arrays and objects"):
+            JsonSchema({"const": value})
     doubled: Any = [1]
     for _ in range(60):
         doubled = [doubled, doubled]
-    for value in (itself, doubled):
-        with pytest.raises(LimitError, match="in too many places"):
-            JsonSchema({"const": value})
-    alone: list[Any] = []
-    alone.append(alone)
-    with pytest.raises(LimitError, match="nested arrays and objects"):
-        JsonSchema({"const": alone})
+    error, count = steps(lambda: check_levels({"const": doubled}))
+    assert isinstance(error, LimitError)
+    assert error.what == "schema_parts"
+    assert count < 2_000
     check_levels([[1]] * 1000)
+
+
+@given(parts=st.lists(st.lists(st.integers(0, 200), max_size=4), min_size=1, max_size=8))
+def test_levels_and_parts_count_shared_containers_as_often_as_they_occur(parts: list[list[int]]) -> None:
+    """Against a copy without shared containers."""
+    made: list[Any] = [1, {}]
+    for places in parts:
+        made.append([made[place % len(made)] for place in places])
+    value = made[-1]
+    n_parts, levels, here = 0, 0, [value]
+    while here:
+        levels += 1
+        n_parts += sum(map(len, here))
+        here = [one for part in here for one in part if one != 1]
+    check_levels(value, Limits(schema_depth=levels, schema_parts=n_parts))
+    for limits in (Limits(schema_depth=levels - 1), Limits(schema_parts=max(n_parts - 1, 0))) if n_parts else ():
+        with pytest.raises(LimitError):
+            check_levels(value, limits)
 
 
 @pytest.mark.parametrize("number", ["1e9999999999999999999", "-2.5E-9999999999999999999"])

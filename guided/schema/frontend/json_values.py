@@ -226,31 +226,36 @@ def check_levels(schema: Any, limits: Limits = _LIMITS) -> None:
     LimitError
         ``schema_depth``, ``schema_parts`` or ``digits`` is exceeded.
     """
-    # Why count every occurrence: one list may occur in many places, even within itself.
-    levels = parts = 0
-    here = [schema]
-    while here:
-        below: list[Any] = []
-        is_nested = False
-        for part in here:
-            if not isinstance(part, _CONTAINERS):
-                _check_value(part)
-                continue
-            is_nested = True
-            values: Any = part
-            if isinstance(part, dict):
-                values = part.values()
-                if not _STRING.issuperset(map(type, part)):
-                    for name in part:
-                        _check_value(name)
-            parts += len(part)
-            if parts > limits.schema_parts:
-                raise LimitError("schema_parts", parts, limits.schema_parts, "the same part occurs in too many places")
-            below += [value for value in values if type(value) not in _PLAIN]
-        levels += is_nested
-        if levels > limits.schema_depth:
-            raise LimitError("schema_depth", levels, limits.schema_depth, _DEEP)
-        here = below
+    if isinstance(schema, _CONTAINERS):
+        _measured(schema, 1, {}, limits)
+    else:
+        _check_value(schema)
+
+
+def _measured(part: Any, level: int, known: dict[int, tuple[Any, int, int]], limits: Limits) -> tuple[Any, int, int]:
+    """Check a container at a level; return it, its levels, and its parts, each as often as it occurs. Each container is read once."""
+    if level > limits.schema_depth:
+        raise LimitError("schema_depth", level, limits.schema_depth, _DEEP)
+    values, levels, parts = part, 0, len(part)
+    if isinstance(part, dict):
+        values = part.values()
+        if not _STRING.issuperset(map(type, part)):
+            for name in part:
+                _check_value(name)
+    for value in [value for value in values if type(value) not in _PLAIN]:
+        if not isinstance(value, _CONTAINERS):
+            _check_value(value)
+            continue
+        _, below, within = known.get(id(value)) or _measured(value, level + 1, known, limits)
+        if level + below > limits.schema_depth:
+            raise LimitError("schema_depth", level + below, limits.schema_depth, _DEEP)
+        parts += within
+        levels = below if below > levels else levels
+    if parts > limits.schema_parts:
+        raise LimitError("schema_parts", parts, limits.schema_parts, "the same part occurs in too many places")
+    # Why with the container: while it lives, no other has its id.
+    found = known[id(part)] = part, levels + 1, parts
+    return found
 
 
 def _check_value(given: Any) -> None:
