@@ -41,7 +41,7 @@ from guided.schema.containers.general import ITEM, ArrayState, ObjectState
 from guided.schema.containers.opening import HAS_BEGUN, Containers, OpenContainer
 from guided.schema.formula.atoms import Arguments, JsonOptions, Notation
 from guided.schema.formula.formulas import TRUE, Formulas
-from guided.schema.formula.queries import TargetValuations, ValueQuery
+from guided.schema.formula.queries import TargetValuations
 from guided.schema.frontend.json_values import exact_decimal, parse_json
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
@@ -384,7 +384,7 @@ class SchemaMachine:
 
     def _reaction(self, action: int, cell: int) -> Reaction | None:
         content = self._cells[cell]
-        if action == self.value_starts.unsure:
+        if action == self.structure.unsure:
             return DEFERRED
         valuation = self.value_starts.valuation_of.get(action)
         if content is None and valuation is not None and cell == self._passing:
@@ -450,13 +450,13 @@ class SchemaMachine:
         return self.structure.entered(self.value_starts.colon(query), 1, self._cell(opened))
 
     def _next_item(self, content: OpenContainer, before: ArrayState) -> Reaction | None:
-        after = (before if content.is_known else before.without_items()).after(ITEM)
+        if not content.is_known:
+            return DEFERRED if content.is_inner else self._after_unknown(before)
+        after = before.after(ITEM)
         if after is None:
             return None
         query, state = after
-        if not content.is_known and not self._has_enough(query):
-            return DEFERRED
-        opened = OpenContainer(state, query[1:], HAS_BEGUN, content.is_known, is_inner=content.is_inner)
+        opened = OpenContainer(state, query[1:], HAS_BEGUN, is_inner=content.is_inner)
         if content.is_inner:
             assert self.arguments is not None
             if self._repeats and state.remembers():
@@ -466,15 +466,23 @@ class SchemaMachine:
                 opened = opened._replace(begins=entry)
             else:
                 entry = self.arguments.after_name(query)
-            return Reaction(1, self._cell(opened), entry) if content.is_known else DEFERRED
-        cell = self._cell(opened)
-        return self.structure.entered(self.value_starts.value(query, content.is_known), 1, cell)
+            return Reaction(1, self._cell(opened), entry)
+        return self.structure.entered(self.value_starts.value(query), 1, self._cell(opened))
 
-    def _has_enough(self, query: ValueQuery) -> bool:
-        """Return whether no past items leave the next one without a value: there are more values than an array may compare items with."""
-        if len(query) > 1 or not self.context.has_all_bytes:
-            return False
-        return self.containers.values.enumerate_up_to(query[0], self.context.limits.listed_values) is None
+    def _after_unknown(self, before: ArrayState) -> Reaction | None:
+        """Return the reaction of an array to the comma behind an item that is not known. No item may end, so nothing is observed."""
+        required = before.narrowed(before.formulas[0])
+        is_free = not required.remembers()
+        if not is_free and not required.must_differ():
+            return DEFERRED
+        after = required.without_items().after(ITEM)
+        if after is None:
+            return None
+        query, state = after
+        if not is_free and (len(query) > 1 or not self.value_starts.has_enough(query[0])):
+            return DEFERRED
+        cell = self._cell(OpenContainer(state, query[1:], HAS_BEGUN, is_known=False))
+        return self.structure.entered(self.value_starts.value(query, is_free), 1, cell)
 
     def _after_valuation(self, content: OpenContainer, valuation: int) -> Reaction | None:
         """Return the reaction of an open object or array to the end of its pending value."""

@@ -11,8 +11,8 @@ controls here. They are built once per way of writing JSON (`Structure`), and ea
     number, integer          in an unconstrained number or integer (-1: too many states to share)
 
 The actions, to which cells react, are ``value_done`` (a value without observed formulas is complete), ``key_start`` (of each quote),
-``other_key`` (an undeclared key is complete), ``comma`` and ``close`` in objects and arrays, and ``close_empty`` (an array without
-items).
+``other_key`` (an undeclared key is complete), ``comma`` and ``close`` in objects and arrays, ``close_empty`` (an array without
+items), and ``unsure`` (what a value has in common with items that are not known decides whether it can end).
 
 `guided.schema.pushdown.layout` determines where whitespace is allowed, and how much.
 """
@@ -130,6 +130,7 @@ class Structure:
     close_object: int
     close_array: int
     close_empty: int
+    unsure: int
     object_first: int
     object_next: int
     object_done: int
@@ -186,7 +187,7 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
     notation = options.notation
     # Why again: a name without quotes begins with the byte that begins a member.
     key_starts = [tables.action(again=notation is not None)]
-    actions = {name: tables.action() for name in ("comma", "close_object", "close_array", "close_empty")}
+    actions = {name: tables.action() for name in ("comma", "close_object", "close_array", "close_empty", "unsure")}
     other_key_done = tables.action(label=0)
     end = tables.control(dead_row())
 
@@ -236,7 +237,7 @@ def _made(options: JsonOptions, alphabet: bytes, after_number: bytes, whitespace
         begins["single"] = quotes[1].encode()
     return Structure(
         tables, spaces, after_comma, after_colon, lines, letters, quoted, is_counting, after, end, value_done, value_done_again,
-        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"],
+        other_key_done, actions["comma"], actions["close_object"], actions["close_array"], actions["close_empty"], actions["unsure"],
         *_between(tables, spaces, after_comma, lines, actions, before_key), number, integer,
         opening, words, after_name, tuple(key_starts),
         {kind: np.frombuffer(first, np.uint8) for kind, first in begins.items()},

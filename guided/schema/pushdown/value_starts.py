@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import DEAD, Int32Array
-from guided.automata.pushdown import KEPT, PushdownTables, Reaction, action_entry
+from guided.automata.pushdown import ACTION, KEPT, PushdownTables, Reaction, action_entry
+from guided.caching import cached_property
 from guided.schema.containers.general import ITEM
 from guided.schema.containers.opening import CANNOT_BE_EMPTY, Containers, OpenContainer
 from guided.schema.formula.atoms import BEGINS
@@ -115,8 +116,6 @@ class ValueStarts:
         The rest of the closing text at each control in the one after an array or object; of the opening text before a string.
     unordered : int
         Formula of the values, objects, whose members may come in any order; -1 if there is none.
-    unsure : int
-        Action at the beginning of a value that must differ from items that are not known; DEAD until needed.
     """
 
     def __init__(
@@ -135,7 +134,7 @@ class ValueStarts:
         self.containers = containers
         self.formulas = containers.formulas
         self._open = open_cell
-        self.unsure, self.unordered = DEAD, -1
+        self.unordered = -1
         self.openings: dict[int, bytes] = {}
         self._opened: dict[int, int] = {}
         self._has_registers = structure.lines is not None or structure.spaces.registers != KEPT
@@ -385,9 +384,7 @@ class ValueStarts:
             return DEAD
         # Why: else a past item could leave what has been read of the next one without an end.
         if not start.is_known and not (of_type == "string" and self._is_endless(wanted[0])):
-            if self.unsure == DEAD:
-                self.unsure = self.tables.action()
-            return action_entry(self.unsure)
+            return self._unsure(kind, query[0])
         if kind == "object":
             state = self.containers.open_object(wanted, any_order=query[0] == self.unordered)
             cell = self._open(OpenContainer(state))
@@ -397,6 +394,31 @@ class ValueStarts:
         if of_type in ("string", "number"):
             return self.frames.entries(self._leaf(kind, wanted))
         return self._literal(kind, sum(1 << i for i, formula in enumerate(wanted[1:]) if formula == TRUE))
+
+    def _unsure(self, kind: str, formula: int) -> int:
+        """Return the entry of a value that must differ from items that are not known. Many objects do, up to the quote of a name."""
+        atom, conjunction = self.formulas.atom, self.formulas.conjunction
+        named = conjunction((formula, atom(("type", "object")), atom(("object", atom(("minProperties", 1))))))
+        if kind == "object" and self.has_enough(named):
+            return self.tables.entry(self.structure.entered(self._unsure_object))
+        return action_entry(self.structure.unsure)
+
+    @cached_property
+    def _unsure_object(self) -> int:
+        """The control behind the brace of such an object."""
+        structure, unsure = self.structure, action_entry(self.structure.unsure)
+        row: Int32Array = self.tables.rows[structure.object_first + structure.spaces.accepting[0]]
+        row = np.where(row <= ACTION, unsure, DEAD).astype(np.int32)
+        if structure.lines is None and structure.has_quoted_names:
+            name = self.tables.control(np.where(structure.alphabet, unsure, DEAD).astype(np.int32))
+            row[[one.quote for one in structure.quoted]] = self._as_action(name)
+        return structure.spaces.before(self.tables, row)
+
+    def has_enough(self, formula: int) -> bool:
+        """Return whether no other items leave an item without a value: there are more values than an array may compare items with."""
+        if not self.context.has_all_bytes:
+            return False
+        return self.containers.values.enumerate_up_to(formula, self.context.limits.listed_values) is None
 
     def _leaf(self, kind: str, wanted: tuple[int, ...]) -> Leaf:
         """Return the leaf of strings, strings between single quotes ("single") or numbers."""
