@@ -39,7 +39,11 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
     definitions: dict[str, Any] = {}
     declared = {} if given is None else given.get("properties", {})
     properties = {}
+    others: Any = False
     for parameter in parameters:
+        if parameter.kind == "others":
+            others = _schema_of(parameter, definitions) or True
+            continue
         kept = declared.get(parameter.label)
         if kept is None or parameter.type.reader is not None:
             kept = dict(_schema_of(parameter, definitions))
@@ -49,7 +53,7 @@ def arguments_schema(parameters: Sequence[Parameter], given: Mapping[str, Any] |
     found: dict[str, Any] = {"type": "object", **(given or {}), "properties": properties}
     if given is None:
         found["required"] = [parameter.label for parameter in parameters if parameter.required]
-    found["additionalProperties"] = False
+    found["additionalProperties"] = others
     if definitions:
         found["$defs"] = definitions
     return dict(plain_json(found))

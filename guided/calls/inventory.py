@@ -195,8 +195,9 @@ class ArgumentLists(Mapping[str, ArgumentList]):
 
 
 def _parameters(tool: Tool, form: Format, caps: Caps, strict: bool) -> Sequence[Parameter]:
-    """Return the parameters of a tool, or the one that stands for all of them where their order is free or each value has its type."""
-    return tool.together(caps, strict) if form.is_whole else tool.parameters(caps, strict)
+    """Return the parameters of a tool, or the one that stands for all of them: where order or names are free, or values have types."""
+    found = () if form.is_whole else tool.parameters(caps, strict)
+    return tool.together(caps, strict) if form.is_whole or any(one.kind == "others" for one in found) else found
 
 
 class WritableTypes:

@@ -29,7 +29,7 @@ from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError, annotation_text, placed, without_addresses
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
-from guided.schema.frontend.callables import parameters_of, unwrapped
+from guided.schema.frontend.callables import names_taken, parameters_of, unwrapped
 from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.reader import hint_of_field
 from guided.schema.frontend.tool_definitions import closed_definition
@@ -46,19 +46,22 @@ __all__ = [
     "whole_of",
 ]
 
-Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic", "whole"]
+Kind: TypeAlias = Literal["either", "positional", "keyword", "variadic", "others", "whole"]
 _KINDS: dict[Any, Kind] = {
     inspect.Parameter.POSITIONAL_ONLY: "positional",
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "either",
     inspect.Parameter.VAR_POSITIONAL: "variadic",
     inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_KEYWORD: "others",
 }
 # Keywords of an object whose properties can be separate arguments; other keywords constrain all of them together.
 SEPARABLE = frozenset({
     "$comment", "$defs", "$schema", "additionalProperties", "definitions", "description", "examples", "properties", "required",
     "title", "type",
 })  # fmt: skip
-_OTHER_TYPE = "Tool(..., types={name: annotation}) gives another type"
+_OTHER_TYPE = (
+    "Tool(..., types={name: annotation}) gives another type, and typing.Never leaves an optional parameter out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +75,15 @@ class Parameter:
     label : str
         Name in calls.
     type : SchemaType
-        Type of its value; of each value, if it is variadic.
+        Type of its value; of each value, if it is variadic or others.
     required : bool
         Whether every call must give it.
-    kind : {"either", "positional", "keyword", "variadic", "whole"}
-        How Python takes it; "whole" stands for all arguments at once, by name.
+    kind : {"either", "positional", "keyword", "variadic", "others", "whole"}
+        How Python takes it; "others" are ``**kwargs``, and "whole" stands for all arguments at once, by name.
     description : str
         Text for models and people; may be empty.
+    taken : frozenset of str
+        Names that others do not have.
     """
 
     name: str
@@ -87,6 +92,7 @@ class Parameter:
     required: bool
     kind: Kind
     description: str = ""
+    taken: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -176,24 +182,25 @@ def of_signature(
     lowered = Lowered()
     for name, parameter in signature.items():
         pointer = pointer_to(tool, name)
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            reason = "**kwargs is not supported: every argument needs a name; Tool(definition, run=function) gives them in JSON"
-            raise SchemaError(reason, pointer, f"**{name}")
         if hasattr(parameter.default, "is_required") and hasattr(parameter.default, "metadata"):
             raise SchemaError("put pydantic's Field into Annotated[...] and give the plain default", pointer, "Field")
         annotation = hints.get(name, parameter.annotation)
         annotation = Any if annotation is inspect.Parameter.empty else annotation
         metadata = getattr(annotation, "__metadata__", ())
-        is_optional = parameter.default is not inspect.Parameter.empty or _KINDS[parameter.kind] == "variadic"
-        bare = name.removesuffix("_")
-        label = _alias_in(metadata) or (bare if keyword.iskeyword(bare) else name)
+        of_python, bare = _KINDS[parameter.kind], name.removesuffix("_")
+        is_optional = parameter.default is not inspect.Parameter.empty or of_python in ("variadic", "others")
+        # Why the stars: another argument may have the name.
+        label = (
+            f"**{name}" if of_python == "others" else _alias_in(metadata) or (bare if keyword.iskeyword(bare) else name)
+        )
         lower = partial(_type_of, overrides.get(name, annotation), pointer, caps)
         kind = _satisfiable(lower, not is_optional, pointer, lowered.never)
         if kind is None:
             lowered.skip()
         else:
             description = described.get(name, "") or _description_in(metadata)
-            lowered.add(Parameter(name, label, kind, not is_optional, _KINDS[parameter.kind], description))
+            taken = names_taken(function) if of_python == "others" else frozenset[str]()
+            lowered.add(Parameter(name, label, kind, not is_optional, of_python, description, taken))
     labels = [parameter.label for parameter in lowered.parameters]
     for label in labels:
         if labels.count(label) > 1:
@@ -294,13 +301,17 @@ def together(parameters: Sequence[Parameter], tool: str, caps: Caps) -> Paramete
     SchemaError, PatternError
         As `of_signature`.
     """
-    kinds = {}
-    for parameter in parameters:
-        kinds[parameter.label] = list_of(parameter.type) if parameter.kind == "variadic" else parameter.type
+    kinds = {
+        one.label: list_of(one.type) if one.kind == "variadic" else one.type
+        for one in parameters
+        if one.kind != "others"
+    }
+    others = next((one for one in parameters if one.kind == "others"), None)
+    more = (None, ()) if others is None else (others.type, others.taken)
     required = {parameter.label for parameter in parameters if parameter.required}
     pointer = pointer_to(tool)
     with placed(pointer):
-        return Parameter("arguments", "arguments", arguments_of(kinds, required, pointer, caps), True, "whole")
+        return Parameter("arguments", "arguments", arguments_of(kinds, required, pointer, caps, *more), True, "whole")
 
 
 def _satisfiable(lower: Callable[[], SchemaType], required: bool, pointer: str, never: list[str]) -> SchemaType | None:
@@ -338,6 +349,8 @@ def _type_of(given: Any, place: str, caps: Caps) -> SchemaType:
     """The type of an annotation, or of what is given instead of one."""
     if isinstance(given, Regex | Choice | re.Pattern | Node):
         given = Annotated[str, given]
+    elif given is typing.Never:
+        raise Unsatisfiable("no value has this type", place, "Never")
     # Of the class: an Annotated alias passes look-ups on to its type, and str has a method of that name.
     elif hasattr(type(given), "lower") and not isinstance(given, str):
         raise SchemaError("this type cannot be compiled to a pattern", place, type(given).__name__)

@@ -207,15 +207,17 @@ def _given(call: Call, tool: Tool, context: Any) -> Any:
 def _called(call: Call, tool: Tool, context: Any) -> Any:
     assert tool.run is not None, "a tool without anything to run is not run"
     arguments = call.arguments
-    parameters = {parameter.label: parameter for parameter in tool.parameters()}
+    parameters = {parameter.label: parameter for parameter in tool.parameters() if parameter.kind != "whole"}
     own = {} if context is None else dict.fromkeys(context_names(tool.run), context)
-    if any(parameter.kind == "whole" for parameter in parameters.values()):
-        return tool.run(**{**arguments, **own})
-    given = {parameters[label].name: value for label, value in arguments.items()} | own
-    if any(parameters[label].kind in ("positional", "variadic") for label in arguments) and not tool.is_definition:
+    given = {parameters[label].name: value for label, value in arguments.items() if label in parameters} | own
+    others = {label: value for label, value in arguments.items() if label not in parameters}
+    if (
+        any(parameters[label].kind in ("positional", "variadic") for label in arguments.keys() & parameters)
+        and not tool.is_definition
+    ):
         bound = inspect.signature(tool.run).bind_partial()
         bound.arguments.update(given)
         # Why the defaults: otherwise values after a missing one would not be passed by position.
         bound.apply_defaults()
-        return tool.run(*bound.args, **bound.kwargs)
-    return tool.run(**given)
+        return tool.run(*bound.args, **bound.kwargs, **others)
+    return tool.run(**others | given)

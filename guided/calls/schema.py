@@ -562,19 +562,27 @@ def _of_annotation(annotation: Any, _text: str, caps: Caps) -> SchemaType:
     return replace(found, name=annotation.__name__ if is_class else found.name, reader=reader)
 
 
-def arguments_of(kinds: Mapping[str, SchemaType], required: Collection[str], place: str, caps: Caps) -> SchemaType:
+def arguments_of(
+    kinds: Mapping[str, SchemaType],
+    required: Collection[str],
+    place: str,
+    caps: Caps,
+    others: SchemaType | None = None,
+    taken: Collection[str] = (),
+) -> SchemaType:
     """Return the type of the objects whose members are an annotation's values, by name.
+
+    ``others``: the type of members with other names, if there may be any; ``taken``: names that they do not have.
 
     Raises
     ------
     SchemaError, PatternError
         As `type_of_annotation`.
     """
-    fields: dict[str, Any] = {}
-    for name, kind in kinds.items():
-        assert kind.reader is not None, "Python's parameters have readers"
-        fields[name] = kind.reader.given if name in required else typing.NotRequired[kind.reader.given]
-    return type_of_annotation(fields_dict("arguments", fields), place, caps)
+    given = {name: kind.reader.given for name, kind in kinds.items() if kind.reader}
+    fields = {name: kind if name in required else typing.NotRequired[kind] for name, kind in given.items()}
+    of_others = others.reader.given if others is not None and others.reader else typing.Never
+    return type_of_annotation(fields_dict("arguments", fields, of_others, taken), place, caps)
 
 
 @lru_cache(maxsize=1 << 13)

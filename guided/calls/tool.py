@@ -315,7 +315,7 @@ class Tool:
         shown = []
         for parameter in self.parameters():
             star = "*" if parameter.kind == "variadic" else ""
-            tail = "" if parameter.required or star else " = ..."
+            tail = "" if parameter.required or star or parameter.kind == "others" else " = ..."
             shown.append(f"{star}{parameter.label}: {parameter.type.name}{tail}")
         return f"{self.name}({', '.join(shown)})"
 

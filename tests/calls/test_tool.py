@@ -1,16 +1,20 @@
 """Tools from callables and definitions: names, parameters, and every way to get them wrong."""
 
+import datetime
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, Never
 
 import pydantic
 import pytest
 
+from guided.calls.formats import format_names
+from guided.calls.inputs import compile as compiled
 from guided.calls.naming import inventory
 from guided.calls.parse import parse_text
 from guided.calls.reads import Call
+from guided.calls.rendering import render_calls
 from guided.calls.running import run
 from guided.calls.spec import Tools
 from guided.calls.tool import Example, Tool
@@ -18,6 +22,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.engine.specs import Choice, Regex
 from guided.errors import CallError, PatternError, SchemaError
 from tests.identifiers import shown
+from tests.schema.engine import BYTES
 
 
 def get_weather(city: str, day: Literal["today", "tomorrow"] = "today") -> "Unresolved":  # noqa: F821
@@ -119,6 +124,55 @@ def test_what_a_partial_binds_is_neither_offered_nor_replaced(form: str) -> None
     with pytest.raises(SchemaError, match="unknown parameter 'user_id'"):
         Tool(PAYMENT, types={"user_id": int})
     assert JsonSchema(PAYMENT).read('{"amount": 5, "user_id": 8}') == {"amount": 5}
+
+
+def post(channel: str, /, *files: str, from_: str = "me", **more: datetime.date) -> Any:
+    return channel, files, from_, more
+
+
+POST = functools.partial(post, until=datetime.date(2030, 1, 1))
+
+
+@pytest.mark.parametrize("form", format_names())
+def test_keyword_arguments_of_other_names_have_their_type_and_no_name_that_is_taken(form: str) -> None:
+    spec = Tools([POST], form, tool_choice="required")
+    index = compiled(spec, BYTES)
+
+    def written(**more: Any) -> str:
+        call = Call("post", {"channel": "a", "files": ["b"], "from": "c", **more}, (0, 0))
+        return render_calls([call], spec.argument_lists, spec.format, True)
+
+    (call,) = parse_text(written(since="2024-02-29", channel_="2024-03-01"), spec)
+    days = {"since": datetime.date(2024, 2, 29), "channel_": datetime.date(2024, 3, 1)}
+    assert run(call, spec.tools[0]).result == ("a", ("b",), "c", {"until": datetime.date(2030, 1, 1), **days})
+    assert index.accepts(written(since="2024-02-29"))
+    (call,) = parse_text(written(), spec)
+    assert run(call, spec.tools[0]).result == ("a", ("b",), "c", {"until": datetime.date(2030, 1, 1)})
+    for name in ("until", "from_"):
+        assert not index.accepts(written(since="2024-02-29").replace("since", name))
+    assert not index.accepts(written(since="2024-02-29").replace("02-29", "02-30"))
+
+
+def test_keyword_arguments_in_signatures_and_schemas() -> None:
+    tool = Tool(post)
+    assert tool.signature == "post(channel: str, *files: str, from: str = ..., **more: date)"
+    parameters = tool.to_openai()["function"]["parameters"]
+    assert list(parameters["properties"]) == ["channel", "files", "from"]
+    assert parameters["additionalProperties"] == {"type": "string", "format": "date"}
+    assert Tool(lambda a, **_: 0, name="f").to_openai()["function"]["parameters"]["additionalProperties"] is True
+    spec = JsonSchema(POST)
+    assert spec.read('{"channel": "a", "x": "2024-02-29"}') == {"channel": "a", "x": datetime.date(2024, 2, 29)}
+    index = compiled(spec, BYTES)
+    assert index.accepts(b'{"channel":"a","x":"2024-02-29"}')
+    assert not index.accepts(b'{"channel":"a","until":"2024-02-29"}')
+
+
+def test_never_leaves_optional_parameters_out() -> None:
+    tool = Tool(post, types={"more": Never, "from_": Never})
+    assert tool.signature == "post(channel: str, *files: str)"
+    assert tool.never_written() == ("/post/from_", "/post/more")
+    with pytest.raises(SchemaError, match="no value has this type"):
+        Tool(post, types={"channel": Never})
 
 
 @pytest.mark.parametrize(
@@ -252,7 +306,7 @@ def test_only_what_the_model_writes_needs_an_annotation_that_can_be_resolved() -
     assert Tool(functools.partial(pay, account=None)).signature == "pay(amount: int)"
 
 
-def keywords(**kwargs: int) -> None: ...
+def anything(*args, **kwargs): ...  # type: ignore[no-untyped-def]
 def field_as_default(x: int = pydantic.Field(ge=0)) -> None: ...
 def unresolved(x: "Nowhere") -> None: ...  # noqa: F821
 def bad(x: int, y: type) -> None: ...
@@ -264,8 +318,8 @@ def of(**parameters: Any) -> dict[str, Any]:
 
 
 REFUSED: list[tuple[Callable[[], Any], str, str, str]] = [
-    (lambda: Tool(keywords), "**kwargs is not supported", "/keywords/kwargs", "**kwargs"),
-    (lambda: Tool(keywords), "Tool(definition, run=function) gives them in JSON", "/keywords/kwargs", "**kwargs"),
+    (lambda: Tool(anything), "use functools.wraps in a decorator", "/anything", "signature"),
+    (lambda: JsonSchema(anything), "use functools.wraps in a decorator", "", "signature"),
     (lambda: Tool(field_as_default), "into Annotated", "/field_as_default/x", "Field"),
     (lambda: Tool(unresolved), "annotations cannot be resolved", "/unresolved/x", "Nowhere"),
     (lambda: Tool(bad), "this type has no JSON Schema", "/bad/y", "type"),

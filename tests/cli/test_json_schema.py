@@ -34,7 +34,7 @@ class Never(BaseModel):
         raise ValueError("not this one")
 
 nothing = 3
-broken = lambda **names: None
+broken = lambda *values, **names: None
 """
 SCHEMA = {
     "type": "object",
@@ -129,7 +129,7 @@ def test_explain(folder: Path) -> None:
         ("shapes.py:Person,Car", "does not name a type"),
         ("shapes.py:Lost", "shapes.py has no 'Lost'"),
         ("shapes.py:nothing", "a schema must be a dict, a bool, JSON text, a path, a type or a function, not int"),
-        ("shapes.py:broken", "**kwargs is not supported: every argument needs a name (at /names, **names)"),
+        ("shapes.py:broken", "annotate kwargs (at the root, signature)"),
         ("not a module:X", "'not a module' is neither a .py or .json file nor a module name"),
     ],
 )

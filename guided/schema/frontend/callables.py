@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 
 from guided.errors import SchemaError
 
-__all__ = ["Context", "context_names", "parameters_of", "unwrapped"]
+__all__ = ["Context", "context_names", "names_taken", "parameters_of", "unwrapped"]
 
 _T = TypeVar("_T")
 
@@ -25,6 +25,9 @@ class _Marker:
 
 
 _MARKER = _Marker()
+_ANYTHING = [
+    (kind, inspect.Parameter.empty) for kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+]
 Context: TypeAlias = Annotated[_T, _MARKER]
 """``Context[T]``, of a tool's parameter: a T that the program gives with ``context=``, such as a user or a connection. The model sees and
 writes no such argument."""
@@ -55,6 +58,18 @@ def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for name, hint in hints.items() if _is_context(hint))
 
 
+def names_taken(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the names that ``**kwargs`` of a callable cannot get: those of its parameters, also of bound ones, and what a partial adds."""
+    taken, inner = set[str](), function
+    while isinstance(inner, partial):
+        taken |= inner.keywords.keys()
+        inner = inner.func
+    inner = inner.__init__ if inspect.isclass(inner) else inner if inspect.isroutine(inner) else type(inner).__call__
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters = inspect.signature(getattr(inner, "__func__", inner)).parameters.values()
+    return frozenset(taken | {parameter.name for parameter in parameters if parameter.kind in kinds})
+
+
 def _is_context(hint: object) -> bool:
     # Why not its repr: an annotation may nest too deeply for one.
     return _MARKER in getattr(hint, "__metadata__", ())
@@ -74,7 +89,7 @@ def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Pa
     ValueError, TypeError
         The signature cannot be read.
     SchemaError
-        The callable is a method of a class without an instance.
+        The callable is a method of a class without an instance, or its signature is that of any function.
     """
     parameters = list(inspect.signature(function).parameters.values())
     bound, inner = set[str](), function
@@ -92,4 +107,9 @@ def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Pa
                 f"{pointer}/{first.name}",
                 first.name,
             )
+    if [(one.kind, one.annotation) for one in parameters] == _ANYTHING:
+        reason = (
+            "(*args, **kwargs) does not describe the arguments: use functools.wraps in a decorator, or annotate kwargs"
+        )
+        raise SchemaError(reason, pointer, "signature")
     return offered

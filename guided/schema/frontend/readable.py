@@ -12,12 +12,13 @@
 It looks within annotations and TypedDicts, not within classes: a dataclass or model determines its own types.
 """
 
+import dataclasses
 import enum
 import operator
 import re
 import sys
 import typing
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from types import GenericAlias, UnionType
 from typing import Any
@@ -51,9 +52,29 @@ def readable(annotation: Any) -> Any:
     return _readable(annotation, {})
 
 
-def fields_dict(name: str, fields: dict[str, Any]) -> Any:
-    """Return a TypedDict with these fields; those in ``NotRequired`` are optional."""
-    return typing_extensions.TypedDict(name, fields)  # type: ignore[operator, unused-ignore]
+@dataclasses.dataclass(frozen=True)
+class _Others:
+    """Allows a TypedDict more fields, of a type. Why not ``extra_items``: pydantic 2.11 does not know it."""
+
+    kind: Any
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> Any:
+        made = handler(source)
+        fields: Any = handler.resolve_ref_schema(made)
+        fields.update(extra_behavior="allow", extras_schema=handler.generate_schema(self.kind))
+        return made
+
+
+def fields_dict(name: str, fields: dict[str, Any], others: Any = typing.Never, taken: Collection[str] = ()) -> Any:
+    """Return a TypedDict with these fields; those in ``NotRequired`` are optional.
+
+    ``others``: the type of other fields, if there may be any; ``taken``: names that none of these has.
+    """
+    if others is typing.Never:
+        return typing_extensions.TypedDict(name, fields)  # type: ignore[operator, unused-ignore]
+    nothing = typing.NotRequired[typing.Annotated[Any, pydantic.WithJsonSchema({"not": {}})]]
+    none = {name: nothing for name in sorted(taken) if name not in fields}
+    return typing.Annotated[fields_dict(name, fields | none), _Others(readable(others))]
 
 
 def _readable(annotation: Any, made: dict[Any, Any]) -> Any:

@@ -1,7 +1,7 @@
 """Function signatures: the arguments of a call as a TypedDict, with descriptions from the docstring.
 
-A parameter with a default is optional; ``*args`` is a list; a parameter without annotation takes any value. What a partial binds is no
-parameter.
+A parameter with a default is optional; ``*args`` is a list, ``**kwargs`` are further fields; one without annotation takes any value. What
+a partial binds is left out.
 """
 
 import inspect
@@ -13,7 +13,7 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 from guided.errors import SchemaError, without_addresses
-from guided.schema.frontend.callables import parameters_of, unwrapped
+from guided.schema.frontend.callables import names_taken, parameters_of, unwrapped
 from guided.schema.frontend.readable import fields_dict
 
 __all__ = ["arguments_of"]
@@ -27,8 +27,7 @@ def arguments_of(function: Any) -> Any:
     Raises
     ------
     SchemaError
-        There is no signature, an annotation cannot be resolved, there is ``**kwargs``, which declares no names, or the function is a method
-        without an instance.
+        There is no signature, an annotation cannot be resolved, or the function is a method without an instance.
     """
     inner = unwrapped(function)
     name = getattr(inner, "__name__", type(inner).__name__)
@@ -44,11 +43,13 @@ def arguments_of(function: Any) -> Any:
         raise SchemaError(f"its signature cannot be read: {reason}", "", name) from error
     descriptions = _descriptions(inner)
     fields: dict[str, Any] = {}
+    others: Any = typing.Never
     for parameter in parameters:
         pointer = f"/{parameter.name}"
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            raise SchemaError("**kwargs is not supported: every argument needs a name", pointer, f"**{parameter.name}")
         hint = hints.get(parameter.name, Any)
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            others = hint
+            continue
         is_list = parameter.kind is inspect.Parameter.VAR_POSITIONAL
         default = parameter.default
         if isinstance(default, FieldInfo):
@@ -63,7 +64,7 @@ def arguments_of(function: Any) -> Any:
         hint = typing.Annotated[hint, pydantic.Field(**more)] if more else hint
         is_optional = is_list or default is not inspect.Parameter.empty
         fields[parameter.name] = typing.NotRequired[hint] if is_optional else hint
-    return fields_dict(name, fields)
+    return fields_dict(name, fields, others, names_taken(function))
 
 
 def _descriptions(function: Any) -> dict[str, str]:

@@ -487,7 +487,10 @@ class _Schemas(GenerateJsonSchema):
 
     def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
         with self._distinct(False):
-            return _closed(super().typed_dict_schema(schema))
+            result = super().typed_dict_schema(schema)
+            if "extras_schema" in schema:
+                result["additionalProperties"] = self.generate_inner(schema["extras_schema"])
+            return _closed(result)
 
     def _is_within_others(self, alias: Any) -> bool:
         """Return whether the type reads a field only from within others: by a path, or several of which none is a name."""
