@@ -63,7 +63,7 @@ def check(
     """
     what = given.constraint(arguments, "TEXT")
     data = _standard_input() if what.text == "-" else os.fsencode(what.text or "")
-    language, spec = what.language()
+    language, spec, notes = what.language()
     rejection = first_rejection(language, data)
     steps = None
     if vocabulary is not None:
@@ -74,7 +74,8 @@ def check(
     reason = None if rejection is None else _call_error(spec, data)
     cause = "" if rejection is None else _cause(spec, data, rejection)
     position = None if rejection is None else prefix_position_of(spec, data[: rejection.byte])
-    notes = _impossible_parts(spec)
+    # What `guided grammar` reports.
+    notes = () if hasattr(spec, "prefix_position") else notes
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}
         where = {**(asdict(rejection) if rejection else {}), **position_as_data(position)}
@@ -199,21 +200,6 @@ def _cause(spec: "Spec | StackSpec | None", data: bytes, rejection: Rejection) -
         parse_json(data)
         found = found or spec.diagnosis(data, Limits())
     return found
-
-
-def _impossible_parts(spec: Any) -> tuple[str, ...]:
-    """Notes on the parts of schemas that no text ever has."""
-    from guided.engine.algebra import Composition
-    from guided.engine.composed import Composed
-    from guided.engine.specs import impossible_parts
-    from guided.limits import Limits
-
-    limits, found = Limits(), spec
-    if isinstance(spec, Composition):
-        found = Composed(spec, spec.fingerprint, limits)
-    elif spec is not None and not hasattr(spec, "impossible_parts") and hasattr(spec, "lower"):
-        found = spec.lower(limits)
-    return impossible_parts(found, limits)
 
 
 def _show(data: bytes, rejection: Rejection | None, accepted: bool, position: "PrefixPosition | None") -> None:

@@ -164,8 +164,8 @@ class Constraint:
         assert self.spec is not None
         return compile_spec(self.spec, vocabulary)
 
-    def language(self) -> "tuple[Language, Spec | StackSpec | None]":
-        """Return the language, independent of the vocabulary, and its spec, if an index file has one.
+    def language(self) -> "tuple[Language, Spec | StackSpec | None, tuple[str, ...]]":
+        """Return the language, independent of the vocabulary, its spec, if an index file has one, and the notes on it.
 
         Raises
         ------
@@ -187,13 +187,14 @@ class Constraint:
                 found = read_index_file(self.file)
                 spec = lowered = found.origin and found.origin.spec
                 if found.automaton is not None:
-                    return found.automaton, spec
+                    return found.automaton, spec, found.notes
             elif isinstance(spec, Spec):
                 lowered = spec.lower(Limits())
                 if isinstance(lowered, Automaton):
-                    return lowered, spec
-            tables = compile_spec(lowered, single_bytes()).tables
-            return (tables.automaton if isinstance(tables, RegularIndex) else tables), spec
+                    return lowered, spec, ()
+            index = compile_spec(lowered, single_bytes())
+            tables = index.tables
+            return (tables.automaton if isinstance(tables, RegularIndex) else tables), spec, index.notes
 
 
 def options_of_kinds(given: Sequence[str] | None, kinds: Collection[str]) -> dict[str, dict[str, Any]]:

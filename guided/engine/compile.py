@@ -49,9 +49,8 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
         index = _with_stack(cast("StackSpec", spec), vocabulary, limits, spelling)
     elif isinstance(lowered := cast("Spec", spec).lower(limits), Automaton):
         if isinstance(spec, Regex) and lowered.is_empty():
-            raise PatternError(
-                "the pattern matches no text: nothing comes before or after a whole text", spec.pattern, 0
-            )
+            reason = "the pattern matches no text: what a lookaround or anchor requires never comes, as nothing does before or after a whole text"
+            raise PatternError(reason, spec.pattern, 0)
         tables, notes = build_regular(lowered, spelling, limits), getattr(spec, "notes", ())
         index = Index(tables, vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110))
     else:

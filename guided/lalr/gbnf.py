@@ -193,7 +193,12 @@ class _Translation:
         for name, uses in self._uses.items():
             for node in uses:
                 if node.leaf not in rules:
-                    raise GrammarError.at(text, f"the rule {node.leaf} is used but not defined", name, node.offset)
+                    raise GrammarError.at(
+                        text,
+                        f"the rule {node.leaf} is used but not defined: add `{node.leaf} ::= ...`",
+                        name,
+                        node.offset,
+                    )
         if root not in rules:
             raise GrammarError(f"the start rule is not defined: add `{root} ::= ...`", root)
         self._regular: dict[str, _Regular] = {}

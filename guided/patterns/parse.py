@@ -356,7 +356,9 @@ class Reader:
         if group.last is Last.REPEAT:
             raise source.error("multiple repeat", start)
         if found["mode"] == "+":
-            raise source.error("possessive quantifier: its language depends on the order of attempts", start)
+            raise source.error(
+                "possessive quantifier: its language depends on the order of attempts; leave out the +", start
+            )
         group.repeat(minimum, maximum, found["mode"] == "?")
         return True
 
@@ -444,7 +446,9 @@ def _opening(source: Source, start: int, flags: int) -> OpenGroup | int | None:
     if sign == "(":
         raise source.error("conditional group: no automaton can ask whether an earlier group matched", start)
     if sign == ">":
-        raise source.error("atomic group: its language depends on the order of attempts", start)
+        raise source.error(
+            "atomic group: its language depends on the order of attempts; write (?: in place of (?>", start
+        )
     if sign in LETTERS or sign in "-L":
         source.position -= 1
         return _flags(source, start, flags)

@@ -66,7 +66,11 @@ def test_ignored_text_of_grammars_is_bounded() -> None:
 def test_strict_keywords_refuse_misspelled_ones(tmp_path: Path) -> None:
     file = tmp_path / "schema.json"
     file.write_text('{"type": "object", "requred": ["a"]}')
-    assert call("check", "--json-schema", str(file), "{}").exit_code == 0
+    run = call("check", "--json-schema", str(file), "{}")
+    assert (run.exit_code, run.stdout) == (
+        0,
+        "accepted\nnote: unknown keyword 'requred' at the root has no effect: is 'required' meant?\n",
+    )
     run = call("check", "-O", "strict_keywords=true", "--json-schema", str(file), "{}")
     assert run.exit_code == 2
     assert "is 'required' meant?" in run.stderr
