@@ -49,7 +49,7 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
         index = _with_stack(cast("StackSpec", spec), vocabulary, limits, spelling)
     elif isinstance(lowered := cast("Spec", spec).lower(limits), Automaton):
         if isinstance(spec, Regex) and lowered.is_empty():
-            reason = "the pattern matches no text: what a lookaround or anchor requires never comes, as nothing does before or after a whole text"
+            reason = "the pattern matches no text: a lookaround or anchor requires what never comes"
             raise PatternError(reason, spec.pattern, 0)
         tables, notes = build_regular(lowered, spelling, limits), getattr(spec, "notes", ())
         index = Index(tables, vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110))
