@@ -239,7 +239,7 @@ class Completion:
         reader, paths, scanned = self._reader, self._paths, hypothesis.scanned
         cell = self._stacks.top(node)[0]
         labels = reader.cells.known[cell].expected | 1 << reader.lexing.ignored
-        is_line = labels & reader.newline and not reader.indents(cell).parentheses
+        is_line = labels & reader.newline and not reader.cells.indents(cell).parentheses
         # Inside parentheses a newline is ignored.
         labels = labels & ~reader.newline if is_line else labels | reader.newline
         least = self._costs.of(node)
@@ -260,7 +260,7 @@ class Completion:
         """Yield newlines of an Indenter, up to each column that it accepts."""
         reader, paths = self._reader, self._paths
         label = reader.indenter.newline
-        columns = reader.indents(self._stacks.top(node)[0]).columns
+        columns = reader.cells.indents(self._stacks.top(node)[0]).columns
         line = paths.line(hypothesis.scanned)
         for column in (*columns, columns[-1] + 1):
             texts = [] if line is None else [line + b" " * column]

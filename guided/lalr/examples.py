@@ -15,6 +15,7 @@ from typing import NamedTuple
 from guided.lalr.items import items_of
 from guided.lalr.lexeme_paths import preference
 from guided.lalr.lexing import last_characters
+from guided.lalr.parser import Parser
 from guided.lalr.prefix_position import PrefixPositions
 from guided.lalr.scanner import NOTHING, Scanner
 from guided.lalr.tables import NO_TEXT, Conflict
@@ -51,7 +52,7 @@ class Examples:
 
     def __init__(self, positions: PrefixPositions) -> None:
         tables, scanner = positions.tables, positions.scanner
-        self._tables, self._start, self._feed = tables, positions.start, positions.parser.feed
+        self._tables, self._start, self._feed = tables, positions.start, Parser(tables, positions.start).feed
         self._items = items_of(tables, positions.start)
         self._prefix_positions = positions
         self._lexemes = _lexemes(scanner)
@@ -237,7 +238,7 @@ class Examples:
             is_word = text[-1:].isalnum() and lexeme[:1].isalnum()
             for separator in reversed(self._separators) if is_word else self._separators:
                 longer = text + separator + lexeme
-                if lexeme and self._prefix_positions.stack(longer) == stack:
+                if lexeme and self._prefix_positions.states(longer) == stack:
                     text = longer
                     break
             else:

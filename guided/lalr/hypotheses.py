@@ -31,20 +31,16 @@ from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.lexemes import Control, Outcomes
 from guided.lalr.lexing import Lexing, Match, last_characters
 from guided.lalr.scanner import Scanner, leading
-from guided.lalr.stack_symbols import StackSymbols
+from guided.lalr.stack_symbols import StackSymbols, StackUnderflow
 from guided.lalr.tables import LalrTables, Start
 
-__all__ = ["Hypothesis", "HypothesisReader", "StackUnderflow"]
+__all__ = ["Hypothesis", "HypothesisReader"]
 
 _NO_INDENTS = Indents()
 _NONE: frozenset[int] = frozenset()
 # Outcomes that are visited in a step of a call.
 _OUTCOMES = 2
 _TOO_MANY = "the grammar's terminals overlap in too many ways"
-
-
-class StackUnderflow(Exception):
-    """Raised when a step needs a cell of the base."""
 
 
 class Hypothesis(NamedTuple):
@@ -236,10 +232,6 @@ class HypothesisReader:
             self._wanted[key] = found = found if found >= 0 else (1 << self.n_bits) - 1
         return found
 
-    def indents(self, cell: int) -> Indents:
-        """Return the indents of a text with this cell on top."""
-        return self.cells.known[cell].indents or _NO_INDENTS
-
     def wanted(self, hypothesis: Hypothesis) -> int:
         """Return the labels that a hypothesis can still produce, as bits; with ``$END`` if the text may end."""
         if self._lookaheads is not None:
@@ -354,7 +346,7 @@ class HypothesisReader:
         if not hypothesis.above:
             raise StackUnderflow
         wanted = self.allowed(hypothesis.above[-1]) & self.wanted(hypothesis)
-        indents = self.indents(hypothesis.above[-1])
+        indents = self.cells.indents(hypothesis.above[-1])
         columns = self.columns.within(hypothesis.scanned, hypothesis.column, indents)
         if wanted & ~self.newline or indents.parentheses or columns is None:
             return wanted != 0
@@ -396,11 +388,8 @@ class HypothesisReader:
         seen: set[tuple[tuple[int, ...], Control]] = set()
         work = [(above, outcomes, columns)]
         for above, outcomes, places in work:
-            indents = self.indents(above[-1])
-            if (
-                outcomes.can_end
-                and self.fed_all(above, (*self.indenter.at_end(indents), self.end), indents) is not None
-            ):
+            indents = self.cells.indents(above[-1])
+            if outcomes.can_end and self.cells.can_end(above):
                 return True
             for label, control in outcomes.lexemes:
                 self._dead_ends.try_lexeme()
@@ -410,7 +399,7 @@ class HypothesisReader:
                         return True
                     continue
                 for place in sorted(places) if ends_line and places is not None else (NO_NEWLINE,):
-                    after = self.fed(above, label, place)
+                    after = self.cells.after(above, label, place)
                     if after is None:
                         continue
                     state = self.cells.known[after[-1]].state
@@ -503,11 +492,9 @@ class HypothesisReader:
         """
         # Why: only the last byte needs a liveness check; the bytes after the others are known and are read anyway.
         label, back, left = match
-        above = self.fed(hypothesis.above, label, hypothesis.column)
+        above = self.cells.after(hypothesis.above, label, hypothesis.column)
         if above is None:
             return set()
-        if not above:
-            raise StackUnderflow
         begun = self.begin(above, left)
         behind = last_characters(hypothesis.text, back)
         found = {begun} if behind or not is_last or self.is_live(begun) else set()
@@ -515,35 +502,6 @@ class HypothesisReader:
             found = self.read(found, byte, is_last=is_last and place == len(behind))
         found = {one._replace(watchers=self._lexemes.reduced(one.watchers | watchers)) for one in found}
         return {one for one in found if self.is_live(one)} if watchers and is_last else found
-
-    def fed(self, above: tuple[int, ...], label: int, column: int) -> tuple[int, ...] | None:
-        """Return the cells above the base after a lexeme with this label; None if the parser rejects it."""
-        if label == self.lexing.ignored:
-            return above
-        if not above:
-            raise StackUnderflow
-        result = self.indenter.tokens(self.indents(above[-1]), label, column)
-        if result is None:
-            return None
-        tokens, indents = result
-        return self.fed_all(above, tokens, indents)
-
-    def fed_all(self, above: tuple[int, ...], tokens: tuple[int, ...], indents: Indents) -> tuple[int, ...] | None:
-        """Return the cells above the base after these terminals, ``$END`` excepted; None if the parser rejects one."""
-        cells = self.cells
-        stack = list(above)
-        if tokens:
-            stack[-1] = cells.with_indents(stack[-1], None)
-        for terminal in tokens:
-            if not cells.known[stack[-1]].expected >> terminal & 1:
-                return None
-            if terminal == cells.end:
-                return tuple(stack)
-            if cells.feed(stack, terminal) is not None:
-                raise StackUnderflow
-        if self.indenter.newline >= 0:
-            stack[-1] = cells.with_indents(stack[-1], indents)
-        return tuple(stack)
 
     def may_end(self, hypotheses: set[Hypothesis] | frozenset[Hypothesis]) -> bool:
         """Return whether the text may end here.
@@ -559,10 +517,7 @@ class HypothesisReader:
             if any(self.lexing.ends[watcher] for watcher in hypothesis.watchers):
                 continue
             if hypothesis.is_fresh:
-                if not hypothesis.above:
-                    raise StackUnderflow
-                indents = self.indents(hypothesis.above[-1])
-                if self.fed_all(hypothesis.above, (*self.indenter.at_end(indents), self.end), indents) is not None:
+                if self.cells.can_end(hypothesis.above):
                     return True
                 continue
             match = self.lexing.ends[hypothesis.scanned] or self.lexing.events[hypothesis.scanned]

@@ -74,7 +74,7 @@ class Reduced(NamedTuple):
 
     rule: int
     tokens: tuple[int, ...]
-    indents: Indents | None
+    indents: Indents
     left: int
     watchers: frozenset[int]
 
@@ -225,7 +225,7 @@ class KernelParser:
 
     def push(self, cell: int, rule: int, terminal: int) -> None:
         """Find every cell that a terminal pushes on a cell without popping it, after a reduction of `rule` onto it (-1: none)."""
-        self._cells.feed([cell], terminal, self._cells.rules[rule][0] if rule >= 0 else -1)
+        self._cells.shift([cell], terminal, self._cells.rules[rule][0] if rule >= 0 else -1)
 
     def enter_pushes(self) -> None:
         """Enter the cells that new pushes produce."""

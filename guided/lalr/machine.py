@@ -32,7 +32,7 @@ from guided.errors import GrammarError, LimitError, nothing_completes
 from guided.kernels import lexemes as kernel
 from guided.lalr.completion import Completion
 from guided.lalr.deadends import DeadEnds
-from guided.lalr.hypotheses import Hypothesis, HypothesisReader, StackUnderflow
+from guided.lalr.hypotheses import Hypothesis, HypothesisReader
 from guided.lalr.indents import NO_NEWLINE, Indents
 from guided.lalr.kernel_parser import (
     END_READ,
@@ -48,7 +48,7 @@ from guided.lalr.kernel_parser import (
 )
 from guided.lalr.rows import Rows
 from guided.lalr.scanner import Scanner
-from guided.lalr.stack_symbols import StackSymbols
+from guided.lalr.stack_symbols import StackSymbols, StackUnderflow
 from guided.lalr.tables import LalrTables, Start
 from guided.limits import Limits
 
@@ -138,27 +138,17 @@ class LalrMachine(Pushdown):
         self.tables.set_reaction(action, cell, reaction)
 
     def _reaction(self, task: Task, cell: int) -> Reaction | None:
-        reader = self.reader
+        cells = self.cells
         match task:
             case Ended(label, column, left, watchers):
-                if label == reader.lexing.ignored:
-                    return self._begun(0, (), cell, left, watchers)
-                result = reader.indenter.tokens(reader.indents(cell), label, column)
-                if result is None:
-                    return None
-                tokens, indents = result
-                if not tokens:
-                    return self._begun(0, (), cell, left, watchers)
-                return self._fed(cell, -1, tokens, indents if self._has_indents else None, left, watchers)
+                fed = cells.tokens(cell, label, column)
+                return None if fed is None else self._fed(cell, -1, *fed, left, watchers)
             case Finish(label, column):
-                indents, tokens = reader.indents(cell), tuple[int, ...]()
-                if label >= 0 and label != reader.lexing.ignored:
-                    result = reader.indenter.tokens(indents, label, column)
-                    if result is None:
-                        return None
-                    tokens, indents = result
-                closing = (*tokens, *reader.indenter.at_end(indents), reader.end)
-                return self._fed(cell, -1, closing, indents if self._has_indents else None, -1, _NONE)
+                fed = cells.tokens(cell, label, column)
+                if fed is None:
+                    return None
+                tokens, indents = fed
+                return self._fed(cell, -1, (*tokens, *cells.indenter.at_end(indents), cells.end), indents, -1, _NONE)
             case Reduced(rule, tokens, indents, left, watchers):
                 return self._fed(cell, rule, tokens, indents, left, watchers)
             case Reads(hypotheses, byte, known):
@@ -171,29 +161,22 @@ class LalrMachine(Pushdown):
         cell: int,
         rule: int,
         tokens: tuple[int, ...],
-        indents: Indents | None,
+        indents: Indents,
         left: int,
         watchers: frozenset[int],
     ) -> Reaction | None:
         """Feed terminals to a cell after a reduction of `rule` onto it (-1: none), as far as possible without the cells below."""
-        cells = self.cells
-        plain = cells.with_indents(cell, None)
-        stack = [plain]
-        for place, terminal in enumerate(tokens):
-            expected = cells.upon(plain, rule) if rule >= 0 else cells.known[stack[-1]].expected
-            if not expected >> terminal & 1:
-                return None
-            if terminal == cells.end:
-                return Reaction(0, -1, self.end)
-            missing = cells.feed(stack, terminal, rule)
-            if missing is not None:
-                below, rule = missing
-                rest = Reduced(rule, tokens[place:], indents, left, watchers)
-                return Reaction(below + 1, -1, self.controls.action(rest))
-            rule = -1
-        stack[-1] = cells.with_indents(stack[-1], indents)
-        kept = 0 if plain != cell else 1
-        return self._begun(1 - kept, tuple(stack[kept:]), stack[-1], left, watchers)
+        try:
+            stack = self.cells.feed((cell,), tokens, indents, rule)
+        except StackUnderflow as missing:
+            rest = Reduced(missing.rule, missing.terminals, indents, left, watchers)
+            return Reaction(missing.pops + 1, -1, self.controls.action(rest))
+        if stack is None:
+            return None
+        if tokens[-1:] == (self.cells.end,):
+            return Reaction(0, -1, self.end)
+        kept = stack[:1] == (cell,)
+        return self._begun(1 - kept, stack[kept:], stack[-1], left, watchers)
 
     def _begun(
         self, pops: int, pushes: tuple[int, ...], top: int, left: int, watchers: frozenset[int]

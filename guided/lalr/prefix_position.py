@@ -14,11 +14,12 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from guided.lalr.indents import NO_NEWLINE, Indenter, Indents
+from guided.lalr.indents import NO_NEWLINE
 from guided.lalr.lexing import last_characters
-from guided.lalr.parser import Parser
 from guided.lalr.scanner import NOTHING, Scanner
+from guided.lalr.stack_symbols import StackSymbols
 from guided.lalr.tables import LalrTables, Start, Terminal, bits
+from guided.limits import Limits
 
 __all__ = ["PrefixPosition", "PrefixPositions", "shown_terminal"]
 
@@ -29,8 +30,8 @@ _FLAGS = re.compile(r"\(\?([a-z]+):(.*)\)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
-# The states of a stack, from the bottom.
-_States: TypeAlias = tuple[int, ...]
+# The cells of a stack, from the bottom.
+_Stack: TypeAlias = tuple[int, ...]
 
 
 class PrefixPosition(NamedTuple):
@@ -70,14 +71,11 @@ class PrefixPositions:
     ----------
     tables, scanner, start
         As given.
-    parser : Parser
     """
 
     def __init__(self, tables: LalrTables, scanner: Scanner, start: Start) -> None:
         self.tables, self.scanner, self.start = tables, scanner, start
-        self.parser, self._indenter = Parser(tables, start), Indenter(tables)
-        # Before any text: stack, indents, left class and place.
-        self._begun: tuple[_States, Indents, int, int] = (start.state,), Indents(), scanner.first_left, 0
+        self._cells = StackSymbols(tables, start, Limits().states)
         self._contexts: list[int] = tables.context.tolist()
         self._names = tuple(shown_terminal(terminal) for terminal in tables.lexer.terminals)
         self._tried = [
@@ -88,7 +86,8 @@ class PrefixPositions:
 
     def of(self, text: bytes) -> PrefixPosition | None:
         """Return the position of a text; None if Lark's lexer or parser fails before its end."""
-        stack, indents, left, begin = self._begun
+        stack: _Stack = (0,)
+        left, begin = self.scanner.first_left, 0
         while True:
             scanned, found = self._run(stack, left, text, begin)
             if scanned >= 0 and self._may_continue(scanned):
@@ -96,28 +95,29 @@ class PrefixPositions:
             if found is None:
                 return PrefixPosition(begin, (), ()) if begin == len(text) else None
             label, end, left = found
-            after = self._fed(stack, indents, label, text[begin:end])
+            after = self._fed(stack, label, text[begin:end])
             if after is None:
                 return None
-            (stack, indents), begin = after, end
+            stack, begin = after, end
         if begin == len(text):
-            return PrefixPosition(begin, (), self._shown(stack, indents))
-        becoming = [label for label in bits(self.scanner.labels[scanned]) if self._can_be_fed(stack, indents, label)]
+            return PrefixPosition(begin, (), self._shown(stack))
+        becoming = [label for label in bits(self.scanner.labels[scanned]) if self._can_be_fed(stack, label)]
         following: tuple[str, ...] = ()
         # A complete lexeme so far, or one if the text ends here.
         matches = [row[scanned].tolist() for row in (self.scanner.events, self.scanner.ends)]
         whole = [label for label, back, _ in matches if label != NOTHING and not back]
-        after = self._fed(stack, indents, whole[0], text[begin:]) if whole else None
+        after = self._fed(stack, whole[0], text[begin:]) if whole else None
         if after is not None:
-            following = self._shown(*after)
+            following = self._shown(after)
             if not becoming and whole[0] == self.scanner.ignored:
                 # Ignored text is not shown as a lexeme.
                 begin = len(text)
         return PrefixPosition(begin, self._named(becoming), following)
 
-    def stack(self, text: bytes) -> _States | None:
-        """Return the stack after a text whose end also ends a lexeme; None if there is none."""
-        stack, indents, left, begin = self._begun
+    def states(self, text: bytes) -> tuple[int, ...] | None:
+        """Return the states of the stack after a text whose end also ends a lexeme; None if there is none."""
+        stack: _Stack = (0,)
+        left, begin = self.scanner.first_left, 0
         while begin < len(text):
             scanned, found = self._run(stack, left, text, begin)
             if scanned >= 0 and self.scanner.ends[scanned, 0] != NOTHING and not self.scanner.ends[scanned, 1]:
@@ -125,16 +125,16 @@ class PrefixPositions:
             if found is None:
                 return None
             label, end, left = found
-            after = self._fed(stack, indents, label, text[begin:end])
+            after = self._fed(stack, label, text[begin:end])
             if after is None:
                 return None
-            (stack, indents), begin = after, end
-        return stack
+            stack, begin = after, end
+        return tuple(self._cells.known[cell].state for cell in stack)
 
-    def _run(self, stack: _States, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
+    def _run(self, stack: _Stack, left: int, text: bytes, begin: int) -> tuple[int, tuple[int, int, int] | None]:
         """Return the scanner state at the end of the text, or DEAD; and the last match on the way: label, end, left class."""
         scanner = self.scanner
-        scanned = int(scanner.starts[self._contexts[stack[-1]], left])
+        scanned = int(scanner.starts[self._context(stack), left])
         found = None
         for place in range(begin, len(text)):
             if scanned < 0:
@@ -149,37 +149,30 @@ class PrefixPositions:
     def _may_continue(self, scanned: int) -> bool:
         return bool((self.scanner.table[scanned] >= 0).any())
 
-    def _fed(self, stack: _States, indents: Indents, label: int, lexeme: bytes) -> tuple[_States, Indents] | None:
-        """Return stack and indents after a lexeme; None if the parser rejects it."""
-        if label == self.scanner.ignored:
-            return stack, indents
-        column = NO_NEWLINE
-        if label == self._indenter.newline:
+    def _context(self, stack: _Stack) -> int:
+        return self._contexts[self._cells.known[stack[-1]].state]
+
+    def _fed(self, stack: _Stack, label: int, lexeme: bytes) -> _Stack | None:
+        """Return the stack after a lexeme; None if the parser rejects it."""
+        indenter, column = self._cells.indenter, NO_NEWLINE
+        if label == indenter.newline:
             for byte in lexeme:
-                column = self._indenter.column(column, byte)
-        result = self._indenter.tokens(indents, label, column)
-        fed = None if result is None else self._fed_all(stack, result[0])
-        return None if result is None or fed is None else (fed, result[1])
+                column = indenter.column(column, byte)
+        return self._cells.after(stack, label, column)
 
-    def _fed_all(self, stack: _States | None, terminals: Iterable[int]) -> _States | None:
-        for terminal in terminals:
-            stack = None if stack is None else self.parser.feed(stack, terminal)
-        return stack
-
-    def _can_be_fed(self, stack: _States, indents: Indents, label: int) -> bool:
+    def _can_be_fed(self, stack: _Stack, label: int) -> bool:
         """Return whether the parser accepts a label, at some column if it is the newline of an Indenter."""
-        if label == self.scanner.ignored:
+        cells = self._cells
+        if label == cells.ignored:
             return False
-        if label == self._indenter.newline:
-            return bool(indents.parentheses) or self.parser.feed(stack, label) is not None
-        return self._fed(stack, indents, label, b"") is not None
+        if label == cells.indenter.newline:
+            return bool(cells.indents(stack[-1]).parentheses or cells.known[stack[-1]].expected >> label & 1)
+        return cells.after(stack, label, NO_NEWLINE) is not None
 
-    def _shown(self, stack: _States, indents: Indents) -> tuple[str, ...]:
+    def _shown(self, stack: _Stack) -> tuple[str, ...]:
         """Return the terminals that a stack accepts, and the end of the text."""
-        tried = self._tried[self._contexts[stack[-1]]]
-        found = self._named(label for label in tried if self._can_be_fed(stack, indents, label))
-        closed = self._fed_all(stack, (*self._indenter.at_end(indents), self.tables.end))
-        return found if closed is None else (*found, _END)
+        found = self._named(label for label in self._tried[self._context(stack)] if self._can_be_fed(stack, label))
+        return (*found, _END) if self._cells.can_end(stack) else found
 
     def _named(self, labels: Iterable[int]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(sorted(self._names[label] for label in labels)))

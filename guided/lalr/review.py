@@ -76,7 +76,7 @@ def _dead_ends(positions: PrefixPositions, machine: LalrMachine, examples: Examp
             stack, controls, terminals = work.popleft()
             context = contexts[machine.cells.known[stack[-1]].state]
             for label, behind in _followers(lexemes, context, controls, ignored):
-                target = reader.fed(stack, label, NO_NEWLINE)
+                target = machine.cells.after(stack, label, NO_NEWLINE)
                 if target is None:
                     continue
                 after, read = contexts[machine.cells.known[target[-1]].state], (*terminals, label)

@@ -18,11 +18,20 @@ from typing import NamedTuple
 
 from guided.errors import LimitError
 from guided.lalr.coaccessible import Coaccessible
-from guided.lalr.indents import Indents
+from guided.lalr.indents import Indenter, Indents
 from guided.lalr.parser import Parser
 from guided.lalr.tables import LalrTables, Start, bits
 
-__all__ = ["StackSymbol", "StackSymbols"]
+__all__ = ["StackSymbol", "StackSymbols", "StackUnderflow"]
+
+_NO_INDENTS = Indents()
+
+
+class StackUnderflow(Exception):
+    """Raised when a step needs a cell below those that are known: it pops ``pops`` of them, reduces ``rule``, and feeds ``terminals``."""
+
+    def __init__(self, pops: int = 0, rule: int = -1, terminals: tuple[int, ...] = ()) -> None:
+        self.pops, self.rule, self.terminals = pops, rule, terminals
 
 
 class StackSymbol(NamedTuple):
@@ -80,11 +89,15 @@ class StackSymbols:
         Symbol and length of each rule.
     pushed : dict
         (cell, state) -> the cell of the state on top of it, in order of discovery.
+    indenter : Indenter
+    ignored : int
+        Label of ignored text.
     """
 
     def __init__(self, tables: LalrTables, start: Start, limit: int, coaccessible: Coaccessible | None = None) -> None:
         self.coaccessible = coaccessible
         self.end, self.end_state, self._limit = tables.end, start.end, limit
+        self.indenter, self.ignored = Indenter(tables), tables.lexer.label_of_ignored
         self._parser = Parser(tables, start)
         self.moves, self.rules = self._parser.moves, self._parser.rules
         self._state_actions = [
@@ -126,7 +139,59 @@ class StackSymbols:
             found = self.pushed[key] = self._push(below, state)
         return found
 
-    def feed(self, stack: list[int], terminal: int, rule: int = -1) -> tuple[int, int] | None:
+    def indents(self, number: int) -> Indents:
+        """Return the indents of a text with this cell on top."""
+        return self.known[number].indents or _NO_INDENTS
+
+    def after(self, stack: tuple[int, ...], label: int, column: int) -> tuple[int, ...] | None:
+        """Return a stack after a lexeme with this label; None if the parser rejects it. Raises as `feed`."""
+        if not stack:
+            raise StackUnderflow
+        found = self.tokens(stack[-1], label, column)
+        return None if found is None else self.feed(stack, *found)
+
+    def tokens(self, number: int, label: int, column: int) -> tuple[tuple[int, ...], Indents] | None:
+        """Return what is fed to a cell for a lexeme (-1: none), and the indents after it; None if Lark fails."""
+        indents = self.indents(number)
+        return ((), indents) if label in (-1, self.ignored) else self.indenter.tokens(indents, label, column)
+
+    def can_end(self, stack: tuple[int, ...]) -> bool:
+        """Return whether the parser accepts a text that ends here. Raises as `feed`."""
+        if not stack:
+            raise StackUnderflow
+        indents = self.indents(stack[-1])
+        return self.feed(stack, (*self.indenter.at_end(indents), self.end), indents) is not None
+
+    def feed(
+        self, stack: tuple[int, ...], terminals: tuple[int, ...], indents: Indents, rule: int = -1
+    ) -> tuple[int, ...] | None:
+        """Return a stack after terminals, which lead to these indents; None if the parser rejects one.
+
+        ``stack``: its known cells, not empty. ``rule``: a rule that is reduced onto the top cell first (-1: none).
+
+        Raises
+        ------
+        StackUnderflow
+            Cells below the known ones are needed.
+        """
+        if not terminals:
+            return stack
+        cells = [*stack[:-1], self.with_indents(stack[-1], None)]
+        for place, terminal in enumerate(terminals):
+            expected = self.upon(cells[-1], rule) if rule >= 0 else self.known[cells[-1]].expected
+            if not expected >> terminal & 1:
+                return None
+            if terminal == self.end:
+                return tuple(cells)
+            missing = self.shift(cells, terminal, rule)
+            if missing is not None:
+                raise StackUnderflow(*missing, terminals[place:])
+            rule = -1
+        if self.indenter.newline >= 0:
+            cells[-1] = self.with_indents(cells[-1], indents)
+        return tuple(cells)
+
+    def shift(self, stack: list[int], terminal: int, rule: int = -1) -> tuple[int, int] | None:
         """Feed a terminal that the top cell expects, after a reduction of `rule` (-1: none), as far as the cells of `stack` suffice.
 
         Returns None if the terminal has been shifted. If a reduction pops the whole stack, returns how many cells below it pops too, and

@@ -85,7 +85,7 @@ def check_cells(tables: LalrTables, rng: random.Random, n_texts: int) -> None:
                 break
             terminal = rng.choice(onward)
             node = parser.feed(node, terminal)
-            assert cells.feed(stack, terminal) is None, "the stack is whole"
+            assert cells.shift(stack, terminal) is None, "the stack is whole"
             after = feed(states, terminal)
             assert after == [cells.known[cell].state for cell in stack]
             assert node == parser.node(after)
