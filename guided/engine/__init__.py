@@ -5,7 +5,7 @@ In: a spec (`specs.Regex`, `specs.Choice`, `json_schema.JsonSchema`, `grammar.Gr
 
 Invariants: a spec does not depend on a vocabulary; equal specs have equal fingerprints; an index file is checked before it is used.
 
-Reading order: `specs`, `json_schema`, `grammar`, `compile`, `index`, `files`; for compositions `algebra`, `network`, `composing`,
+Reading order: `specs`, `json_schema`, `grammar`, `compile`, `index`, `files`; for compositions `algebra`, `network`,
 `captures`, and `structural_tags`, another notation for them.
 
 Public modules: none.

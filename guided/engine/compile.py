@@ -1,23 +1,46 @@
-"""`compile`: spec x vocabulary -> index."""
+"""`compile`: spec x vocabulary -> index. `compose`: the index of a composition, whose parts have indices of their own."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from guided.automata.automaton import Automaton
 from guided.engine.algebra import COMPOSITION, Composition, check_levels
-from guided.engine.composing import compose
+from guided.engine.composed import Composed
 from guided.engine.index import Index, Origin
-from guided.engine.specs import Lowered, Regex, Spec, StackSpec, StoredSpec, impossible_parts, needs_stack, reads_values
-from guided.errors import LimitError, PatternError, VocabularyError, brief, kind_of
+from guided.engine.located import at_place
+from guided.engine.network import Network, network_of, trimmed
+from guided.engine.specs import (
+    NO_TEXT,
+    NO_VALUE,
+    Lowered,
+    Regex,
+    StackSpec,
+    impossible_parts,
+    needs_stack,
+    reads_values,
+)
+from guided.errors import (
+    GrammarError,
+    GuidedError,
+    LimitError,
+    PatternError,
+    SchemaError,
+    VocabularyError,
+    brief,
+    kind_of,
+)
+from guided.index.composition import CompositionIndex, PartIndex
 from guided.index.pushdown import PushdownIndex
 from guided.index.regular import RegularIndex, build_regular
 from guided.limits import Limits
 from guided.vocabulary.vocabulary import Vocabulary, markers_in, with_markers
 
-__all__ = ["compile", "remake"]
+__all__ = ["compile", "compose", "remake"]
 
 
-def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
+def compile(spec: Any, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
     """Compile a spec over a vocabulary; parameters, results and errors are those of `guided.calls.inputs.compile`.
 
     O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
@@ -42,47 +65,45 @@ def compile(spec: Spec | StoredSpec | Composition, vocabulary: Vocabulary, limit
     spelling = vocabulary
     if markers:
         spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
-    written: Any = spec
+    # An index of JSON or of a grammar has strings that need them.
+    lost = ("strings that need bytes the vocabulary cannot encode are excluded",) if 0 in spelling.alphabet else ()
+    written, source = spec, spec
+    tables: PartIndex | CompositionIndex
+    unenforced: tuple[tuple[str, str], ...] = ()
     if is_composed:
-        index, written = _composed(spec, vocabulary, limits, spelling), getattr(spec, "tree", spec)
-    elif has_stack:
-        index = _with_stack(cast("StackSpec", spec), vocabulary, limits, spelling)
-    elif isinstance(lowered := cast("Spec", spec).lower(limits), Automaton):
-        if isinstance(spec, Regex) and lowered.is_empty():
+        check_levels(spec.levels, limits)
+        tables, source, unenforced, notes = compose(spec, spelling, limits)
+        written = getattr(spec, "tree", spec)
+        notes += () if isinstance(tables, RegularIndex) else lost
+    elif not has_stack and isinstance(source := spec.lower(limits), Automaton):
+        if isinstance(spec, Regex) and source.is_empty():
             reason = "the pattern matches no text: a lookaround or anchor requires what never comes"
             raise PatternError(reason, spec.pattern, 0)
-        tables, notes = build_regular(lowered, spelling, limits), getattr(spec, "notes", ())
-        index = Index(tables, vocabulary, spec.fingerprint, _notes=notes, summary=brief(spec, 110))
+        tables, notes = build_regular(source, spelling, limits), getattr(spec, "notes", ())
     else:
-        index = _with_stack(lowered, vocabulary, limits, spelling, brief(spec, 110))
-    if reads_values(written):
-        object.__setattr__(index, "reader", written)
-    return index
-
-
-def _with_stack(
-    spec: StackSpec, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary, summary: str = ""
-) -> Index:
-    tables, lowered = _pushdown_tables(spec, spelling, limits)
-    notes = (*lowered.notes, *_notes_on(spelling.alphabet))
+        tables, lowered = _tables_of(source, spelling, limits)
+        unenforced, notes = lowered.unenforced, (*lowered.notes, *lost)
+        if isinstance(tables, RegularIndex):
+            # An index without its spec cannot search them later.
+            notes += impossible_parts(source, limits)
+    reader = written if reads_values(written) else None
     if isinstance(tables, RegularIndex):
-        # An index without its spec cannot search them later.
-        notes += impossible_parts(spec, limits)
-        return Index(tables, vocabulary, spec.fingerprint, lowered.unenforced, notes, summary=brief(spec, 110))
-    return Index(tables, vocabulary, "", lowered.unenforced, notes, Origin(remake, spec, limits), summary)
+        return Index(tables, vocabulary, spec.fingerprint, unenforced, notes, None, brief(spec, 110), reader)
+    # The name of a spec that is stored is found when it is asked for.
+    summary = "" if has_stack else brief(spec, 110)
+    return Index(tables, vocabulary, "", unenforced, notes, Origin(remake, source, limits), summary, reader)
 
 
-def _pushdown_tables(
-    spec: StackSpec, spelling: Vocabulary, limits: Limits
-) -> tuple[PushdownIndex | RegularIndex, Lowered]:
-    alphabet = spelling.alphabet
+def _tables_of(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> tuple[PushdownIndex | RegularIndex, Lowered]:
+    """Return the index of a spec with a stack, regular if that is wanted and possible, and what it is lowered to. Raises as `StackSpec`."""
+    alphabet = vocabulary.alphabet
     lowered = spec.pushdown(limits, alphabet)
     flat = None if lowered.flat is None else lowered.flat()
     if flat is not None:
-        return build_regular(flat, spelling, limits), lowered
+        return build_regular(flat, vocabulary, limits), lowered
     tables = PushdownIndex(
         lowered.automaton,
-        spelling,
+        vocabulary,
         limits,
         lowered.family,
         lowered.n_common,
@@ -93,15 +114,100 @@ def _pushdown_tables(
     return tables, lowered
 
 
-def _composed(spec: Any, vocabulary: Vocabulary, limits: Limits, spelling: Vocabulary) -> Index:
-    check_levels(spec.levels, limits)
-    composed = compose(spec, spelling, limits, lambda part: _pushdown_tables(part, spelling, limits))
-    if isinstance(composed.tables, RegularIndex):
-        fingerprint = composed.spec.fingerprint
-        return Index(composed.tables, vocabulary, fingerprint, _notes=composed.notes, summary=brief(spec, 110))
-    notes = (*composed.notes, *_notes_on(spelling.alphabet))
-    origin = Origin(remake, composed.spec, limits)
-    return Index(composed.tables, vocabulary, "", composed.unenforced, notes, origin, summary=brief(spec, 110))
+class ComposedIndex(NamedTuple):
+    """The tables of a composition."""
+
+    # Regular if all leaves are.
+    tables: RegularIndex | CompositionIndex
+    # For index files.
+    spec: Composed
+    unenforced: tuple[tuple[str, str], ...] = ()
+    # Of all parts.
+    notes: tuple[str, ...] = ()
+
+
+def compose(
+    spec: Composition | Composed,
+    vocabulary: Vocabulary,
+    limits: Limits,
+    *,
+    merges: bool = True,
+) -> ComposedIndex:
+    """Return the index of a composition.
+
+    ``merges``: as in `network_of`.
+
+    Raises
+    ------
+    LimitError, PatternError, SchemaError, GrammarError, VocabularyError
+        As `guided.compile`.
+    """
+    tree = spec.tree if isinstance(spec, Composed) else spec
+    origin = Composed(tree, spec.fingerprint, limits)
+    network = network_of(tree, limits, merges=merges)
+    # A part without a text is an alternative less, wherever it comes from.
+    notes = dict.fromkeys(
+        f"{brief(text, 80)} has no text: what it excludes is in its stop string" for text in network.empty
+    )
+    if not network.parts:
+        if network.frame.is_empty():
+            raise _no_text(network)
+        return ComposedIndex(build_regular(network.frame, vocabulary, limits), origin, (), tuple(notes))
+    # PERF: before the parts are lowered, of which hundreds would take seconds.
+    if max(map(len, network.calls.values()), default=0) > limits.readings:
+        raise LimitError("readings", limits.readings + 1, limits.readings, "the text can be read in too many ways")
+    unenforced: dict[tuple[str, str], None] = {}
+    letters = np.frombuffer(vocabulary.alphabet, np.bool_)
+    tables: list[PartIndex | None] = []
+    errors: list[GuidedError] = []
+    # Parts that differ only in their budget share an index.
+    known: dict[Automaton, PartIndex] = {}
+    for leaf in network.parts:
+        try:
+            if leaf.lowered is not None:
+                with at_place(leaf.place):
+                    found, lowered = _tables_of(leaf.lowered, vocabulary, limits)
+                unenforced.update(dict.fromkeys(lowered.unenforced))
+                notes.update(dict.fromkeys(lowered.notes))
+            else:
+                assert leaf.automaton is not None
+                if leaf.automaton not in known:
+                    known[leaf.automaton] = build_regular(leaf.automaton.within(letters), vocabulary, limits)
+                found = known[leaf.automaton]
+            tables.append(found)
+            notes.update(dict.fromkeys(getattr(leaf.spec, "notes", ())))
+        except (SchemaError, GrammarError, VocabularyError) as error:
+            if not isinstance(error, VocabularyError) and error.reason not in (NO_TEXT, NO_VALUE):
+                raise
+            note = f"{brief(leaf.spec, 80)} has no text: {error}"
+            errors.append(VocabularyError(note) if isinstance(error, VocabularyError) else error)
+            tables.append(None)
+            notes[note] = None
+    kept = trimmed(network, letters, [each is None for each in tables])
+    if kept is None:
+        raise errors[0] if errors else _no_text(network)
+    frame = kept.frame
+    # The index of the frame keeps what leads to a part or to the end.
+    is_exit = frame.accepting.copy()
+    is_exit[list(kept.calls)] = True
+    outline = Automaton(frame.table, frame.classes, is_exit, frame.labels)
+    composed = CompositionIndex(
+        build_regular(outline, vocabulary, limits),
+        frame.accepting,
+        kept.calls,
+        [each for each in tables if each is not None],
+        [-1 if leaf.max_tokens is None else leaf.max_tokens for leaf in kept.parts],
+        vocabulary,
+        limits,
+    )
+    return ComposedIndex(composed, origin, tuple(unenforced), tuple(notes))
+
+
+def _no_text(network: Network) -> VocabularyError:
+    if network.frame.is_empty():
+        of_texts = f": {', '.join(brief(text, 80) for text in network.empty[:3])}" if network.empty else ""
+        return VocabularyError(f"the language is empty: no text matches{of_texts}")
+    return VocabularyError("every text of the composition needs a byte that has no token of its own in the vocabulary")
 
 
 def _is_lowered(spec: Any) -> bool:
@@ -109,10 +215,6 @@ def _is_lowered(spec: Any) -> bool:
     return callable(getattr(spec, "lower", None)) and (
         hasattr(type(spec), "fingerprint") or hasattr(spec, "fingerprint")
     )
-
-
-def _notes_on(alphabet: bytes) -> tuple[str, ...]:
-    return () if 0 not in alphabet else ("strings that need bytes the vocabulary cannot encode are excluded",)
 
 
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:

@@ -30,12 +30,12 @@ from guided.engine.algebra import (
 )
 from guided.engine.captures import Capture, Captures, list_names
 from guided.engine.compile import compile as compile_index
-from guided.engine.composing import compose
+from guided.engine.compile import compose
 from guided.engine.files import load_index
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
 from guided.engine.json_schema import JsonSchema
-from guided.engine.specs import Choice, Lowered, Regex, StackSpec
+from guided.engine.specs import Choice, Regex
 from guided.engine.structural_tags import StructuralTag
 from guided.errors import GuidedError, LimitError, VocabularyError
 from guided.generate.compositions import captures
@@ -147,12 +147,7 @@ def _repeated(part: Repeat) -> str:
 def _composed(spec: Composition, vocabulary: Vocabulary, *, merges: bool) -> Index:
     """The index of a composition; unless it merges, all its leaves are parts."""
 
-    def tables_of(part: StackSpec) -> tuple[PushdownIndex, Lowered]:
-        lowered = part.pushdown(Limits(), alphabet)
-        return PushdownIndex(lowered.automaton, vocabulary, Limits(), lowered.family, lowered.n_common), lowered
-
-    alphabet = bytes(byte not in vocabulary.missing_bytes for byte in range(256))
-    composed = compose(spec, vocabulary, Limits(), tables_of, merges=merges)
+    composed = compose(spec, vocabulary, Limits(), merges=merges)
     return Index(composed.tables, vocabulary, spec.fingerprint)
 
 
