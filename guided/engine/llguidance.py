@@ -56,6 +56,7 @@ from guided.patterns.tree import (
     alternate,
     concat,
     fold,
+    rebuilt,
     repeat,
 )
 from guided.patterns.tree import Node as Tree
@@ -338,10 +339,10 @@ class _Reader(Reader):
             lambda found: found[1] or (f"(?:[\\s\\S]{found[2]})" if found[2] is not None else "/"), source
         )
         found = type_pattern(f"(?{flags}){source}" if flags else source, is_rust=True)
-        reason = "the pattern uses what guided does not read of Rust's regex: a flag, a set operation or a property"
+        reason = "the pattern uses what guided does not read of Rust's regex: a flag, a set operation, a property or a { without a count"
         if found is not None:
             try:
-                tree = parse_ecma(found.source, self.limits)
+                tree = fold(parse_ecma(found.source, self.limits), _with_sets)
             except PatternError as error:
                 raise self.error(f"the pattern is refused: {error.reason}", offset) from None
             if not fold(tree, lambda node, parts: isinstance(node, Look) or any(parts)):
@@ -466,6 +467,15 @@ class _Terminals:
     def _automaton(self, tree: Tree) -> Automaton:
         limits = self._reader.limits
         return Automaton.from_characters(over_characters(tree, limits, self._steps), limits)
+
+
+def _with_sets(node: Tree, parts: Sequence[Tree]) -> Tree:
+    r"""Return a tree with sets for characters that are not in others, as those of ``[^\W\d]`` are read."""
+    match rebuilt(node, parts):
+        case Concat((Look(Chars(excluded), behind=False, negative=True), Chars(charset))):
+            return Chars(charset - excluded)
+        case other:
+            return other
 
 
 def _spelled(tree: Tree) -> list[list[str]]:

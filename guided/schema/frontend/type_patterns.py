@@ -7,8 +7,8 @@ out.
 
 Characters that are unassigned in Python's tables are in no complement of a set of Unicode, since Rust may have newer tables.
 
-Complexity: one pass over the pattern. Refused, as None: set operations and nested classes of Rust, its ``\<``, ``\>`` and ``\b{start}``,
-flags other than ``i`` and ``s``, and Python's ``\N{...}``.
+Complexity: one pass over the pattern. Refused, as None: set operations and nested classes of Rust, a ``{`` without a count, its ``\<``,
+``\>`` and ``\b{start}``, flags other than ``i`` and ``s``, and Python's ``\N{...}``.
 
 `TextPattern` is metadata for ``Annotated[str, ...]``: a pattern tree that the whole string matches, in the syntax of ECMA-262.
 """
@@ -43,6 +43,7 @@ _POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
 _CODE = re.compile(r"\\[xuU]\{([0-9A-Fa-f]{1,8})\}|\\U([0-9A-Fa-f]{8})")
 _PROPERTY = re.compile(r"\\([pP])(?:\{([^}]*)\}|([A-Za-z]))")
 _FLAGS = re.compile(r"\(\?([a-zA-Z]*)(-[a-zA-Z]*)?[:)]")
+_COUNT = re.compile(r"\d+(?:,\d*)?\}")
 # Intersections and complements within each other.
 _DEEPEST = 20
 _OPERATORS = ("&&", "--", "~~")
@@ -166,6 +167,8 @@ class _Reader:
             self.at += 1
             if sign == "(":
                 self._check_flags()
+            elif sign == "{" and self.is_rust and _COUNT.match(self.source, self.at) is None:
+                raise _Unsupported
             elif sign == "." and not self.dot_is_any:
                 sign = r"[^\n]"
                 self.is_narrower |= self.is_negated
