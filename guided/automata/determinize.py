@@ -106,6 +106,8 @@ def determinize(nfa: NFA, parts: Partition, limits: Limits, steps: Steps | None 
                 if cursor[4] > limits.transitions:
                     raise LimitError("transitions", int(cursor[4]), limits.transitions, _TOO_AMBIGUOUS)
                 buckets = max(2 * buckets, int(cursor[4]))
+                # As for members: two for each.
+                cursor[2] += 2 * buckets
                 bucket_next, bucket_target = np.empty(buckets, np.int32), np.empty(buckets, np.int32)
             case _:
                 steps.spend(int(cursor[2]), _TOO_AMBIGUOUS)

@@ -123,6 +123,16 @@ def test_counted_repeats_that_begin_anywhere_take_steps_in_proportion_to_their_c
     assert spent[2] - spent[1] <= 3 * (spent[1] - spent[0]), spent
 
 
+def test_room_for_the_targets_of_a_state_counts_before_it_is_found() -> None:
+    nfa = build_nfa(parse("|".join(f"[^{chr(0x4E00 + i)}]{i}" for i in range(99))), Limits())
+    parts = partition(nfa.charsets)
+    count = parts.set_classes.size
+    with pytest.raises(LimitError) as caught:
+        determinize(nfa, parts, Limits(), Steps(count * 5 // 2))
+    assert caught.value.what == "steps"
+    assert caught.value.given > count * 29 // 10
+
+
 a, b = Literal("a"), Literal("b")
 
 

@@ -38,7 +38,7 @@ from guided.schema.values.key_table import OTHER
 from guided.schema.values.keys import KeyLabel, key_automaton
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.interrupted import interrupted_anywhere
-from tests.schema.engine import compiled
+from tests.schema.engine import BYTES, compiled
 from tests.schema.lowered import lowered
 from tests.schema.oracle_ecma import search
 from tests.strategies import patterns
@@ -575,6 +575,21 @@ def test_long_lists_pass_limits() -> None:
             build(formulas, [listed], escapes, bounds)
         with pytest.raises(LimitError):
             key_automaton(["a" * 2_000], [], formulas, JsonOptions(escapes=escapes), bounds)
+
+
+@pytest.mark.parametrize("keyword", ["pattern", "patternProperties"])
+def test_reading_a_pattern_counts_once_however_often_it_occurs(keyword: str) -> None:
+    def refusal(sources: list[str]) -> str:
+        places = [{keyword: source if keyword == "pattern" else {source: {"maxLength": 3}}} for source in sources]
+        try:
+            compile_spec(JsonSchema({"prefixItems": places}), BYTES, Limits(steps=500_000))
+        except LimitError as error:
+            return str(error)
+        return ""
+
+    assert not refusal(["^a[bc]+d"] * 1_000)
+    expected = f"the patterns up to that at /prefixItems/1[23]\\d/{keyword} are too many or too long"
+    assert re.search(expected, refusal([f"^a[bc]+{i}" for i in range(1_000)]))
 
 
 def test_patterns_that_no_text_could_contain_are_refused_with_their_place() -> None:

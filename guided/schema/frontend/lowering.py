@@ -99,7 +99,7 @@ class Lowering:
     nested : int
         Current nesting of schemas being lowered.
     pattern_steps : Steps
-        Steps of all patterns whose automata were built to check them.
+        Steps of reading all patterns, each once, and of the automata that were built to check them.
     unenforced : dict of (str, str)
         The pairs of pointer and keyword recorded so far instead of being enforced.
     unknown_formats : dict

@@ -166,25 +166,31 @@ class Places(NamedTuple):
         return self.counts << min(1 + self.sets, _MANY_SETS)
 
 
+# The fields of no parts.
+_NO_PARTS: tuple[tuple[Any, ...], ...] = ((),) * len(Places._fields)
+
+
 def places_of(tree: Node) -> Places:
     """Return the places of a pattern."""
     return fold(tree, _places)
 
 
 def _places(node: Node, parts: Sequence[Places]) -> Places:
-    states, sets = sum(part.states for part in parts), sum(part.sets for part in parts)
-    spelled = sum(part.spelled for part in parts)
-    counts, has_loop = _product(part.counts for part in parts), any(part.has_loop for part in parts)
     match node:
         case Literal(text):
-            states, spelled = len(text), _PER_SET * len(text)
+            return Places(len(text), spelled=_PER_SET * len(text))
         case Chars(charset):
-            spelled = _PER_SET + _PER_INTERVAL * len(charset.ranges)
-            states, sets = 1, int(len(charset.ranges) > 1 or any(low < high for low, high in charset.ranges))
+            ranges = charset.ranges
+            sets = int(len(ranges) > 1 or any(low < high for low, high in ranges))
+            return Places(1, sets=sets, spelled=_PER_SET + _PER_INTERVAL * len(ranges))
+    each_states, each_counts, each_sets, each_loop, each_spelled = zip(*parts, strict=True) if parts else _NO_PARTS
+    states, counts, sets = sum(each_states), _product(each_counts), sum(each_sets)
+    has_loop, spelled = any(each_loop), sum(each_spelled)
+    match node:
         case Alternate():
-            counts, sets = max(part.counts for part in parts), 1 + max(part.sets for part in parts)
+            counts, sets = max(each_counts), 1 + max(each_sets)
             # Many alternatives with sets may be followed at once, too.
-            several = sum(part.sets > 0 for part in parts)
+            several = len(each_sets) - each_sets.count(0)
             counts <<= min(several, _MANY_SETS) if several > _FEW_ALTERNATIVES else 0
         case Repeat(_, least, most):
             copies = max(1, least, most or 0)

@@ -50,8 +50,8 @@ _SPELLED = 16
 _SURELY_LESS = 2
 # Steps of a compile that any automaton takes, however small: a millisecond.
 _PER_AUTOMATON = 100_000
-# Steps of a character of a pattern that is written again, and of an interval of its set.
-_PER_CHARACTER, _PER_INTERVAL = 50, 100
+# Steps of reading a pattern, and of each of its characters; of a character that is written again, and of an interval of its set.
+_PER_PATTERN, _PER_CHARACTER, _PER_REWRITTEN, _PER_INTERVAL = 3_000, 100, 50, 100
 
 # A pattern, its least and greatest length, and how a text ends that may be longer by one.
 _Counted: TypeAlias = tuple[str, int, int, str]
@@ -111,6 +111,10 @@ def check_pattern(site: Site, source: str, keyword: str) -> _Counted | None:
     Returns the pattern without its count, and the lengths, if its automaton should not count (`_counted`).
     """
     limits, steps, pointer = site.lowering.limits, site.lowering.pattern_steps, pointer_of(site.location)
+    if (key := ("judged", source)) not in site.formulas.paid:
+        site.formulas.paid.add(key)
+        reading = _PER_PATTERN + _PER_CHARACTER * len(source)
+        steps.spend(reading, f"the patterns up to that at {pointer}/{keyword} are too many or too long")
     advice = f"the pattern at {pointer}/{keyword} needs too large an automaton: shorten its counts, or write [a-z] for \\p{{L}} or \\w"
     before = steps.spent
     try:
@@ -189,7 +193,7 @@ def _counted(source: str, tree: Node, limits: Limits) -> tuple[_Counted, int] | 
     if not (source.endswith("}$") and _is_any_number(any_number, charset, limits)):
         members = "".join(rf"\u{{{low:x}}}-\u{{{high:x}}}" for low, high in charset.ranges)
         any_number = f"^[{members}]*$"
-    steps = _PER_CHARACTER * len(any_number) + _PER_INTERVAL * len(charset.ranges)
+    steps = _PER_REWRITTEN * len(any_number) + _PER_INTERVAL * len(charset.ranges)
     return (any_number, least, ANY_LENGTH if most is None else most, ""), steps
 
 
