@@ -15,8 +15,10 @@ Complexity: at most one walk of the trie per plan, with subtrees that the contro
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from guided.arrays import Int32Array, freeze, mask_of
 from guided.automata.pushdown import ACTION, UNLIMITED, PushdownTables
@@ -158,7 +160,7 @@ class Plan:
     ----------
     stay : ndarray[int32], shape (words,)
         Tokens that do not need the stack.
-    counts : ndarray[int32], shape (n_tokens,) or (0,)
+    counts : ndarray[uint8 or int32], shape (32 words,) or (0,)
         Code points that each of them reads, plus those required after it; empty if not counted.
     most : int
         Their maximum, known even if not counted.
@@ -169,7 +171,7 @@ class Plan:
     """
 
     stay: Int32Array
-    counts: Int32Array
+    counts: npt.NDArray[Any]
     most: int
     escapes: Int32Array
     groups: tuple[ActionGroup, ...]
@@ -179,10 +181,11 @@ class Plan:
         return allowed >= self.most or len(self.counts) > 0
 
     def within(self, allowed: int) -> Int32Array:
-        """Return the tokens that stay and fit in ``allowed`` code points."""
+        """Return the tokens that stay and fit in ``allowed`` code points, as a new array."""
         if allowed >= self.most:
-            return self.stay
-        return freeze(self.stay & ~mask_of(np.flatnonzero(self.counts > allowed), len(self.counts)))
+            return self.stay.copy()
+        # PERF: each place of a short string has a number of its own (`python -m benchmarks.maskbench`).
+        return self.stay & np.packbits(self.counts <= allowed, bitorder="little").view(np.int32)
 
 
 def plan_of(
@@ -205,4 +208,7 @@ def plan_of(
         found = suffixes(trie.byte.item(node), bool(again))
         pairs, owners = found.pairs(mine[:, 1])
         groups.append(ActionGroup(action, found, freeze(pairs), freeze(mine[owners, 2])))
-    return Plan(freeze(stay), freeze(counts.copy()), most, freeze(escapes), tuple(groups))
+    # Bytes are compared in half of the time.
+    kept = np.zeros(32 * len(stay) if len(counts) else 0, np.uint8 if most < 256 else np.int32)
+    kept[: len(counts)] = counts
+    return Plan(freeze(stay), freeze(kept), most, freeze(escapes), tuple(groups))

@@ -201,7 +201,7 @@ class Masks(MaskMaker):
 
     def _planned(self, plan: Plan, configuration: Configuration) -> Int32Array:
         _, node, needed, allowed = configuration
-        words = plan.within(allowed).copy()
+        words = plan.within(allowed)
         for group in plan.groups:
             for entry, least, most in group.taken(self.stacks.automaton.tables, needed):
                 after = self.stacks.after_action(entry, node)

@@ -167,7 +167,12 @@ def _texts(group: ActionGroup) -> dict[tuple[int, int], bytes]:
 
 
 @settings(max_examples=examples(60))
-@given(st.lists(st.text("aé)]}", max_size=6), min_size=1, max_size=30), st.integers(0, 7))
+@given(
+    st.lists(
+        st.text("aé)]}", max_size=6) | st.sampled_from(["a" * 255, "é" * 256, "a" * 300]), min_size=1, max_size=30
+    ),
+    st.integers(0, 7) | st.integers(253, 301),
+)
 def test_plans_hold_rests_by_action_and_count(texts: list[str], allowed: int) -> None:
     """Actions by hand: ")" and "}" are read, "]" is read again; code points count."""
     tokens = [text.encode() for text in texts]

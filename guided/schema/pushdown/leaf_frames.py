@@ -198,7 +198,7 @@ class LeafFrames:
             return shared
         automaton = leaf.automaton
         entries: Int32Array = np.zeros(automaton.n_states, np.int32)
-        for label in np.unique(automaton.labels[automaton.accepting]).tolist():
+        for label in sorted(set(automaton.labels[automaton.accepting].tolist())):
             if counts is not None:
                 lengths = zip(counts.starts, counts.outcomes[label], strict=True)
                 entry = self.ends.by_length(lengths, counts.registers[0])
@@ -208,6 +208,6 @@ class LeafFrames:
         if not isinstance(leaf, Strings):
             return number_frame(self._tables, automaton, entries, self._structure.after_number)
         # Plans depend on actions, too: only those of all schemas make them the same for all.
-        is_same = np.isin(entries, (0, self.ends.done(0))).all()
+        is_same = ((entries == 0) | (entries == self.ends.done(0))).all()
         name = automaton if is_same else None
         return self._strings_of(leaf)[0].frame(automaton, entries, name, counts, leaf.end[0])
