@@ -302,6 +302,32 @@ def test_a_string_beside_an_iterable_is_a_string() -> None:
         assert JsonSchema(kind).read(text) == value
 
 
+@pytest.mark.parametrize(
+    "kind", [str, datetime.date, bytes, list[int], dict[str, int], int, Literal["ab"], uuid.UUID, None]
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_class_reads_each_text_beside_an_iterable_as_pydantic_does(kind: Any, is_first: bool) -> None:
+    class Holder(pydantic.BaseModel):
+        x: typing.Union[(kind, Iterable[float]) if is_first else (Iterable[float], kind)]  # type: ignore[valid-type] # noqa: UP007
+
+    index, alone = compiled(Holder), pydantic.TypeAdapter(kind)
+    for value in (
+        '"ab"',
+        '"2024-01-02"',
+        '"12345678-1234-4234-8234-123456789abc"',
+        "[1]",
+        '{"a":1}',
+        "1",
+        "null",
+        "[]",
+    ):
+        text = f'{{"x":{value}}}'
+        if not index.accepts(text):
+            continue
+        found = JsonSchema(Holder).read(text).x
+        assert found == (json.loads(value) if value[0] == "[" else alone.validate_json(value))
+
+
 LOWER = Annotated[str, StringConstraints(to_lower=True)]
 DISTINCT = [
     (LOWER, "a", "A"), (LOWER, "ⓐ", "Ⓐ"), (Annotated[str, StringConstraints(to_upper=True)], "A", "a"),

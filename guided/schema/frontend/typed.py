@@ -10,6 +10,7 @@
   double; a float satisfies its bounds as a double, too;
 - keys of a dict have the dict's key type; a tagged union requires its tag, or the constants of its branches if a function finds the tag;
 - items of sets and keys have one text for each value, as far as case, offsets and trailing zeros go: else a type reads fewer;
+- beside an Iterable in a union, a type reads no text, array or object as what it is;
 - mail addresses are those of email_validator; bytes have the type's encoding;
 - fields have no titles.
 
@@ -24,6 +25,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from decimal import Decimal
 from fractions import Fraction
+from itertools import compress
 from math import copysign, inf, isfinite, nextafter
 from typing import Any, cast
 
@@ -136,6 +138,9 @@ _MAIL: Mapping[str, JsonSchemaValue] = {
     "EmailStr._validate": _EMAIL,
     "NameEmail._validate": {"anyOf": [_EMAIL, _NAME_EMAIL]},
 }
+# Members of a union that are read as themselves behind an Iterable, and before it: pydantic iterates over other texts, arrays and objects.
+_BEHIND_ITERABLES = ("generator", "none", "bool", "int", "float")
+_BEFORE_ITERABLES = (*_BEHIND_ITERABLES, "literal", "uuid")
 _WRAPPERS = ("function-after", "function-before", "function-wrap", "default", "nullable")
 # Key types whose keys are spelled like string values of the type.
 _STRING_KEYS = (
@@ -454,6 +459,17 @@ class _Schemas(GenerateJsonSchema):
         if inner["type"] in _STRING_KEYS:
             return self.generate_inner(inner)
         return _marked({"type": "string"}, "keys")
+
+    def union_schema(self, schema: Any) -> JsonSchemaValue:
+        choices = [choice[0] if isinstance(choice, tuple) else choice for choice in schema["choices"]]
+        kinds = [choice["type"] for choice in choices]
+        if self._is_read and "generator" in kinds:
+            first = kinds.index("generator")
+            kept = [
+                one["type"] in (_BEFORE_ITERABLES if n < first else _BEHIND_ITERABLES) for n, one in enumerate(choices)
+            ]
+            schema = {**schema, "choices": list(compress(choices, kept))}
+        return super().union_schema(schema)
 
     def tagged_union_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().tagged_union_schema(schema)
