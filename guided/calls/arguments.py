@@ -94,10 +94,11 @@ class CallScanner(Scanner):
             # The text is still a call.
             self._refused = CallError(f"invalid arguments of {tool}: {error}", "argument", begin)
             return {}
-        for name, first, last in spans:
-            self._reads.append(ArgumentRead(name, found[name], (begin + first, begin + last)))
+        # Why by name: of several values of an undeclared one, the last counts.
+        last_of = {name: (begin + first, begin + last) for name, first, last in spans}
+        self._reads += [ArgumentRead(name, found[name], span) for name, span in last_of.items()]
         # Why: the reader of a function's arguments returns them in the order of the signature.
-        return {name: found[name] for name, _, _ in spans}
+        return {name: found[name] for name in last_of}
 
     def _arguments(self, tool: str, argument_list: ArgumentList) -> Step[tuple[dict[str, Any], str]]:
         """The arguments and the spelling of the close."""

@@ -288,3 +288,18 @@ def test_model_text_is_never_evaluated() -> None:
     assert call.arguments == {"x": text, "when": datetime.date(2024, 2, 29)}
     with pytest.raises(CallError):
         parse_call(f"f(x={text})", [f], "tooldec")
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "span"),
+    [
+        ("json", '{"name": "f", "arguments": {"x": 1, "x": 2}}', (41, 42)),
+        ("pythonic", "[f(x=1, x=2)]", (10, 11)),
+    ],
+)
+def test_of_an_undeclared_argument_that_comes_twice_the_last_value_is_read(
+    form: str, text: str, span: tuple[int, int]
+) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "additionalProperties": True}}
+    reads = CallParser(Tools([tool], form, tool_choice="required")).feed(text)
+    assert [read for read in reads if isinstance(read, ArgumentRead)] == [ArgumentRead("x", 2, span)]
