@@ -327,6 +327,34 @@ def test_patterns_of_a_schema_share_the_steps_of_a_compile() -> None:
         assert (caught.value.what, caught.value.limit) == ("steps", limits.steps)
 
 
+def test_alternatives_are_compared_in_pairs_unless_a_tag_tells_them_apart() -> None:
+    def tables(tags: list[tuple[int, ...]]) -> dict[str, Any]:
+        names = "ab"
+        return {
+            "oneOf": [
+                {
+                    "properties": {name: {"const": f"x{value}"} for name, value in zip(names, tag, strict=False)},
+                    "required": list(names),
+                }
+                for tag in tags
+            ]
+        }
+
+    limits = Limits(call_steps=20_000)
+    compile_spec(JsonSchema(tables([(i,) for i in range(400)])), BYTES, limits)
+    with pytest.raises(LimitError, match="too many formulas"):
+        compile_spec(JsonSchema(tables([(i % 20, i // 20) for i in range(400)])), BYTES, limits)
+
+
+def test_cells_of_strings_that_are_made_when_a_schema_is_compiled_are_work() -> None:
+    patterns = [{"pattern": rf"^{word}\p{{Lu}}{{50}}.$"} for word in words(40)]
+    limits = Limits(steps=8_000_000)
+    compile_spec(JsonSchema({"prefixItems": patterns[:5] * 20}), BYTES, limits)
+    with pytest.raises(LimitError, match=r"/prefixItems/[0-9]+/pattern") as caught:
+        compile_spec(JsonSchema({"prefixItems": patterns}), BYTES, limits)
+    assert caught.value.what == "steps"
+
+
 def test_grammars_of_a_tag_share_the_steps_of_reading_it() -> None:
     def tag(count: int) -> dict[str, Any]:
         grammars = [{"type": "grammar", "grammar": f'start: "{word}"+'} for word in words(9)]

@@ -4,12 +4,11 @@ If no two alternatives can hold together, "exactly one of" equals "any of", and 
 of real schemas mostly differ in a discriminator: a member that one of them requires, whose constants or type differ in the other, or that
 the other forbids. Only this is tested. The test is sound but incomplete, and changes no meaning.
 
-Complexity: O(pairs x required names) look-ups.
+Complexity: a look-up for each alternative where a name that all require has constants, else O(pairs x required names) look-ups.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import combinations
 
 from guided.schema.formula.atoms import TYPES
 from guided.schema.formula.formulas import FALSE, TRUE, Formulas
@@ -66,10 +65,30 @@ def _are_disjoint(formulas: Formulas, members: Sequence[int], typed: Callable[[i
         ]
         return _value_sets(formulas, formulas.conjunction(found), typed)
 
-    return all(
-        any(_differ(values(first, name), values(second, name)) for name in required[first] | required[second])
-        for first, second in combinations(range(len(members)), 2)
-    )
+    everywhere = range(len(members))
+    # A name that all require tells many apart with a look-up for each.
+    for name in sorted(set.intersection(*required)):
+        if _are_distinct(values(alternative, name) for alternative in everywhere):
+            return True
+    for first in everywhere:
+        formulas.spend(len(members) - first)
+        for second in everywhere[first + 1 :]:
+            names = required[first] | required[second]
+            if not any(_differ(values(first, name), values(second, name)) for name in names):
+                return False
+    return True
+
+
+def _are_distinct(values: Iterable[_ValueSets]) -> bool:
+    """Return whether all are constants, and none is a value of two alternatives."""
+    seen = set[object]()
+    for each in values:
+        for kind, constants in each.items():
+            own = {(kind, constant) for constant in constants or ()}
+            if constants is None or own & seen:
+                return False
+            seen |= own
+    return True
 
 
 def _value_sets(formulas: Formulas, value: int, typed: Callable[[int, str], int]) -> _ValueSets:

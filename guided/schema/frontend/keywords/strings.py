@@ -137,11 +137,14 @@ def _check_size(site: Site, formula: int) -> None:
     lowering = site.lowering
     most_bytes, most_steps = lowering.limits.growth_bytes, lowering.limits.call_steps
     found = string_automaton(lowering.formulas, (formula,), lowering.options, lowering.limits)
-    n_states = found.automaton.n_states
+    n_states, n_cells, made = found.automaton.n_states, found.automaton.table.size, ("cells", formula)
+    if made not in lowering.formulas.paid:
+        lowering.formulas.paid.add(made)
+        lowering.pattern_steps.spend(n_cells, "")
     if (needed := n_states * PER_CONTROL * 4 // 3) > most_bytes:
         raise LimitError("growth_bytes", needed, most_bytes, "")
     # A call makes the automaton and the controls of its states, and looks at its cells if a register counts characters.
-    if (steps := found.cost + 2 * n_states + found.automaton.table.size // CELLS) > most_steps:
+    if (steps := found.cost + 2 * n_states + n_cells // CELLS) > most_steps:
         raise LimitError("call_steps", steps, most_steps, "")
 
 
