@@ -190,6 +190,8 @@ class Machine:
 
     def _close(self, threads: set[Thread], trackers: dict[int, Threads]) -> Threads:
         """Follow empty edges and assertions; keep threads that read a character or have ended."""
+        if not threads:
+            return _NONE
         seen, stack = set(threads), list(threads)
         closed: set[Thread] = set()
         while stack:
@@ -230,6 +232,9 @@ class Machine:
         by_state: dict[int, list[frozenset[Any]]] = {}
         for state, obligations in threads:
             by_state.setdefault(state, []).append(obligations)
+        # PERF: mostly each thread has a state of its own (grammars/sql.lark).
+        if len(by_state) == len(threads):
+            return frozenset(threads)
         dropped: set[Thread] = set()
         for state, found in by_state.items():
             # Only a smaller set can be a strict subset.

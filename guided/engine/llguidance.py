@@ -20,7 +20,7 @@ Complexity: that of the automata of the lexemes.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -633,7 +633,9 @@ class _Translation:
             self._steps.spend(_PER_AUTOMATON, _TOO_MANY)
             automaton = from_tree(lexeme.tree, self._limits)
             self._steps.spend(automaton.table.size, _TOO_MANY)
-            among = [one.name for one, letters in strings if self._has(automaton, lexeme, one, letters)]
+            # Letters repeat.
+            run = cache(automaton.run)
+            among = [one.name for one, letters in strings if self._has(automaton, run, lexeme, one, letters)]
             if lexeme.is_lazy:
                 # A lazy lexeme excludes others that end where it does.
                 self._excluded += [(lexeme.name, name) for name in among]
@@ -648,13 +650,20 @@ class _Translation:
                     if used == lexeme.name:
                         self._uses[leaf] = name, is_optional
 
-    def _has(self, automaton: Automaton, lexeme: _Lexeme, string: _Lexeme, spelled: Sequence[Sequence[str]]) -> bool:
-        """Return whether a string, in each case, is a text of a lexeme; ``spelled``: its letters in all cases."""
+    def _has(
+        self,
+        automaton: Automaton,
+        run: Callable[[str, int], int],
+        lexeme: _Lexeme,
+        string: _Lexeme,
+        spelled: Sequence[Sequence[str]],
+    ) -> bool:
+        """Return whether a string, in each case, is a text of a lexeme; ``spelled``: its letters in all cases; ``run``: its automaton's."""
         states = {0}
         self._steps.spend(_PER_PAIR, _TOO_MANY)
         for letters in spelled:
             self._steps.spend(_PER_LETTER * len(states) * len(letters), _TOO_MANY)
-            states = {automaton.run(letter, state) if state >= 0 else DEAD for letter in letters for state in states}
+            states = {run(letter, state) if state >= 0 else DEAD for letter in letters for state in states}
             if states == {DEAD}:
                 return False
         accepting = {state >= 0 and bool(automaton.accepting[state]) for state in states}

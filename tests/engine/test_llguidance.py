@@ -11,6 +11,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 import guided
+from guided.automata.automaton import Automaton
 from guided.errors import GrammarError, GuidedError, LimitError
 from guided.lalr.sources import dialect_of
 from guided.limits import Limits
@@ -436,3 +437,13 @@ def test_a_dialect_can_be_given() -> None:
         guided.Grammar(both, dialect="ebnf")  # type: ignore[arg-type]
     with pytest.raises(GrammarError):
         guided.Grammar("%llguidance {}\nstart: A\nA: /a/", dialect="lark")
+
+
+def test_each_letter_of_a_string_is_read_once_in_each_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str | bytes, int]] = []
+    run = Automaton.run
+    monkeypatch.setattr(
+        Automaton, "run", lambda self, data, state=0: read.append((data, state)) or run(self, data, state)
+    )
+    guided.Grammar(f'%llguidance {{}}\nstart: NAME | "{"k" * 300}"i\nNAME: /[a-z]+/i')
+    assert len(read) == len(set(read)) < 10

@@ -12,14 +12,16 @@ from pathlib import Path
 import lark
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from lark.indenter import Indenter, PythonIndenter
 from lark.lexer import UnlessCallback
 from lark.parsers.lalr_analysis import Reduce
 
 from guided.errors import GrammarError, GuidedError, LimitError
+from guided.lalr import lexers as own_lexers
 from guided.lalr.loading import tables_of_object, tables_of_text
-from guided.lalr.tables import NO_TEXT, LalrTables
+from guided.lalr.tables import NO_TEXT, LalrTables, Terminal
 from guided.limits import Limits
 from guided.resources import grammar_path
 from tests.lalr.nasty import lexers
@@ -336,3 +338,55 @@ def test_budgets_are_limit_errors() -> None:
 
 def test_an_indenter_is_an_indenter_of_larks() -> None:
     assert issubclass(PythonIndenter, Indenter)
+
+
+PIECES = [
+    "a",
+    "(a)",
+    "(?:b|c)",
+    r"\1",
+    r"\\1",
+    "(?P<X>a)",
+    "(?P=X)",
+    "(?i)",
+    "(?i:a)",
+    "(?(1)a|b)",
+    "(?<=a)",
+    "(?!b)",
+    "#",
+    " ",
+    "[(]",
+    r"\(",
+    "|",
+]
+
+
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=5), flags=st.sampled_from([0, re.VERBOSE, re.IGNORECASE]))
+def test_names_of_groups_are_those_that_re_finds(pieces: list[str], flags: int) -> None:
+    pattern = "".join(pieces)
+    assume(can_be_compiled(pattern, flags))
+    named = f"(?P<T>{pattern})"
+    expected = (
+        tuple(re.compile(named, flags).groupindex) if "(" in pattern and can_be_compiled(named, flags) else ("T", "T")
+    )
+    if "(" not in pattern:
+        expected = ("T",)
+    assert own_lexers._groups(Terminal("T", pattern, flags)) == expected
+
+
+def can_be_compiled(pattern: str, flags: int) -> bool:
+    try:
+        re.compile(pattern, flags)
+    except re.error:
+        return False
+    return True
+
+
+def test_a_pattern_is_parsed_once_to_check_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    original = own_lexers.parsed_pattern
+    monkeypatch.setattr(
+        own_lexers, "parsed_pattern", lambda pattern, flags: parsed.append(pattern) or original(pattern, flags)
+    )
+    tables('start: A | B | "(c)"\nA: /(?:a|b)+(?=c)/\nB: /(?P<x>d)/')
+    assert sorted(parsed) == ["(?:a|b)+(?=c)", "(?P<B>(?P<x>d))", "(?P<x>d)"]
