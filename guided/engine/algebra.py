@@ -464,7 +464,14 @@ def _fingerprint(part: Part) -> str:
     from guided.schema.frontend.inputs import input_of
     from guided.schema.frontend.json_values import text_of
 
-    return fingerprint_of("type", text_of(input_of(part, None, "auto").schema))
+    try:
+        schema = input_of(part, None, "auto").schema
+    except TypeError:
+        what = type(part).__name__
+        raise TypeError(
+            f"a {what} has no fingerprint: write it as a spec, such as guided.Choice(...) or guided.Regex(...)"
+        ) from None
+    return fingerprint_of("type", text_of(schema))
 
 
 def _listed(parts: tuple[Part, ...], between: str) -> str:

@@ -552,6 +552,9 @@ def test_types_of_one_name_have_fingerprints_of_their_own() -> None:
     assert repr(one) == repr(other)
     assert ("a" + (Regex("b") + one)).fingerprint != ("a" + (Regex("b") + other)).fingerprint
     assert (Regex("b") + one).fingerprint == (Regex("b") + one).fingerprint
+    for part in (["a", "b"], re.compile("a")):
+        with pytest.raises(TypeError, match="has no fingerprint: write it as a spec"):
+            _ = (Regex("b") + part).fingerprint
 
 
 def test_deep_and_wide_compositions() -> None:
