@@ -313,7 +313,7 @@ def test_a_first_check_decides_within_an_eighth_of_the_steps() -> None:
         assert refusal.startswith(reason)
         assert not known
         assert front.known(kind, text) == refusal
-    assert "schema_parts" in str(front.first_refusal("CHOICE", "[" * 200_001)[0])
+    assert "schema_parts" in str(front.first_refusal("CHOICE", "[" * 100_001)[0])
     # The whole budget decides what a part of it does not: one is served, the other is not.
     for n, reason in [(60, ""), (300, "LimitError: call_steps")]:
         for is_known in (False, True):
@@ -346,7 +346,7 @@ LARGE = FRONT_END_LIMITS.file_bytes + 1
         ("JSON", "[" * 300_000, None, "schema_parts"),
         ("CHOICE", json.dumps(["ab"] * 250_000)[:-1], None, "file_bytes"),
         ("CHOICE", json.dumps(list(range(210_000)), separators=(",", ":")), None, "file_bytes"),
-        ("STRUCTURAL_TAG", '{"format": [' + "0," * 210_000 + "0]}", None, "schema_parts"),
+        ("STRUCTURAL_TAG", '{"format": [' + "0," * 110_000 + "0]}", None, "schema_parts"),
         ("REGEX", "a" * LARGE, None, "file_bytes"),
         ("GRAMMAR", 'start: "a"\n' + "// comment\n" * 100_000, None, "file_bytes"),
     ],
