@@ -261,21 +261,9 @@ class Formulas:
         """Return the same by id, as a dict to be read only."""
         found = self._atoms.get(formula)
         if found is None:
-            seen, todo = {formula}, [formula]
-            leaves: list[int] = []
-            while todo:
-                top = todo.pop()
-                node = self.nodes[top]
-                if top <= TRUE:
-                    continue
-                if node[0] not in _CONNECTIVES:
-                    leaves.append(top)
-                    continue
-                for member in (node[1],) if node[0] == "!" else node[1]:
-                    if member not in seen:
-                        seen.add(member)
-                        todo.append(member)
-            found = self._atoms[formula] = {leaf: self.nodes[leaf] for leaf in sorted(leaves)}
+            nodes, every = self.nodes, self.below((formula,))
+            found = {one: nodes[one] for one in every if one > TRUE and nodes[one][0] not in _CONNECTIVES}
+            self._atoms[formula] = found
         return found
 
     def below(self, wanted: Iterable[int]) -> list[int]:
