@@ -259,35 +259,17 @@ class Masks(MaskMaker):
         with shared.lock:
             if not is_counting and (found := self._plan_within(control, allow)) is not None:
                 return found
-            stay = np.zeros(self.n_words, np.int32)
             # PERF: in most strings no token comes near the maximum length, so counting is deferred (`python -m benchmarks.maskbench`).
             counts, escapes = shared.counts if is_counted and is_counting else _NONE, shared.escapes
             counts.fill(0)
-            most = np.zeros(1, np.int32)
-            trie, tables = shared.trie, self.stacks.automaton.tables
-            path = np.empty((trie.max_depth + 1, 2), np.int32)
-            loops = np.zeros((LOOPS, 3), np.uint64)
-            n = frame_kernel.walk_frame(
-                trie.byte, trie.depth, trie.skip, trie.token_indptr, trie.token_ids, *trie.below, tables.rows, tables.info,
-                tables.actions, tables.guards, tables.allows, allow, control, path, loops, stay, counts, most, escapes,
-            )  # fmt: skip
-            is_within = n >= 0
-            if not is_within:
-                stay.fill(0)
-                counts = shared.counts if is_counting else _NONE
-                counts.fill(0)
-                configuration = (control, NOWHERE, *KEPT)
-                n, _ = self.walk(trie, configuration, stay, counts=counts, escapes=escapes, allow=allow)
-                most[0] = counts.max(initial=0)
+            stay, configuration = np.zeros(self.n_words, np.int32), (control, NOWHERE, *KEPT)
+            n, _, most = self.walk(shared.trie, configuration, stay, counts=counts, escapes=escapes, allow=allow)
             if not is_counting:
-                escapes[:n, 2] = most[0] = 0
-            found = plan_of(trie, shared.suffixes, stay, counts, int(most[0]), escapes[:n])
-            if is_within and not is_counting:
-                self._keep_base(control, allow, found)
-            return found
+                escapes[:n, 2] = most = 0
+            return plan_of(shared.trie, shared.suffixes, stay, counts, most, escapes[:n])
 
     def _plan_within(self, control: int, allow: int) -> Plan | None:
-        """Return the plan of a control that counts nothing; None if there is none to derive it from, or actions are direct.
+        """Return the plan of a control that counts nothing, within its frame; None if rows are missing or actions are direct.
 
         PERF: it is derived from another one where most bytes lead to the same controls. Each name that an object has used leaves other
         labels, and only the tokens that begin such a name differ (`python -m benchmarks.maskbench`).
@@ -302,9 +284,6 @@ class Masks(MaskMaker):
                 base = bases[int(n_equal.argmax())]
                 base_allow, plan = self._bases[base]
                 stay, base_escapes = plan.stay.copy(), plan.escapes[:, :2] * np.array([2, 1], np.int32)
-        # Why not without a base: of strings, `walk_frame` finds at once that an action is direct.
-        if base < 0 and allow < 0:
-            return None
         trie, tops, out = shared.trie, shared.trie.child[0], np.array([0, 0, 0, 0, 0, -1, 0], np.int64)
         path, loops = np.empty((2, trie.max_depth + 2), np.int32), np.zeros((LOOPS, 3), np.uint64)
         status = frame_kernel.within(
@@ -321,13 +300,10 @@ class Masks(MaskMaker):
             found |= stay
         escapes = np.stack([actions, left[:n, 1], np.zeros(n, np.int32), tables.actions[actions, 1]], axis=1)
         plan = plan_of(trie, shared.suffixes, found, _NONE, 0, escapes)
-        self._keep_base(control, allow, plan)
-        return plan
-
-    def _keep_base(self, control: int, allow: int, plan: Plan) -> None:
         self._bases[control] = allow, plan
         if len(self._bases) > _BASES_KEPT:
             del self._bases[next(iter(self._bases))]
+        return plan
 
 
 _NONE: Int32Array = np.zeros(0, np.int32)

@@ -26,7 +26,7 @@ Foresee: TypeAlias = Callable[[Pushdown, int, TokenTrie, int, int], None]
 
 _NONE: Int32Array = np.zeros(0, np.int32)
 _TOO_MANY_PUSHES = "tokens change the stack too often"
-_NONE_BELOW: UInt64Array = np.zeros((0, 2), np.uint64)
+_NONE_BELOW = np.zeros((0, 2), np.uint64), _NONE, _NONE, _NONE
 _FIRST_ROOM = 64
 _IS_SLOW = may_be_python(kernel.read)
 # Controls whose loops a walk keeps; a power of two. They are cleared for each walk.
@@ -106,13 +106,13 @@ class PushdownWalk:
         allow: int = -1,
         ends: Int32Array = _NONE,
         first: int = 0,
-    ) -> tuple[int, int]:
-        """Set the bits of a trie's allowed tokens, and return the numbers of escapes and of classes."""
+    ) -> tuple[int, int, int]:
+        """Set the bits of a trie's allowed tokens. Return the numbers of escapes and of classes, and the maximum for ``counts``."""
         automaton = self._stacks.automaton
         tables = automaton.tables
-        frames, out = self._frames, np.zeros(9, np.int64)
+        frames, out = self._frames, np.zeros(10, np.int64)
         pushed, classes = self._pushed, self._classes
-        below = trie.below[0] if trie is self._trie else _NONE_BELOW
+        below = trie.below if trie is self._trie else _NONE_BELOW
         kernel.enter_all(pushed.rows, pushed.slots, 0)
         if len(ends):
             kernel.enter_all(classes.rows, classes.slots, 0)
@@ -129,7 +129,7 @@ class PushdownWalk:
                 escapes = self._deferred
             assert escapes is not None
             status = kernel.walk(
-                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child, below,
+                trie.byte, trie.skip, trie.token_indptr, trie.token_ids, trie.child, *below,
                 tables.rows, tables.info, tables.live, tables.actions, tables.results, tables.keys, tables.values,
                 tables.guards, tables.allows, tables.cell_allow, self._stacks.nodes, frames, self._loops,
                 pushed.rows, pushed.slots, words,
@@ -139,7 +139,7 @@ class PushdownWalk:
                 if is_deferring and out[3]:
                     for i in escapes[: int(out[3]), 1].tolist():
                         self.deferred += trie.token_ids[trie.token_indptr[i] : trie.token_indptr[trie.skip[i]]].tolist()
-                return out.item(3), out.item(7)
+                return out.item(3), out.item(7), out.item(9)
             if status == kernel.MISSING_ROOM:
                 full = pushed if int(out[6]) == len(pushed.rows) else classes
                 if len(full.rows) > self._limits.pushes:

@@ -10,112 +10,12 @@ import numpy as np
 from guided.arrays import DEAD, UNKNOWN, Int32Array, Int64Array, UInt8Array, UInt64Array
 from guided.kernels.below import stays
 from guided.kernels.jit import kernel
-from guided.kernels.masks import add_tokens, remove_tokens
-from guided.kernels.tables import ACTION, COUNTS, GUARD, NEEDS, WIDTH, is_open
+from guided.kernels.masks import remove_tokens
+from guided.kernels.tables import ACTION, GUARD, WIDTH, is_open
 
-__all__ = ["DONE", "MISSING_ENTRY", "walk_frame", "within"]
+__all__ = ["DONE", "MISSING_ENTRY", "within"]
 
 DONE, MISSING_ENTRY = 0, 1
-
-
-@kernel
-def walk_frame(
-    byte: UInt8Array,
-    depth: Int32Array,
-    skip: Int32Array,
-    token_indptr: Int32Array,
-    token_ids: Int32Array,
-    below: UInt64Array,
-    chars: Int32Array,
-    deepest: Int32Array,
-    token_chars: Int32Array,
-    rows: Int32Array,
-    info: Int32Array,
-    actions: Int32Array,
-    guards: UInt64Array,
-    allows: UInt64Array,
-    allow: int,
-    start: int,
-    path: Int32Array,
-    loops: UInt64Array,
-    mask: Int32Array,
-    count: Int32Array,
-    most: Int32Array,
-    escapes: Int32Array,
-) -> int:
-    """Walk from a control within its frame, without a stack: every action is an escape. Returns their number, or -1: use `walk`.
-
-    Parameters
-    ----------
-    byte, depth, skip, token_indptr, token_ids : in
-        Trie, whole; ``depth`` is the offset of each node's byte.
-    below, chars, deepest : ndarray[uint64], shape (n_nodes, 2), and ndarray[int32], shape (n_nodes,), in
-        As from `guided.kernels.below.bytes_below`.
-    token_chars : ndarray[int32], shape (n_tokens_with_bytes,), in
-        ``chars`` of the node at which each of ``token_ids`` ends.
-    rows, info, actions, guards, allows : in
-        Tables; visited rows must be known, and actions not direct.
-    allow : int
-        Offset of the allowed labels; -1: all.
-    start : int
-        Control.
-    path : ndarray[int32], shape (max_depth + 1, 2), scratch
-        Control, and code points read, after each byte of the path.
-    loops : ndarray[uint64], shape (power of two, 3), scratch
-        As `guided.kernels.below.stays` takes it; zeros on entry.
-    mask, count, escapes : out
-        As in `guided.kernels.pushdown.walk`; without ``count``, tokens are not counted one by one.
-    most : ndarray[int32], shape (1,), out
-        Maximum over the tokens in ``mask`` of the code points read, plus those needed after the token.
-
-    Notes
-    -----
-    Invariant: before node i, ``path[depth[i]]`` holds the control and count after the bytes before it.
-    O(nodes at which the control changes or a byte is not read + tokens).
-    """
-    path[0, 0], path[0, 1] = start, 0
-    n_escapes, top = 0, 0
-    i = 0
-    while i < len(byte):
-        d = depth[i]
-        control = path[d, 0]
-        entry = rows[control, byte[i]]
-        if entry >= 0 and not is_open(entry, allow, info, guards, allows):
-            entry = DEAD
-        if entry >= 0:
-            read = path[d, 1] + (1 if info[control, COUNTS] == 1 else 0)
-            path[d + 1, 0], path[d + 1, 1] = entry, read
-            add_tokens(token_ids, token_indptr[i], token_indptr[i + 1], mask)
-            if len(count):
-                for k in range(token_indptr[i], token_indptr[i + 1]):
-                    count[token_ids[k]] = read + info[entry, NEEDS]
-            if token_indptr[i] < token_indptr[i + 1]:
-                top = max(top, read + info[entry, NEEDS])
-            i += 1
-            if skip[i - 1] == i:
-                continue
-            if not stays(i - 1, entry, allow, below, rows, info, loops):
-                continue
-            end = skip[i - 1]
-            add_tokens(token_ids, token_indptr[i], token_indptr[end], mask)
-            step = 1 if info[entry, COUNTS] == 1 else 0
-            before = read + info[entry, NEEDS] - step * chars[i - 1]
-            top = max(top, before + step * deepest[i - 1])
-            if len(count):
-                for k in range(token_indptr[i], token_indptr[end]):
-                    count[token_ids[k]] = before + step * token_chars[k]
-            i = end
-            continue
-        if entry != DEAD:
-            action: int = ACTION - entry
-            if entry == UNKNOWN or actions[action, 0] >= 0:
-                return -1
-            escapes[n_escapes, 0], escapes[n_escapes, 1] = action, i
-            escapes[n_escapes, 2], escapes[n_escapes, 3] = path[d, 1], actions[action, 1]
-            n_escapes += 1
-        i = skip[i]
-    most[0] = top
-    return n_escapes
 
 
 @kernel
@@ -146,7 +46,7 @@ def within(
     Parameters
     ----------
     byte, depth, skip, token_indptr, token_ids, below : in
-        Trie, as `walk_frame` takes it.
+        Trie, whole; ``depth`` is the offset of each node's byte, and ``below`` as `guided.kernels.below.bytes_below` computes it.
     rows, info, guards, allows : in
         Tables.
     n_words : int
@@ -163,7 +63,8 @@ def within(
         The base's control (DEAD: no base), its allowed labels, and its escapes.
     path : ndarray[int32], shape (2, max_depth + 2), scratch
         Controls of this walk and of the base; DEAD where the base has ended.
-    loops : as in `walk_frame`
+    loops : ndarray[uint64], shape (power of two, 3), scratch
+        As `guided.kernels.below.stays` takes it.
     mask : ndarray[int32], shape (words,), in and out
         Bits of the base's tokens on entry; without those that do not end within the lexeme here on return. Empty without a base.
     tokens : ndarray[int32], shape (n_tokens,), out

@@ -250,13 +250,16 @@ def read(
 
 @kernel
 def _loops_below(
-    i: int, control: int, is_exact: bool, below: UInt64Array, rows: Int32Array, info: Int32Array, loops: UInt64Array
-) -> bool:
-    """Return whether all tokens below a node leave a control with its registers as they are.
+    i: int, control: int, room: int, is_exact: bool, below: UInt64Array, chars: Int32Array, deepest: Int32Array, rows: Int32Array,
+    info: Int32Array, loops: UInt64Array,
+) -> bool:  # fmt: skip
+    """Return whether all tokens below a node lead a control to itself, and do not read more than ``room`` code points if it counts them.
 
-    ``is_exact``: they must also end in the control itself, not within a character.
+    ``is_exact``: they must also end in the control itself, not within a character, with its registers as they are.
     """
-    if len(below) == 0 or info[control, LIVE] <= MANY or info[control, COUNTS] == 1:
+    if len(below) == 0 or info[control, LIVE] <= MANY:
+        return False
+    if info[control, COUNTS] == 1 and (is_exact or deepest[i] - chars[i] > room):
         return False
     if is_exact and below[i, 0] & np.uint64(BEYOND_ASCII):
         return False
@@ -271,6 +274,9 @@ def walk(
     token_ids: Int32Array,
     child: Int32Array,
     below_nodes: UInt64Array,
+    chars: Int32Array,
+    deepest: Int32Array,
+    token_chars: Int32Array,
     rows: Int32Array,
     info: Int32Array,
     live: UInt8Array,
@@ -307,7 +313,10 @@ def walk(
     child : ndarray[int32], shape (n, 256), in
         Row 0: the children of the root; row b + 1, if present: those of the root's child by byte b. -1: none.
     below_nodes : ndarray[uint64], shape (n_nodes, 2) or (0, 2), in
-        Bytes below each node, as `guided.kernels.below.bytes_below` computes them; empty: every node is visited.
+    chars, deepest : ndarray[int32], shape (n_nodes,) or (0,), in
+        Bytes below each node, and code points, as `guided.kernels.below.bytes_below` computes them; empty: every node is visited.
+    token_chars : ndarray[int32], shape (n_tokens_with_bytes,) or (0,), in
+        ``chars`` of the node at which each of ``token_ids`` ends.
     rows, info, live, actions, results, keys, values, guards, allows, cell_allow : in
         Tables of the automaton.
     nodes : ndarray[int32], shape (n, 3), in
@@ -334,10 +343,10 @@ def walk(
         Control, stack and code points needed of each class.
     class_slots : ndarray[int32], shape (power of two, at least 2 n,), in and out
         As ``pushed_slots``.
-    out : ndarray[int64], shape (9,), in and out
+    out : ndarray[int64], shape (10,), in and out
         [0] depth at which to resume (-1: begin), [1] and [2] what is missing, [3] number of escapes (in and out), [4] nodes visited,
         [5] offset of the allowed labels if the stack is NOWHERE (-1: all), [6] and [7] numbers of ``pushed`` and ``classes``
-        (in and out), [8] number of the first class in ``ends``.
+        (in and out), [8] number of the first class in ``ends``, [9] maximum of what ``count`` would say (in and out).
 
     Notes
     -----
@@ -406,7 +415,18 @@ def walk(
             and skip[i] > after
             # PERF: a call costs 30 ns for its arrays, and most controls, such as those within a key, have no loops.
             and rows[control, _LETTER] == control
-            and _loops_below(i, control, len(ends) > 0, below_nodes, rows, info, loops)
+            and _loops_below(
+                i,
+                control,
+                allowed - info[control, NEEDS],
+                len(ends) > 0,
+                below_nodes,
+                chars,
+                deepest,
+                rows,
+                info,
+                loops,
+            )
         ):
             after = np.int64(skip[i])
         if len(ends) and token_indptr[i] < token_indptr[after]:
@@ -419,9 +439,14 @@ def walk(
             for k in range(token_indptr[i], token_indptr[after]):
                 ends[token_ids[k]] = out[8] + found
         add_tokens(token_ids, token_indptr[i], token_indptr[after], mask)
+        most = UNLIMITED - allowed + info[control, NEEDS]
+        is_counting = after > i + 1 and info[control, COUNTS] == 1
         if len(count):
+            before = most - (chars[i] if is_counting else 0)
             for k in range(token_indptr[i], token_indptr[after]):
-                count[token_ids[k]] = UNLIMITED - allowed + info[control, NEEDS]
+                count[token_ids[k]] = before + (token_chars[k] if is_counting else 0)
+        if token_indptr[i] < token_indptr[after] and len(ends) == 0:
+            out[9] = max(out[9], most + (deepest[i] - chars[i] if is_counting else 0))
         if skip[i] > after:
             deeper = depth + 1
             frames[deeper, _CONTROL], frames[deeper, _NODE] = control, node

@@ -106,9 +106,9 @@ def test_plans_are_those_of_a_walk_that_skips_nothing(
         stay = np.zeros(mask_words(vocabulary.size), np.int32)
         counts = np.zeros(vocabulary.size if tables.info[control, COUNTS] else 0, np.int32)
         escapes = np.zeros((len(shared.trie.byte), 4), np.int32)
-        n, _ = whole(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
+        n, *_ = whole(shared.trie, (control, NOWHERE, *KEPT), stay, counts=counts, escapes=escapes)
         skipping = [np.zeros_like(array) for array in (stay, counts, escapes)]
-        n_skipping, _ = masker.walk(
+        n_skipping, *_ = masker.walk(
             shared.trie, (control, NOWHERE, *KEPT), skipping[0], counts=skipping[1], escapes=skipping[2]
         )
         assert n_skipping == n
@@ -144,7 +144,7 @@ def test_plans_for_other_labels_are_those_of_a_walk(vocabulary: Vocabulary, name
     shared, whole = masker.shared, whole_walk(masker)
     for control, allow, found in plans:
         stay, escapes = np.zeros(mask_words(vocabulary.size), np.int32), np.zeros((len(shared.trie.byte), 4), np.int32)
-        n, _ = whole(shared.trie, (control, NOWHERE, *KEPT), stay, escapes=escapes, allow=allow)
+        n, *_ = whole(shared.trie, (control, NOWHERE, *KEPT), stay, escapes=escapes, allow=allow)
         escapes[:n, 2] = 0
         expected = plan_of(shared.trie, shared.suffixes, stay, stay[:0], 0, escapes[:n])
         assert found.stay.tolist() == expected.stay.tolist()
