@@ -34,10 +34,13 @@ def inverse_edges(table: Int32Array) -> tuple[Int32Array, Int32Array]:
     return indptr, source
 
 
-def distances(table: Int32Array, ends: BoolArray) -> Int32Array:
-    """Return the least number of edges from each state to one of some states: int32, -1 for none. O(n k)."""
+def distances(table: Int32Array, ends: BoolArray, inverse: tuple[Int32Array, Int32Array] | None = None) -> Int32Array:
+    """Return the least number of edges from each state to one of some states: int32, -1 for none. O(n k).
+
+    ``inverse``: the `inverse_edges` of the table, for several searches.
+    """
     distance, queue = np.empty((2, len(table)), np.int32)
-    kernel.distances(ends, *inverse_edges(table), table.shape[1], distance, queue)
+    kernel.distances(ends, *(inverse or inverse_edges(table)), table.shape[1], distance, queue)
     return distance
 
 

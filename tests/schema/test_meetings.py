@@ -60,6 +60,20 @@ def test_short_multiples_that_differ_are_read_with_any_spelling(multiples: tuple
     assert compile_spec(spec, BYTES).guide().accepts(text.encode())
 
 
+@pytest.mark.parametrize("n", range(2, 6))
+@pytest.mark.parametrize("numbers", ["plain", "dumps"])
+def test_numbers_that_an_array_contains_are_read_or_refused(n: int, numbers: str) -> None:
+    """An item may be several of them at once: each set has an automaton, and none takes many steps by itself."""
+    kinds = [{"multipleOf": 3}, {"const": 5}, {"multipleOf": 4}, {"multipleOf": 6}, {"multipleOf": 9}]
+    schema = {
+        "type": "array",
+        "allOf": [{"contains": kind, "minContains": 1 + i % 2} for i, kind in enumerate(kinds[:n])],
+    }
+    reason = read_or_refused({**schema, "maxItems": 9}, (b"[", b"3", b",", b"12"), Limits(), numbers=numbers)
+    assert bool(reason) == (n == 5 and numbers == "dumps")
+    assert not reason or "/allOf/0/contains/multipleOf" in reason
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200))
 def test_numbers_of_several_schemas_about_one_value_are_read_or_refused(seed: int) -> None:

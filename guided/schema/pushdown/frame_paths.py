@@ -10,7 +10,9 @@ from itertools import islice
 
 import numpy as np
 
+from guided.arrays import Int32Array
 from guided.automata.automaton import Automaton
+from guided.automata.minimize import distances, inverse_edges
 from guided.automata.nearest import PathsDown
 from guided.automata.pushdown import ACTION, COUNTS, GUARD, RUN, WIDTH
 from guided.schema.containers.conjunctive import ConjunctiveState, ones
@@ -38,6 +40,8 @@ class FramePaths:
         self._firsts: list[int] = []
         self._near: dict[tuple[int, int], bytes | None] = {}
         self._label_paths: dict[tuple[int, int], PathsDown] = {}
+        # Of the last automaton alone: its labels are asked for one after another, and each of many has a search.
+        self._inverse: tuple[Automaton | None, tuple[Int32Array, Int32Array] | None] = (None, None)
         self._spelled: dict[tuple[int, int], dict[int, bytes]] = {}
 
     def frame_at(self, control: int) -> LeafFrame | None:
@@ -163,7 +167,10 @@ class FramePaths:
         if paths is None:
             self.spend(automaton.table.size // _CELLS)
             targets = automaton.accepting & (automaton.labels == label)
-            paths = self._label_paths[first, label] = PathsDown(automaton, automaton.distances(targets))
+            if self._inverse[0] is not automaton:
+                self._inverse = automaton, inverse_edges(automaton.table)
+            found = distances(automaton.table, targets, self._inverse[1])
+            paths = self._label_paths[first, label] = PathsDown(automaton, found)
         if paths.distance.item(control - first) < 0:
             return None
         path, _ = paths.path(control - first)

@@ -18,6 +18,7 @@ from guided.errors import LimitError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
 from guided.schema.frontend import names
+from guided.schema.pushdown import frame_paths
 from guided.schema.pushdown.key_frames import edges, labels_ahead
 from tests.profiles import examples
 from tests.schema.engine import BYTES
@@ -173,6 +174,18 @@ def test_names_of_several_schemas_about_one_object_are_read_or_refused(kind: str
     before, together = TOGETHER[how]
     reason = read_or_refused(together([*parts, {}]), (before, *NAMED), FRONT_END_LIMITS)
     assert not reason or "/patternProperties" in reason or "/propertyNames" in reason
+
+
+def test_the_edges_of_names_are_inverted_once_for_all_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    inverted: list[Any] = []
+    inverse = frame_paths.inverse_edges
+    monkeypatch.setattr(frame_paths, "inverse_edges", lambda table: inverted.append(table) or inverse(table))
+    patterns = {f"^a{{{i}}}.*b": {"maxLength": i} for i in range(30)}
+    guide = compile_spec(JsonSchema({"patternProperties": patterns, "minProperties": 1}), BYTES).guide()
+    for piece in (b"{", b'"', b"a"):
+        guide.mask_within(guide.remaining + 3)
+        guide.advance_many(piece)
+    assert len(inverted) == 1
 
 
 def test_names_that_never_meet_are_not_multiplied() -> None:
