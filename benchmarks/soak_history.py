@@ -63,7 +63,7 @@ SCHEMAS: dict[str, Any] = {
     },
     "names that need names": {
         "type": "object", "additionalProperties": {"type": "integer"},
-        "dependentRequired": {f"n{i}": [f"n{(7 * i + 1) % 40}", f"n{(11 * i + 3) % 40}"] for i in range(40)},
+        "dependentRequired": {f"n{i}": [f"n{(7 * i + 1) % 32}", f"n{(11 * i + 3) % 32}"] for i in range(32)},
     },
     "one of two counted objects": {
         "type": "array",
