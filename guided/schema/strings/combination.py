@@ -30,7 +30,7 @@ from guided.schema.strings.languages import ANY_LENGTH, has_lengths, known, name
 __all__ = ["Language", "evaluate", "known_within", "language"]
 
 # Steps of a call: of an atom with a small automaton. Cells of a product, truths that are copied, and steps of a compile, for one step.
-_PER_ATOM, _CELLS, _BITS, _STEPS = 150, 16, 2_560, 320
+_PER_ATOM, _CELLS, _BITS, _STEPS = 100, 16, 2_560, 320
 
 
 @dataclass(frozen=True, slots=True, eq=False)
