@@ -18,6 +18,7 @@ from guided.keywords import suggest_keywords
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
 from guided.lalr.review import Finding, review
+from guided.lalr.scanner import Scanner
 from guided.lalr.tables import LalrTables
 from guided.limits import Limits
 from guided.schema.frontend.json_values import text_of, value_of
@@ -254,16 +255,23 @@ class Grammar(Composable):
         machine = machine_of(self.tables, self.start, self.max_ignored, Limits(), bytes([1] * 256))
         if machine.is_empty:
             raise GrammarError(NO_TEXT, self.start)
-        return review(machine, _prefix_positions(self.tables, self.start, self.max_ignored))
+        return review(machine, self._prefix_positions())
 
     def prefix_position(self, text: bytes) -> PrefixPosition | None:
-        """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes).
+        """Return the current lexeme and the expected terminals after the beginning of a text. O(bytes + size of the grammar).
 
         None if Lark's lexer or parser rejects the text, and for GBNF, whose texts have no lexemes.
+
+        Raises
+        ------
+        LimitError
+            The text leads to too many stacks of the parser.
         """
-        if self.tables.lexer.is_scannerless:
-            return None
-        return _prefix_positions(self.tables, self.start, self.max_ignored).of(text)
+        return None if self.tables.lexer.is_scannerless else self._prefix_positions().of(text)
+
+    def _prefix_positions(self) -> PrefixPositions:
+        # Why new ones: they keep the stacks of their texts, and threads share the grammar.
+        return PrefixPositions(self.tables, _scanner(self.tables, self.max_ignored), start_of(self.tables, self.start))
 
     @property
     def can_parse(self) -> bool:
@@ -293,8 +301,8 @@ class Grammar(Composable):
 
 
 @lru_cache(maxsize=8)
-def _prefix_positions(tables: LalrTables, start: str, max_ignored: int | None) -> PrefixPositions:
-    return PrefixPositions(tables, bounded(tables, max_ignored, Limits()), start_of(tables, start))
+def _scanner(tables: LalrTables, max_ignored: int | None) -> Scanner:
+    return bounded(tables, max_ignored, Limits())
 
 
 def _check_bound(max_ignored: object) -> None:

@@ -119,9 +119,10 @@ class StackSymbols:
         """Return the number of a cell, adding it if it is new."""
         found = self._numbers.get(cell)
         if found is None:
-            found = self._numbers[cell] = len(self.known)
+            found = len(self.known)
             if found >= self._limit:
                 raise LimitError("states", found + 1, self._limit, "the grammar has too many distinct parser stacks")
+            self._numbers[cell] = found
             self.known.append(cell)
             self._upon.append({})
         return found

@@ -8,6 +8,7 @@ import pytest
 import guided
 from guided.lalr.prefix_position import PrefixPositions, shown_terminal
 from guided.lalr.scanner import scanner_of
+from guided.lalr.stack_symbols import StackSymbol, StackSymbols
 from guided.lalr.tables import Terminal
 from guided.limits import Limits
 from tests.cli.programs import call, reply
@@ -46,6 +47,27 @@ def test_examples(grammar: str, text: str, expected: tuple[int, list[str], list[
 def test_invalid_texts() -> None:
     for text in ("[1}", "tru ", "]", '"\x00'):
         assert guided.Grammar("json").prefix_position(text.encode()) is None
+
+
+def test_a_text_leaves_no_stacks_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else texts, also those of other threads, would use up one budget: each has a column of its own."""
+    grammar = guided.Grammar("python")
+    cells = StackSymbols.number
+    most = 0
+
+    def number(self: StackSymbols, cell: StackSymbol) -> int:
+        nonlocal most
+        found = cells(self, cell)
+        most = max(most, len(self.known))
+        return found
+
+    monkeypatch.setattr(StackSymbols, "number", number)
+    sizes = []
+    for column in range(1, 6):
+        most = 0
+        assert grammar.prefix_position(b"if a:\n" + b" " * column + b"b\n") is not None
+        sizes.append(most)
+    assert len(set(sizes)) == 1
 
 
 @pytest.mark.parametrize("name", ["arithmetic", "graphql", "json", pytest.param("sql", marks=pytest.mark.slow)])
