@@ -579,10 +579,15 @@ def arguments_of(
     SchemaError, PatternError
         As `type_of_annotation`.
     """
-    given = {name: kind.reader.given for name, kind in kinds.items() if kind.reader}
+    given = {name: _given(kind) for name, kind in kinds.items()}
     fields = {name: kind if name in required else typing.NotRequired[kind] for name, kind in given.items()}
-    of_others = others.reader.given if others is not None and others.reader else typing.Never
+    of_others = typing.Never if others is None else _given(others)
     return type_of_annotation(fields_dict("arguments", fields, of_others, taken), place, caps)
+
+
+def _given(kind: SchemaType) -> Any:
+    assert kind.reader is not None, "Python's parameters have readers"
+    return kind.reader.given
 
 
 @lru_cache(maxsize=1 << 13)
