@@ -74,7 +74,7 @@ def check(
     reason = None if rejection is None else _call_error(spec, data)
     cause = "" if rejection is None else _cause(spec, data, rejection)
     position = None if rejection is None else prefix_position_of(spec, data[: rejection.byte])
-    # What `guided grammar` reports.
+    # Those on grammars are for their authors: `guided grammar` prints them.
     notes = () if hasattr(spec, "prefix_position") else notes
     if as_json:
         call_error = {} if reason is None else {"call_error": {"kind": reason.kind, "reason": reason.reason}}

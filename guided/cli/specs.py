@@ -191,7 +191,7 @@ class Constraint:
             elif isinstance(spec, Spec):
                 lowered = spec.lower(Limits())
                 if isinstance(lowered, Automaton):
-                    return lowered, spec, ()
+                    return lowered, spec, getattr(spec, "notes", ())
             index = compile_spec(lowered, single_bytes())
             tables = index.tables
             return (tables.automaton if isinstance(tables, RegularIndex) else tables), spec, index.notes
