@@ -65,7 +65,7 @@ def compile(spec: Any, vocabulary: Vocabulary, limits: Limits | None = None) -> 
     spelling = vocabulary
     if markers:
         spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
-    # An index of JSON or of a grammar has strings that need them.
+    # Only for specs with a stack: their strings may need any byte.
     lost = ("strings that need bytes the vocabulary cannot encode are excluded",) if 0 in spelling.alphabet else ()
     written, source = spec, spec
     tables: PartIndex | CompositionIndex
