@@ -31,7 +31,7 @@ __all__ = ["SchemaContext"]
 _SURELY_LESS = 8
 # Automata that one call may need of numbers whose conditions stand below ``anyOf``, ``oneOf``, ``not`` or ``if``: for true and for false.
 _UNDECIDED = 8
-# Conditions that an array must contain, of which more count as so many: each set of them needs an automaton.
+# Kinds of numbers that an array must contain, of which more count as so many: each set of them needs an automaton.
 _DOUBLINGS = 40
 # Items of an array before one that differs from them. Excluding the multiples of a number takes few steps if its numerator times its
 # denominator is not above the second one.
@@ -200,7 +200,8 @@ class SchemaContext:
             found = sorted({typed for value in values if (typed := self.typed(value, "number")) > TRUE})
             is_alone = is_required and not any(formulas.nodes[one][0] in ("|", "1") for one in found)
             # Why sets: a completion looks for items that several of those that an array must contain share.
-            n_automata = 1 if is_alone else max(_UNDECIDED, 1 << min(len(contained & values), _DOUBLINGS))
+            n_contained = len({self.typed(value, "number") for value in contained & values}.intersection(found))
+            n_automata = 1 if is_alone else max(_UNDECIDED, 1 << min(n_contained, _DOUBLINGS))
             of_found = {atom for one in found for atom in formulas.atoms(one)}
             other = self._other(of_found)
             # Each item that must come needs one, and those of the first few are smaller.
