@@ -43,19 +43,27 @@ class LexicalFollow:
         self._newline = 1 << newline if newline >= 0 else 0
         self._break, self._space = lexemes.letter("\n"), lexemes.letter(" ")
         self._every = (1 << len(lexemes.examples)) - 1
-        # By label: states with a match; states before a match that ends one letter back, with those letters and their targets.
+        # By label: states with a match; states before a match that ends one letter back, with those letters and their targets, which the
+        # states of one list share.
         self._matches: dict[int, list[int]] = {}
-        self._before: dict[int, dict[int, list[tuple[int, int]]]] = {}
+        self._before: dict[int, list[tuple[list[int], list[tuple[int, int]]]]] = {}
         for state, (label, back, _) in enumerate(lexemes.events):
             if label != NOTHING and back == 0 and lexemes.is_between[state]:
                 self._matches.setdefault(label, []).append(state)
         # DEAD, at index -1, has no match.
         is_behind = np.array([*(label != NOTHING and back == 1 for label, back, _ in lexemes.events), False])
-        between = np.array(lexemes.is_between, np.bool_)[:, None]
-        for state, letter in np.argwhere(is_behind[lexemes.columns] & between).tolist():
-            target = lexemes.rows[state][letter]
-            before = self._before.setdefault(lexemes.events[target][0], {})
-            before.setdefault(state, []).append((letter, target))
+        is_before = is_behind[lexemes.columns] & np.array(lexemes.is_between, np.bool_)[:, None]
+        alike: dict[tuple[bytes, tuple[int, ...]], list[int]] = {}
+        for state in np.flatnonzero(is_before.any(axis=1)).tolist():
+            row = np.where(is_before[state], lexemes.columns[state], DEAD)
+            alike.setdefault((row.tobytes(), lexemes.ends[state][:2]), []).append(state)
+        for states in alike.values():
+            by_label: dict[int, list[tuple[int, int]]] = {}
+            for letter in np.flatnonzero(is_before[states[0]]).tolist():
+                target = lexemes.rows[states[0]][letter]
+                by_label.setdefault(lexemes.events[target][0], []).append((letter, target))
+            for label, targets in by_label.items():
+                self._before.setdefault(label, []).append((states, targets))
         self._reached = self._reachable()
         self._labels = scanner.labels
         self._groups: dict[int, dict[int, int]] = {}
@@ -83,12 +91,12 @@ class LexicalFollow:
         key = context, label
         known = self._follow.get(key)
         if known is None:
-            matches, before = self._matches.get(label, ()), self._before.get(label, {})
+            matches, before = self._matches.get(label, ()), self._before.get(label, ())
             known = self._end * 2 - 1 if matches or before else 0
             for state in matches:
                 known &= self._behind_match(context, state)
-            for state, targets in before.items():
-                known &= self._behind_one(context, label, state, targets)
+            for states, targets in before:
+                known &= self._behind_one(context, label, states[0], targets)
             self._follow[key] = known
         return known
 
@@ -105,11 +113,13 @@ class LexicalFollow:
             for state in self._matches.get(label, ()):
                 if all(not terminals & ~self._behind_match(context, state) for context, terminals in pairs):
                     found[state] |= 1 << label
-            for state, targets in self._before.get(label, {}).items():
+            for states, targets in self._before.get(label, ()):
                 if all(
-                    not terminals & ~self._behind_one(context, label, state, targets) for context, terminals in pairs
+                    not terminals & ~self._behind_one(context, label, states[0], targets)
+                    for context, terminals in pairs
                 ):
-                    found[state] |= 1 << label
+                    for state in states:
+                        found[state] |= 1 << label
         return found
 
     def readable(self, items: Items, contexts: Sequence[int]) -> set[int]:
@@ -127,7 +137,8 @@ class LexicalFollow:
         behind: dict[int, set[int]] = {self._label: {contexts[state] for state in items.states}}
         for state in items.states:
             behind.setdefault(items.reached_by[state], set()).add(contexts[state])
-        mortal = leading(self._lexemes.sources, [self._killing(state) != 0 for state in range(len(self._lexemes.rows))])
+        may_end = (self._lexemes.columns == DEAD).any(axis=1) | ~np.array(self._lexemes.may_continue, np.bool_)
+        mortal = leading(self._lexemes.sources, may_end.tolist())
         found: set[tuple[int, int]] = set()
         for label, states in self._matches.items():
             for state in states:
