@@ -8,7 +8,8 @@ look back more than one letter. For most grammars it contains every terminal tha
 O(contexts * states with a match), on bit sets.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -43,13 +44,20 @@ class LexicalFollow:
         self._newline = 1 << newline if newline >= 0 else 0
         self._break, self._space = lexemes.letter("\n"), lexemes.letter(" ")
         self._every = (1 << len(lexemes.examples)) - 1
-        # By label: states with a match; states before a match that ends one letter back, with those letters and their targets, which the
-        # states of one list share.
-        self._matches: dict[int, list[int]] = {}
-        self._before: dict[int, list[tuple[list[int], list[tuple[int, int]]]]] = {}
+        # By state: the letters after which its lexeme cannot continue.
+        dead = np.packbits(lexemes.columns == DEAD, axis=1, bitorder="little")
+        self._killing = [
+            int.from_bytes(row.tobytes(), "little") if may_continue else self._every
+            for row, may_continue in zip(dead, lexemes.may_continue, strict=True)
+        ]
+        # By label: states with a match; states before a match that ends one letter back, with those letters and their targets. The states
+        # of one list share what can follow.
+        matches: dict[int, list[int]] = {}
         for state, (label, back, _) in enumerate(lexemes.events):
             if label != NOTHING and back == 0 and lexemes.is_between[state]:
-                self._matches.setdefault(label, []).append(state)
+                matches.setdefault(label, []).append(state)
+        self._matches = {label: self._alike(states) for label, states in matches.items()}
+        self._before: dict[int, list[tuple[list[int], list[tuple[int, int]]]]] = {}
         # DEAD, at index -1, has no match.
         is_behind = np.array([*(label != NOTHING and back == 1 for label, back, _ in lexemes.events), False])
         is_before = is_behind[lexemes.columns] & np.array(lexemes.is_between, np.bool_)[:, None]
@@ -67,10 +75,9 @@ class LexicalFollow:
         self._reached = self._reachable()
         self._labels = scanner.labels
         self._groups: dict[int, dict[int, int]] = {}
-        self._kill: dict[int, int] = {}
         self._ignored_from: dict[int, list[int]] = {}
         self._known: dict[tuple[int, int], int] = {}
-        self._known_behind: dict[tuple[int, int, frozenset[int]], int] = {}
+        self._known_behind: dict[tuple[int, int, int, bool], int] = {}
         self._follow: dict[tuple[int, int], int] = {}
         self.columns = self._columns(newline) if newline >= 0 else frozenset()
         self.columns_are_free = newline < 0 or bool(self.columns)
@@ -79,7 +86,11 @@ class LexicalFollow:
         """Return whether each of these terminals can follow a control in a context; a lower bound."""
         if control.rest or control.is_end:
             return False
-        return not terminals & ~self._behind(context, control.left, control.watchers)
+        letters, ends = self._every, self._lexemes.ends
+        for watcher in control.watchers:
+            letters &= self._killing[watcher]
+        may_end = all(ends[watcher][0] == NOTHING for watcher in control.watchers)
+        return not terminals & ~self._behind(context, control.left, letters, may_end)
 
     def begin(self, context: int, left: int) -> int:
         """Return the terminals that can start a text."""
@@ -93,8 +104,8 @@ class LexicalFollow:
         if known is None:
             matches, before = self._matches.get(label, ()), self._before.get(label, ())
             known = self._end * 2 - 1 if matches or before else 0
-            for state in matches:
-                known &= self._behind_match(context, state)
+            for states in matches:
+                known &= self._behind_match(context, states[0])
             for states, targets in before:
                 known &= self._behind_one(context, label, states[0], targets)
             self._follow[key] = known
@@ -110,9 +121,10 @@ class LexicalFollow:
             pairs = wanted.get(label)
             if pairs is None:
                 continue
-            for state in self._matches.get(label, ()):
-                if all(not terminals & ~self._behind_match(context, state) for context, terminals in pairs):
-                    found[state] |= 1 << label
+            for states in self._matches.get(label, ()):
+                if all(not terminals & ~self._behind_match(context, states[0]) for context, terminals in pairs):
+                    for state in states:
+                        found[state] |= 1 << label
             for states, targets in self._before.get(label, ()):
                 if all(
                     not terminals & ~self._behind_one(context, label, states[0], targets)
@@ -137,11 +149,10 @@ class LexicalFollow:
         behind: dict[int, set[int]] = {self._label: {contexts[state] for state in items.states}}
         for state in items.states:
             behind.setdefault(items.reached_by[state], set()).add(contexts[state])
-        may_end = (self._lexemes.columns == DEAD).any(axis=1) | ~np.array(self._lexemes.may_continue, np.bool_)
-        mortal = leading(self._lexemes.sources, may_end.tolist())
+        mortal = leading(self._lexemes.sources, [letters != 0 for letters in self._killing])
         found: set[tuple[int, int]] = set()
-        for label, states in self._matches.items():
-            for state in states:
+        for label, alike in self._matches.items():
+            for state in chain.from_iterable(alike):
                 endless = {
                     target: letters
                     for target, letters in self._grouped(state).items()
@@ -173,24 +184,31 @@ class LexicalFollow:
                         return frozenset()
                     kept.add(state)
                     state = self._lexemes.rows[state][self._space]
-        self._matches[newline] = sorted(kept)
+        self._matches[newline] = self._alike(kept)
         return frozenset(kept)
 
-    def _behind_match(self, context: int, state: int) -> int:
-        watchers = frozenset({state}) if self._lexemes.may_continue[state] else frozenset()
-        return self._behind(context, self._lexemes.events[state][2], watchers)
+    def _alike(self, states: Iterable[int]) -> list[list[int]]:
+        """Return states with a match in lists, by what decides what can follow it."""
+        found: dict[tuple[int, int, bool], list[int]] = {}
+        for state in states:
+            found.setdefault(self._limits(state), []).append(state)
+        return list(found.values())
 
-    def _behind(self, context: int, left: int, watchers: frozenset[int]) -> int:
-        """Return the terminals that can follow an ended lexeme, starting with a letter that kills every watcher."""
-        key = context, left, watchers
+    def _limits(self, state: int) -> tuple[int, int, bool]:
+        """Return the left class after the match of a state, the letters that end its lexeme, and whether the text may end."""
+        may_end = not self._lexemes.may_continue[state] or self._lexemes.ends[state][0] == NOTHING
+        return self._lexemes.events[state][2], self._killing[state], may_end
+
+    def _behind_match(self, context: int, state: int) -> int:
+        return self._behind(context, *self._limits(state))
+
+    def _behind(self, context: int, left: int, letters: int, may_end: bool) -> int:
+        """Return the terminals that can follow an ended lexeme, starting with one of these letters."""
+        key = context, left, letters, may_end
         found = self._known_behind.get(key)
         if found is None:
-            start, letters = self._starts[context][left], self._every
-            for watcher in watchers:
-                letters &= self._killing(watcher)
-            found = self._at(start, letters)
-            if all(self._lexemes.ends[watcher][0] == NOTHING for watcher in watchers):
-                found |= self._end
+            start = self._starts[context][left]
+            found = self._at(start, letters) | (self._end if may_end else 0)
             found = self._known_behind[key] = self._passed(context, start, letters, found)
         return found
 
@@ -204,7 +222,7 @@ class LexicalFollow:
             if begun < 0:
                 continue
             if lexemes.may_continue[match]:
-                found |= self._at(begun, self._killing(match)) & ~self._newline
+                found |= self._at(begun, self._killing[match]) & ~self._newline
             else:
                 found |= self._reached[begun] & (-1 if letter == self._break else ~self._newline)
                 if self._passes(begun):
@@ -217,7 +235,7 @@ class LexicalFollow:
             for target, mask in self._grouped(start).items():
                 if mask & letters:
                     for state in self._ignoring(target):
-                        found |= self._at(self._starts[context][self._lexemes.events[state][2]], self._killing(state))
+                        found |= self._at(self._starts[context][self._lexemes.events[state][2]], self._killing[state])
                         if self._lexemes.ends[state][0] == NOTHING:
                             found |= self._end
         return found
@@ -267,17 +285,6 @@ class LexicalFollow:
             for letter, target in enumerate(self._lexemes.rows[state]):
                 if target >= 0:
                     found[target] = found.get(target, 0) | 1 << letter
-        return found
-
-    def _killing(self, state: int) -> int:
-        """Return the letters after which a lexeme cannot continue."""
-        found = self._kill.get(state)
-        if found is None:
-            found = self._every
-            if self._lexemes.may_continue[state]:
-                for mask in self._grouped(state).values():
-                    found &= ~mask
-            self._kill[state] = found
         return found
 
     def _reachable(self) -> list[int]:
