@@ -9,6 +9,7 @@ from guided.errors import ModelError, kind_of
 from guided.generate.function_model import FunctionModel, FunctionSession
 from guided.generate.messages import check_messages, text_of
 from guided.generate.model import Logits, Prompt, Session
+from guided.generate.retries import CORRECTED
 from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = ["ScriptedModel", "scripted"]
@@ -26,14 +27,15 @@ class ScriptedModel(FunctionModel):
     ----------
     prompts : list of str
         The prompts that it has read, in order.
+    known : list of bytes
+        The prompts of which tokens were asked, and those of retries: the first request may have forced tokens after one.
     """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         super().__init__(self._logits, _VOCABULARY, lambda text: list(text.encode()))
         self._texts = {end: text.encode() for end, text in texts.items()}
         self.prompts: list[str] = []
-        # The prompts of which tokens were asked: the first request may have forced tokens after one.
-        self._known: list[bytes] = []
+        self.known: list[bytes] = []
 
     def prompt_tokens(self, prompt: Prompt, tools: object = None) -> list[int]:  # noqa: ARG002 - tools are not shown
         """Return the bytes of a prompt; messages are written ``role: content``, one on a line."""
@@ -41,8 +43,8 @@ class ScriptedModel(FunctionModel):
             check_messages(prompt)
             prompt = "\n".join(f"{message['role']}: {text_of(message)}" for message in prompt)
         tokens = self.encode(prompt)
-        if bytes(tokens) not in self._known:
-            self._known.append(bytes(tokens))
+        if bytes(tokens) not in self.known:
+            self.known.append(bytes(tokens))
         return tokens
 
     def session(self) -> Session:
@@ -57,7 +59,11 @@ class ScriptedModel(FunctionModel):
         ModelError
             The script has no text for the prompt.
         """
-        pairs = [(prompt, self._text_after(prompt)) for prompt in self._known if read.startswith(prompt)]
+        before, end, _ = read.rpartition(CORRECTED.encode())
+        # A retry reads a str, what was written after it, and the error.
+        if b"\n\nError: " in before and before + end not in self.known:
+            self.known.append(before + end)
+        pairs = [(prompt, self._text_after(prompt)) for prompt in self.known if read.startswith(prompt)]
         pairs = pairs or [(read, self._text_after(read))]
         # Of prompts that begin like each other, the one after which the script was followed.
         prompt, text = max(
@@ -87,11 +93,19 @@ class _ScriptedSession(FunctionSession):
     def __init__(self, model: ScriptedModel, function: Callable[[list[int]], npt.ArrayLike]) -> None:
         super().__init__(function, model.vocabulary.size, model.block)
         self._model = model
+        self._prompt: bytes | None = None
 
     def start(self, tokens: Sequence[int]) -> Logits:
-        prompt, _ = self._model.prompt_and_text(bytes(tokens))
-        self._model.prompts.append(prompt.decode(errors="replace"))
+        self._prompt = None
         return super().start(tokens)
+
+    def _forward(self, tokens: Sequence[int]) -> Logits:
+        prompt, _ = self._model.prompt_and_text(bytes([*self._tokens, *tokens]))
+        # Why not at the start: a retry keeps what its prompt begins with.
+        if self._prompt is None or (prompt != self._prompt and prompt in self._model.known):
+            self._prompt = prompt
+            self._model.prompts.append(prompt.decode(errors="replace"))
+        return super()._forward(tokens)
 
 
 def scripted(texts: str | Mapping[str, str]) -> ScriptedModel:

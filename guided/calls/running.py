@@ -207,7 +207,9 @@ def _given(call: Call, tool: Tool, context: Any) -> Any:
 def _called(call: Call, tool: Tool, context: Any) -> Any:
     assert tool.run is not None, "a tool without anything to run is not run"
     arguments = call.arguments
-    parameters = {parameter.label: parameter for parameter in tool.parameters() if parameter.kind != "whole"}
+    parameters = {
+        parameter.label: parameter for parameter in tool.parameters() if parameter.kind not in ("others", "whole")
+    }
     own = {} if context is None else dict.fromkeys(context_names(tool.run), context)
     given = {parameters[label].name: value for label, value in arguments.items() if label in parameters} | own
     others = {label: value for label, value in arguments.items() if label not in parameters}

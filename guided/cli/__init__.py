@@ -22,8 +22,12 @@ def main() -> None:
     """
     try:
         interrupts.listen()
-        from guided.cli.app import run_program
-
+        try:
+            from guided.cli.app import run_program
+        except ModuleNotFoundError as error:
+            raise SystemExit(
+                f"guided: {error.name} is not installed, which guided needs: run pip install guided-decoding"
+            ) from error
         run_program()
     except KeyboardInterrupt:
         interrupts.report()

@@ -19,9 +19,11 @@ from guided.generate.decoding import Decoding, Feed, TextCoroutine
 from guided.generate.messages import text_of
 from guided.generate.model import LanguageModel, Prompt, common_prefix
 
-__all__ = ["budget_error", "prompt_with_error", "with_retries"]
+__all__ = ["CORRECTED", "budget_error", "prompt_with_error", "with_retries"]
 
 Attempt = tuple[Decoding, TextCoroutine]
+# The end of a str prompt that has grown by a refused text and its error.
+CORRECTED = "\nCorrected:\n"
 
 
 def with_retries(first: Attempt, again: Callable[[Result[Any], GuidedError], Attempt], retries: int) -> TextCoroutine:
@@ -102,7 +104,7 @@ def prompt_with_error(
     ``tokens_of`` returns the tokens of a prompt of messages.
     """
     if isinstance(prompt, str):
-        return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nError: {error}\nCorrected:\n")]
+        return prompt, [*tokens, *result.tokens, *model.encode(f"\n\nError: {error}{CORRECTED}")]
     messages = [dict(message) for message in prompt]
     text = result.text
     if messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]:

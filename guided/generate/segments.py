@@ -87,9 +87,11 @@ class Segments:
                 known = ", ".join(spec.argument_lists)
                 raise SchemaError(f"unknown tool {shown(until)}; known tools are {known}", "", "until")
             if not has_segments:
-                raise ValueError("until= needs tool_choice='auto', or calls that are run")
+                raise ValueError(
+                    "until= needs tool_choice='auto', calls that are run, and texts that go on after a call, not a first_call()"
+                )
             if index is not None:
-                raise ValueError("this index was compiled for the tools, not for text that ends with a call")
+                raise ValueError("until= needs indices of its own, of texts that end with a call: leave index= out")
             named = [tool for tool in spec.tools if tool.name == until]
             self._first_calling = both(lambda one: one, must_call=True)
             self._last = both(lambda one: one.with_options(tools=named), must_call=True)

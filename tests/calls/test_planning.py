@@ -188,6 +188,14 @@ def test_conflicting_options_are_refused(options: dict[str, Any], error: type[Ex
         tools(Wanting(""), INVENTORY, format="tooldec", **options)
 
 
+def test_a_text_that_ends_with_its_first_call_does_not_go_on_until_another() -> None:
+    spec = Tools(INVENTORY, "tooldec").first_call()
+    with pytest.raises(ValueError, match=r"texts that go on after a call, not a first_call\(\)"):
+        tools(Wanting(""), spec, until="finish")
+    with pytest.raises(ValueError, match="leave index= out"):
+        tools(Wanting(""), INVENTORY, format="tooldec", until="finish", index=compile(spec, VOCABULARY))
+
+
 def test_reasoning_with_a_beginning_may_follow_each_result() -> None:
     text = "<think>a <T></think>So <T>add(1, 2)=3<think>b <T>add(</think>or <T>add(3, 4)=7."
     made = tools(Wanting(text), [add], format="tooldec-positional", reasoning=("<think>", "</think>"))

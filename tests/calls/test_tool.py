@@ -148,6 +148,14 @@ def test_keyword_arguments_of_other_names_have_their_type_and_no_name_that_is_ta
     assert index.accepts(written(since="2024-02-29"))
     (call,) = parse_text(written(), spec)
     assert run(call, spec.tools[0]).result == ("a", ("b",), "c", {"until": datetime.date(2030, 1, 1)})
+    # What only looks like the parameter is a name, too.
+    starred = Call("post", {"channel": "a", "files": ["b"], "**more": days["since"]}, (0, 0))
+    assert run(starred, spec.tools[0]).result == (
+        "a",
+        ("b",),
+        "me",
+        {"until": datetime.date(2030, 1, 1), "**more": days["since"]},
+    )
     for name in ("until", "from_"):
         assert not index.accepts(written(since="2024-02-29").replace("since", name))
     assert not index.accepts(written(since="2024-02-29").replace("02-29", "02-30"))

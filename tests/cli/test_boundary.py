@@ -101,6 +101,13 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_package_that_is_missing_is_named() -> None:
+    source = "import sys; sys.modules['typer'] = None; from guided.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "guided: typer is not installed, which guided needs: run pip install guided-decoding\n"
+
+
 def test_a_mistyped_command() -> None:
     done = call("chekc")
     assert done.exit_code == 2

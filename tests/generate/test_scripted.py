@@ -1,8 +1,9 @@
 """`guided.testing`: models that write what a test says."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,27 @@ def test_messages_are_lines() -> None:
     messages: list[Any] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
     assert guided.generator(model, None)(messages).text == "Hello"
     assert model.prompts == ["system: Be kind.\nuser: Hi"]
+
+
+@pytest.mark.parametrize("prompt", ["Even?", [{"role": "user", "content": "Even?"}]])
+def test_a_retry_is_a_prompt(prompt: Any) -> None:
+    def even(number: int) -> int:
+        if number % 2:
+            raise ValueError("it is odd")
+        return number
+
+    kind = Annotated[int, pydantic.AfterValidator(even)]
+    model = guided.testing.scripted({"Even?": "3", "Corrected:\n": "4", "corrected.": "4"})
+    result = guided.json(model, kind)(prompt, retries=1)
+    assert [one.text for one in result.refused] == ["3"]
+    assert result.text == "4"
+    first, second = model.prompts
+    assert first.endswith("Even?")
+    assert "3\n" in second
+    assert "it is odd" in second
+    assert second.endswith(("Corrected:\n", "corrected."))
+    assert guided.json(model, int)(prompt).text == "3"
+    assert model.prompts == [first, second, first]
 
 
 @pytest.mark.parametrize("prompt", [None, ["one", "two"], [{"user": "Hi"}], {"role": "user", "content": "Hi"}])
