@@ -88,7 +88,7 @@ class Segments:
                 raise SchemaError(f"unknown tool {shown(until)}; known tools are {known}", "", "until")
             if not has_segments:
                 raise ValueError(
-                    "until= needs tool_choice='auto', calls that are run, and texts that go on after a call, not a first_call()"
+                    "until= needs tool_choice='auto', calls that are run, and texts that continue after a call, not a first_call()"
                 )
             if index is not None:
                 raise ValueError("until= needs indices of its own, of texts that end with a call: leave index= out")

@@ -188,9 +188,9 @@ def test_conflicting_options_are_refused(options: dict[str, Any], error: type[Ex
         tools(Wanting(""), INVENTORY, format="tooldec", **options)
 
 
-def test_a_text_that_ends_with_its_first_call_does_not_go_on_until_another() -> None:
+def test_a_text_that_ends_with_its_first_call_does_not_continue() -> None:
     spec = Tools(INVENTORY, "tooldec").first_call()
-    with pytest.raises(ValueError, match=r"texts that go on after a call, not a first_call\(\)"):
+    with pytest.raises(ValueError, match=r"texts that continue after a call, not a first_call\(\)"):
         tools(Wanting(""), spec, until="finish")
     with pytest.raises(ValueError, match="leave index= out"):
         tools(Wanting(""), INVENTORY, format="tooldec", until="finish", index=compile(spec, VOCABULARY))
