@@ -25,9 +25,7 @@ def main() -> None:
         try:
             from guided.cli.app import run_program
         except ModuleNotFoundError as error:
-            raise SystemExit(
-                f"guided: {error.name} is not installed, which guided needs: run pip install guided-decoding"
-            ) from error
+            raise SystemExit(f"guided: {error.name} is not installed: run pip install {error.name}") from error
         run_program()
     except KeyboardInterrupt:
         interrupts.report()

@@ -105,7 +105,7 @@ def test_a_package_that_is_missing_is_named() -> None:
     source = "import sys; sys.modules['typer'] = None; from guided.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "guided: typer is not installed, which guided needs: run pip install guided-decoding\n"
+    assert done.stderr == "guided: typer is not installed: run pip install typer\n"
 
 
 def test_a_mistyped_command() -> None:
