@@ -291,7 +291,18 @@ class _Reader:
             return Located(spec.written_as(written, excludes), place)
 
     def _free_text(self, given: Mapping[str, Any], at: str, excluded: tuple[str, ...], stop: tuple[str, ...]) -> Part:
-        """Return free text up to the first occurrence of a stop string, which belongs to it; without one, the text may end anywhere."""
+        """Return free text up to the first occurrence of a stop string, which belongs to it; without one, the text may end anywhere.
+
+        Where the first one begins others, the text may end in these, too.
+        """
+        first = tuple(end for end in stop if not any(end != other and end.startswith(other) for other in stop))
+        if len(first) < len(stop):
+            parts = []
+            for end in first:
+                others = tuple(other for other in first if other != end)
+                behind = Alternatives(tuple(other.removeprefix(end) for other in stop if other.startswith(end)))
+                parts.append(Concatenation((self._free_text(given, at, (*excluded, *others), (end,)), behind)))
+            return Alternatives(tuple(parts))
         excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *excluded)
         tokens, characters = (
             None if given.get(name) is None else _count(given[name], f"{at}/{name}")
