@@ -26,17 +26,20 @@ import warnings
 from collections.abc import Callable, KeysView, Mapping, Set
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_origin, overload
 
 from guided.engine import compile as compiling
 from guided.engine.algebra import Composable, Composition, folded
 from guided.engine.index import Index
-from guided.engine.specs import Choice, Regex
+from guided.engine.specs import AnySpec, Choice, Regex, Spec
 from guided.errors import shown
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
 from guided.schema.frontend.tool_definitions import definition_of, is_definition
 from guided.vocabulary.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 __all__ = ["compile", "spec_of"]
 
@@ -88,7 +91,15 @@ def compile(spec: Given, vocabulary: Vocabulary, limits: Limits | None = None) -
     return compiling.compile(spec_of(spec), vocabulary, limits)
 
 
-def spec_of(given: Given, tools: Callable[[list[Any]], Composable] | None = None) -> Any:
+@overload
+def spec_of(given: Composition, tools: Callable[[list[Any]], Spec] | None = None) -> Composition: ...
+
+
+@overload
+def spec_of(given: Given, tools: Callable[[list[Any]], Spec] | None = None) -> AnySpec: ...
+
+
+def spec_of(given: Given, tools: Callable[[list[Any]], Spec] | None = None) -> AnySpec:
     """Return the spec of a constraint.
 
     Parameters
@@ -107,7 +118,7 @@ def spec_of(given: Given, tools: Callable[[list[Any]], Composable] | None = None
     """
     if isinstance(given, Composition):
         return _converted(given, tools or _tools)
-    if isinstance(given, Composable) or _is_own_spec(given):
+    if _is_spec(given):
         return given
     if isinstance(given, str):
         if _PATTERN_LIKE.search(given):
@@ -140,10 +151,12 @@ def spec_of(given: Given, tools: Callable[[list[Any]], Composable] | None = None
     raise TypeError(f"expected {_ACCEPTED}, not {_named(given)}")
 
 
-def _is_own_spec(given: Any) -> bool:
-    """Return whether an object of another class has the methods of a spec."""
+def _is_spec(given: object) -> "TypeIs[AnySpec]":
+    """Return whether an object has the methods of a spec."""
     kind = type(given)
-    return hasattr(kind, "fingerprint") and (hasattr(kind, "lower") or hasattr(kind, "pushdown"))
+    return issubclass(kind, Composable) or (
+        hasattr(kind, "fingerprint") and (hasattr(kind, "lower") or hasattr(kind, "pushdown"))
+    )
 
 
 def _is_literal(given: Any) -> bool:
@@ -176,7 +189,7 @@ def _is_tool(given: Any) -> bool:
     return isinstance(given, Tool) or definition_of(given) is not None
 
 
-def _of_mapping(given: Mapping[str, Any], tools: Callable[[list[Any]], Composable]) -> Any:
+def _of_mapping(given: Mapping[str, Any], tools: Callable[[list[Any]], Spec]) -> AnySpec:
     if is_definition(given):
         return tools([given])
     if given.get("type") == "structural_tag":
@@ -191,7 +204,7 @@ def _of_mapping(given: Mapping[str, Any], tools: Callable[[list[Any]], Composabl
     return JsonSchema(given)
 
 
-def _of_file(path: Path) -> Any:
+def _of_file(path: Path) -> AnySpec:
     if path.suffix == ".json":
         from guided.engine.json_schema import JsonSchema
 
@@ -203,14 +216,14 @@ def _of_file(path: Path) -> Any:
     raise TypeError(f"expected the path of a schema (.json) or a grammar (.lark, .gbnf), not {shown(str(path))}")
 
 
-def _tools(items: list[Any]) -> Composable:
+def _tools(items: list[Any]) -> Spec:
     # Why here: programs without calls do not import them.
     from guided.calls.spec import Tools
 
     return Tools(items)
 
 
-def _converted(spec: Composition, tools: Callable[[list[Any]], Composable]) -> Composition:
+def _converted(spec: Composition, tools: Callable[[list[Any]], Spec]) -> Composition:
     """Return a composition whose leaves are specs and strings; itself if they are."""
 
     def joined(part: Any, parts: list[Any]) -> Any:

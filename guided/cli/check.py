@@ -19,7 +19,7 @@ from guided.progress import progress
 if TYPE_CHECKING:
     from guided.cli.expected import Language
     from guided.engine.index import Index
-    from guided.engine.specs import Spec, StackSpec
+    from guided.engine.specs import AnySpec
     from guided.errors import CallError
     from guided.lalr.prefix_position import PrefixPosition
 
@@ -167,7 +167,7 @@ def _steps(index: "Index", data: bytes) -> list[dict[str, Any]]:
     return steps
 
 
-def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | None":
+def _call_error(spec: "AnySpec | None", data: bytes) -> "CallError | None":
     """The parse error of a text with tool calls, if there is one."""
     from guided.calls.parse import parse_text
     from guided.calls.spec import Tools
@@ -181,7 +181,7 @@ def _call_error(spec: "Spec | StackSpec | None", data: bytes) -> "CallError | No
     return None
 
 
-def _cause(spec: "Spec | StackSpec | None", data: bytes, rejection: Rejection) -> str:
+def _cause(spec: "AnySpec | None", data: bytes, rejection: Rejection) -> str:
     """What a schema finds wrong with a text up to the string, number or name that is rejected, else with its whole value."""
     from guided.engine.json_schema import JsonSchema
     from guided.limits import Limits

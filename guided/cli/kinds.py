@@ -14,7 +14,7 @@ from guided.cli.output import TYPE_NAMES, type_name
 from guided.schema.formula.atoms import CAPS
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec, StackSpec
+    from guided.engine.specs import AnySpec, Spec, StackSpec
 
 __all__ = ["KINDS", "Kind", "build_spec"]
 
@@ -24,7 +24,7 @@ class Kind:
     """One kind of constraint."""
 
     # Builds the spec from a value, the options, and the base folder of relative paths.
-    build: Callable[[Any, Mapping[str, Any], Path], "Spec | StackSpec"]
+    build: Callable[[Any, Mapping[str, Any], Path], "AnySpec"]
     # Description of the value, for messages.
     value: str
     # Returns whether a value has the right type.
@@ -33,7 +33,7 @@ class Kind:
     options: Mapping[str, tuple[type, ...]] = field(default_factory=dict)
 
 
-def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path | None = None) -> "Spec | StackSpec":
+def build_spec(kind: str, value: Any, options: Mapping[str, Any], folder: Path | None = None) -> "AnySpec":
     """Build a spec from plain data.
 
     ``folder``: of the file with the data; None on the command line, where a schema or grammar ``-`` is standard input.

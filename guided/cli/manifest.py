@@ -18,7 +18,7 @@ from guided.errors import GuidedError
 from guided.files import open_regular, read_text, replace_file
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec, StackSpec
+    from guided.engine.specs import AnySpec
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def identity(
-    name: str, kind: str, spec: "Spec | StackSpec | None", vocabulary: "Vocabulary", explore: int = 0
+    name: str, kind: str, spec: "AnySpec | None", vocabulary: "Vocabulary", explore: int = 0
 ) -> dict[str, Any]:
     """The part of an entry that determines the index; ``explore``: the number of states computed in advance."""
     from guided.engine.specs import needs_stack

@@ -17,7 +17,7 @@ from guided.errors import SchemaError
 from guided.progress import progress
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec, StackSpec
+    from guided.engine.specs import AnySpec
     from guided.events import Event, Result
     from guided.generate.decoding import OnBudget
     from guided.generate.options import GenerationOptions, SearchMethod, Tokenization
@@ -207,7 +207,7 @@ def _in_format_of(spec: Any, model: Any) -> Any:
     return spec.with_options(format=format_for(model)) if isinstance(spec, Tools) else spec
 
 
-def _few_shot(spec: "Spec | StackSpec | None", question: str, *, chat: bool) -> str:
+def _few_shot(spec: "AnySpec | None", question: str, *, chat: bool) -> str:
     from guided.calls.prompts import few_shot
     from guided.calls.spec import Tools
 

@@ -30,7 +30,7 @@ from guided.files import read_text
 from guided.keywords import closest
 
 if TYPE_CHECKING:
-    from guided.engine.specs import Spec, StackSpec
+    from guided.engine.specs import AnySpec
 
 __all__ = ["ENDINGS", "Source", "check_names", "given_sources", "read_sources", "with_options"]
 
@@ -54,7 +54,7 @@ class Source:
     # Base folder of relative paths; None on the command line.
     folder: str | None = None
 
-    def build(self) -> "Spec | StackSpec":
+    def build(self) -> "AnySpec":
         """Build the spec. Raises as `build_spec`."""
         folder = None if self.folder is None else Path(self.folder)
         return build_spec(self.kind, self.value, self.options, folder)

@@ -21,7 +21,7 @@ from guided.progress import progress
 if TYPE_CHECKING:
     from guided.cli.expected import Language
     from guided.engine.index import Index
-    from guided.engine.specs import Spec, StackSpec
+    from guided.engine.specs import AnySpec
     from guided.vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -143,7 +143,7 @@ class Constraint:
 
     # An index file; ``spec`` is then None.
     file: Path | None
-    spec: "Spec | StackSpec | None"
+    spec: "AnySpec | None"
     # The other argument.
     text: str | None
 
@@ -164,7 +164,7 @@ class Constraint:
         assert self.spec is not None
         return compile_spec(self.spec, vocabulary)
 
-    def language(self) -> "tuple[Language, Spec | StackSpec | None, tuple[str, ...]]":
+    def language(self) -> "tuple[Language, AnySpec | None, tuple[str, ...]]":
         """Return the language, independent of the vocabulary, its spec, if an index file has one, and the notes on it.
 
         Raises

@@ -25,7 +25,6 @@ from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
 
 __all__ = [
-    "COMPOSITION",
     "Alternatives",
     "Composable",
     "Composition",
@@ -48,8 +47,6 @@ Part: TypeAlias = Any
 _Made = TypeVar("_Made")
 _Node = TypeVar("_Node", "Concatenation", "Alternatives")
 
-# Kind of specs that are compositions, and of their index files.
-COMPOSITION = "composition"
 # Its depth is checked when a composition is made; `compile` checks smaller ones. Some functions follow compositions by recursion.
 _LIMITS = Limits()
 _SHOWN_LEVELS, _SHOWN_PARTS = 4, 6
@@ -93,7 +90,6 @@ class Composition(Composable):
     """
 
     __slots__ = ()
-    kind: ClassVar[str] = COMPOSITION
     # Names of the attributes besides the parts.
     own_names: ClassVar[tuple[str, ...]] = ()
     parts: tuple[Part, ...]

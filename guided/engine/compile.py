@@ -1,12 +1,12 @@
 """`compile`: spec x vocabulary -> index. `compose`: the index of a composition, whose parts have indices of their own."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from guided.automata.automaton import Automaton
-from guided.engine.algebra import COMPOSITION, Composition, check_levels
+from guided.engine.algebra import Composition, check_levels
 from guided.engine.composed import Composed
 from guided.engine.index import Index, Origin
 from guided.engine.located import at_place
@@ -14,9 +14,11 @@ from guided.engine.network import Network, network_of, trimmed
 from guided.engine.specs import (
     NO_TEXT,
     NO_VALUE,
+    AnySpec,
     Lowered,
     Regex,
     StackSpec,
+    StoredSpec,
     impossible_parts,
     needs_stack,
     reads_values,
@@ -40,14 +42,23 @@ from guided.vocabulary.vocabulary import Vocabulary, markers_in, with_markers
 __all__ = ["compile", "compose", "remake"]
 
 
-def compile(spec: Any, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
+class Made(NamedTuple):
+    """The tables of a spec."""
+
+    tables: RegularIndex | PushdownIndex | CompositionIndex
+    # For index files; None if the spec is a finite automaton.
+    source: StoredSpec | None
+    unenforced: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def compile(spec: AnySpec | Composed, vocabulary: Vocabulary, limits: Limits | None = None) -> Index:  # noqa: A001 - the contract's name
     """Compile a spec over a vocabulary; parameters, results and errors are those of `guided.calls.inputs.compile`.
 
     O(trie nodes) look-ups and O(states) for each distinct transition function; see docs/design.md.
     """
-    has_stack = needs_stack(spec)
-    is_composed = getattr(spec, "kind", "") == COMPOSITION
-    if isinstance(spec, type) or not (has_stack or is_composed or _is_lowered(spec)):
+    is_composed = isinstance(spec, Composition | Composed)
+    if isinstance(spec, type) or not (is_composed or needs_stack(spec) or _is_lowered(spec)):
         raise TypeError(
             f"expected a spec (Regex, Choice, Tools, JsonSchema, Grammar, a composition), not {kind_of(spec)}"
         )
@@ -65,33 +76,36 @@ def compile(spec: Any, vocabulary: Vocabulary, limits: Limits | None = None) -> 
     spelling = vocabulary
     if markers:
         spelling = with_markers(vocabulary, markers_in(markers, vocabulary) if is_composed else markers)
-    # Only for specs with a stack: their strings may need any byte.
-    lost = ("strings that need bytes the vocabulary cannot encode are excluded",) if 0 in spelling.alphabet else ()
-    written, source = spec, spec
-    tables: PartIndex | CompositionIndex
-    unenforced: tuple[tuple[str, str], ...] = ()
-    if is_composed:
+    tables, source, unenforced, notes = _made(spec, spelling, limits)
+    if source is not None and 0 in spelling.alphabet:
+        # Only for specs with a stack: their strings may need any byte.
+        notes += ("strings that need bytes the vocabulary cannot encode are excluded",)
+    written = spec.tree if isinstance(spec, Composed) else spec
+    reader = written if reads_values(written) else None
+    if isinstance(tables, RegularIndex):
+        if source is not None:
+            # An index without its spec cannot search them later.
+            notes += impossible_parts(source, limits)
+        return Index(tables, vocabulary, spec.fingerprint, unenforced, notes, None, brief(spec, 110), reader)
+    assert source is not None
+    # The name of a spec that is stored is found when it is asked for.
+    summary = "" if needs_stack(spec) else brief(spec, 110)
+    return Index(tables, vocabulary, "", unenforced, notes, Origin(remake, source, limits), summary, reader)
+
+
+def _made(spec: AnySpec | Composed, vocabulary: Vocabulary, limits: Limits) -> Made:
+    """Return the tables of a spec over a vocabulary with its markers."""
+    if isinstance(spec, Composition | Composed):
         check_levels(spec.levels, limits)
-        tables, source, unenforced, notes = compose(spec, spelling, limits)
-        written = getattr(spec, "tree", spec)
-        notes += () if isinstance(tables, RegularIndex) else lost
-    elif not has_stack and isinstance(source := spec.lower(limits), Automaton):
+        return compose(spec, vocabulary, limits)
+    source = spec if needs_stack(spec) else spec.lower(limits)
+    if isinstance(source, Automaton):
         if isinstance(spec, Regex) and source.is_empty():
             reason = "the pattern matches no text: a lookaround or anchor requires what never comes"
             raise PatternError(reason, spec.pattern, 0)
-        tables, notes = build_regular(source, spelling, limits), getattr(spec, "notes", ())
-    else:
-        tables, lowered = _tables_of(source, spelling, limits)
-        unenforced, notes = lowered.unenforced, (*lowered.notes, *lost)
-        if isinstance(tables, RegularIndex):
-            # An index without its spec cannot search them later.
-            notes += impossible_parts(source, limits)
-    reader = written if reads_values(written) else None
-    if isinstance(tables, RegularIndex):
-        return Index(tables, vocabulary, spec.fingerprint, unenforced, notes, None, brief(spec, 110), reader)
-    # The name of a spec that is stored is found when it is asked for.
-    summary = "" if has_stack else brief(spec, 110)
-    return Index(tables, vocabulary, "", unenforced, notes, Origin(remake, source, limits), summary, reader)
+        return Made(build_regular(source, vocabulary, limits), None, (), getattr(spec, "notes", ()))
+    tables, lowered = _tables_of(source, vocabulary, limits)
+    return Made(tables, source, lowered.unenforced, lowered.notes)
 
 
 def _tables_of(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> tuple[PushdownIndex | RegularIndex, Lowered]:
@@ -114,25 +128,13 @@ def _tables_of(spec: StackSpec, vocabulary: Vocabulary, limits: Limits) -> tuple
     return tables, lowered
 
 
-class ComposedIndex(NamedTuple):
-    """The tables of a composition."""
-
-    # Regular if all leaves are.
-    tables: RegularIndex | CompositionIndex
-    # For index files.
-    spec: Composed
-    unenforced: tuple[tuple[str, str], ...] = ()
-    # Of all parts.
-    notes: tuple[str, ...] = ()
-
-
 def compose(
     spec: Composition | Composed,
     vocabulary: Vocabulary,
     limits: Limits,
     *,
     merges: bool = True,
-) -> ComposedIndex:
+) -> Made:
     """Return the index of a composition.
 
     ``merges``: as in `network_of`.
@@ -143,7 +145,6 @@ def compose(
         As `guided.compile`.
     """
     tree = spec.tree if isinstance(spec, Composed) else spec
-    origin = Composed(tree, spec.fingerprint, limits)
     network = network_of(tree, limits, merges=merges)
     # A part without a text is an alternative less, wherever it comes from.
     notes = dict.fromkeys(
@@ -152,7 +153,7 @@ def compose(
     if not network.parts:
         if network.frame.is_empty():
             raise _no_text(network)
-        return ComposedIndex(build_regular(network.frame, vocabulary, limits), origin, (), tuple(notes))
+        return Made(build_regular(network.frame, vocabulary, limits), None, (), tuple(notes))
     # PERF: before the parts are lowered, of which hundreds would take seconds.
     if max(map(len, network.calls.values()), default=0) > limits.readings:
         raise LimitError("readings", limits.readings + 1, limits.readings, "the text can be read in too many ways")
@@ -200,7 +201,7 @@ def compose(
         vocabulary,
         limits,
     )
-    return ComposedIndex(composed, origin, tuple(unenforced), tuple(notes))
+    return Made(composed, Composed(tree, spec.fingerprint, limits), tuple(unenforced), tuple(notes))
 
 
 def _no_text(network: Network) -> VocabularyError:
@@ -210,7 +211,7 @@ def _no_text(network: Network) -> VocabularyError:
     return VocabularyError("every text of the composition needs a byte that has no token of its own in the vocabulary")
 
 
-def _is_lowered(spec: Any) -> bool:
+def _is_lowered(spec: object) -> bool:
     """Return whether an object is a `Spec`; does not compute its fingerprint if that is a property."""
     return callable(getattr(spec, "lower", None)) and (
         hasattr(type(spec), "fingerprint") or hasattr(spec, "fingerprint")
@@ -219,7 +220,9 @@ def _is_lowered(spec: Any) -> bool:
 
 def remake(origin: Origin, vocabulary: Vocabulary) -> Index:
     """Return the index of an origin. Raises as `compile`."""
-    return compile(origin.spec, vocabulary, origin.limits)
+    spec = origin.spec
+    assert needs_stack(spec) or isinstance(spec, Composed)
+    return compile(spec, vocabulary, origin.limits)
 
 
 def _advice_on(given: object) -> str:

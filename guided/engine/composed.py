@@ -13,7 +13,6 @@ import numpy as np
 
 from guided.automata.automaton import Automaton
 from guided.engine.algebra import (
-    COMPOSITION,
     Alternatives,
     Composable,
     Composition,
@@ -52,7 +51,7 @@ _ARRAYS = {"table": np.int32, "classes": np.uint8, "accepting": np.bool_, "label
 class Composed:
     """A composition with a fingerprint of its own."""
 
-    kind: ClassVar[str] = COMPOSITION
+    kind: ClassVar[str] = "composition"
 
     tree: Composition
     # SHA-256 in hex of the composition that was compiled first.

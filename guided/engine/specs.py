@@ -16,7 +16,7 @@ from typing import (
     Generic,
     Literal,
     Protocol,
-    TypeGuard,
+    TypeAlias,
     TypeVar,
     get_args,
     get_origin,
@@ -39,13 +39,14 @@ from guided.patterns.parse import parse
 from guided.schema.frontend.type_patterns import narrowed, pattern_schema
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeForm
+    from typing_extensions import TypeForm, TypeIs
 
 __all__ = [
     "FINITE_SPECS",
     "NO_TEXT",
     "NO_VALUE",
     "STORED_SPECS",
+    "AnySpec",
     "Choice",
     "Lowered",
     "Regex",
@@ -141,7 +142,11 @@ class StackSpec(StoredSpec, Protocol):
         """
 
 
-def needs_stack(spec: Any) -> TypeGuard[StackSpec]:
+# What users make, as `guided.calls.inputs.spec_of` returns it.
+AnySpec: TypeAlias = Spec | StackSpec | Composition
+
+
+def needs_stack(spec: object) -> "TypeIs[StackSpec]":
     """Return whether an object is a `StackSpec`. Reads none of its properties, of which some take as long as a small compile."""
     return callable(getattr(spec, "pushdown", None))
 

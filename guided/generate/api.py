@@ -16,7 +16,7 @@ from guided.calls.tool_prompt import ShowTools
 from guided.engine.algebra import Composition
 from guided.engine.grammar import Grammar
 from guided.engine.index import Index
-from guided.engine.specs import Choice, Spec, StackSpec, TextOrMember
+from guided.engine.specs import AnySpec, Choice, TextOrMember
 from guided.generate.compositions import CompositionGenerator
 from guided.generate.generator import Generator
 from guided.generate.model import LanguageModel, check_model
@@ -170,7 +170,7 @@ def generator(model: LanguageModel, constraint: Index | Grammar, *, limits: Limi
 @overload
 def generator(
     model: LanguageModel,
-    constraint: "Spec | StackSpec | str | re.Pattern[str] | None",
+    constraint: "AnySpec | str | re.Pattern[str] | None",
     *,
     limits: Limits | None = None,
 ) -> Generator[str]: ...

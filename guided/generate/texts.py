@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 
-from guided.engine.algebra import Composition
 from guided.engine.compile import compile  # noqa: A004 - the contract's name
 from guided.engine.index import Index
-from guided.engine.specs import Choice, Regex, Spec, StackSpec, TextOrMember
+from guided.engine.specs import AnySpec, Choice, Regex, TextOrMember
 from guided.errors import IndexFormatError
 from guided.generate.generator import Generator, check_index
 from guided.generate.model import LanguageModel, check_model
@@ -153,9 +152,7 @@ def choice(
     return Generator(model, index_of(spec, model, index, limits), spec.read, limits=limits)
 
 
-def index_of(
-    spec: Spec | StackSpec | Composition, model: LanguageModel, index: Index | None, limits: Limits | None
-) -> Index:
+def index_of(spec: AnySpec, model: LanguageModel, index: Index | None, limits: Limits | None) -> Index:
     """Return the given index after checking it against the spec, or compile one; raises as `regex` does."""
     if index is None:
         return compile(spec, model.vocabulary, limits)
