@@ -28,10 +28,12 @@ def load_index(
     vocabulary : Vocabulary
         The vocabulary of the index.
     mmap : bool
-        Map the file instead of reading it. Only its header is then checked, so map only files that you wrote yourself (see
-        `guided.engine.files.load_index`).
+        Map the file instead of reading it: opening takes the same time for any size, and processes share its memory. Only the header and
+        the shapes of the arrays are checked, so map only files from a trusted source. Never overwrite a mapped file in place: the process
+        would end with SIGBUS (`Index.save` replaces files, which is safe).
     limits : Limits, optional
-        Bounds for the file; the limits stored in it never exceed these. By default the default limits.
+        Bounds the size of the tables. Each budget of the index is the smaller of this one and the file's own. Defaults apply if not given,
+        so an index compiled with larger limits needs them here again.
 
     Raises
     ------

@@ -125,31 +125,8 @@ def read_index_file(path: str | os.PathLike[str], limits: Limits | None = None) 
 def load_index(
     path: str | os.PathLike[str], vocabulary: Vocabulary, mmap: bool = False, limits: Limits | None = None
 ) -> Index:
-    """Load an index that `Index.save` wrote.
+    """Load an index that `Index.save` wrote; parameters and errors are those of `guided.calls.files.load_index`.
 
-    Parameters
-    ----------
-    path : path
-        A regular file.
-    vocabulary : Vocabulary
-        The vocabulary it was compiled for.
-    mmap : bool
-        Map the file instead of reading it: opening takes the same time for any size, and processes share its memory. Only the header and
-        the shapes of the arrays are checked, so map only files from a trusted source. Never overwrite a mapped file in place: the process
-        would end with SIGBUS (`Index.save` replaces files, which is safe).
-    limits : Limits, optional
-        Bounds the size of the tables. Each budget of the index is the smaller of this one and the file's own. Defaults apply if not given,
-        so an index compiled with larger limits needs them here again.
-
-    Raises
-    ------
-    IndexFormatError
-        The file is missing, not a regular file, damaged, of another version, compiled for another vocabulary, or exceeds ``limits``.
-    TypeError
-        ``vocabulary`` is not a Vocabulary, or ``limits`` are not Limits.
-
-    Notes
-    -----
     O(bytes); O(header) with ``mmap``.
     """
     if not isinstance(vocabulary, Vocabulary):

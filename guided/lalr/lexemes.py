@@ -131,7 +131,8 @@ class Lexemes:
         # By state: whether its lexeme may turn out longer than a match there, so that it is watched.
         self.may_continue = [False] * len(self._table) if scanner.is_scannerless else scanner.may_continue
         self.sources = sources_of(self.rows)
-        self._kept = self._lengths()
+        # By state: how many of the last letters a match there or later may look back at.
+        self._kept = [max(count, 0) for count in scanner.tails]
         self._edges: list[list[tuple[int, int]] | None] = [None] * len(self.rows)
         self.keeps_texts = self._count_texts()
         # Incomplete characters, each as the map from every state to the state after it.
@@ -419,18 +420,6 @@ class Lexemes:
     def _cut(self, text: tuple[int, ...], state: int) -> tuple[int, ...]:
         kept = self._kept[state]
         return text[len(text) - kept :] if len(text) > kept else text
-
-    def _lengths(self) -> list[int]:
-        """Return, per state, how many of the last letters a match there or later may look back at."""
-        kept = [max(event[1], end[1]) for event, end in zip(self.events, self.ends, strict=True)]
-        work = [state for state, count in enumerate(kept) if count > 1]
-        while work:
-            state = work.pop()
-            for source in self.sources[state]:
-                if kept[source] < kept[state] - 1:
-                    kept[source] = kept[state] - 1
-                    work.append(source)
-        return kept
 
     def _count_texts(self) -> bool:
         """Spend the steps of the texts of several letters that are kept, each of which may follow each; return whether there are any."""

@@ -73,28 +73,12 @@ class Lexing:
         self.rows, self.sources = scanner.rows, scanner.sources
         self.events, self.ends, self.labels = _matches(scanner.events), _matches(scanner.ends), scanner.labels
         self.may_continue = scanner.may_continue
-        self.tails = self._tails(scanner)
+        self.tails = scanner.tails
         self.starts: list[list[int]] = scanner.starts.tolist()
         self.contexts: list[int] = tables.context.tolist()
         self._contexts_after = [{self.contexts[state] for state in states} for states in tables.after]
         self._settled: dict[tuple[int, int], Match | None] = {}
         self._parts: dict[tuple[Match, bytes, int], bool] = {}
-
-    def _tails(self, scanner: Scanner) -> list[int]:
-        """Return, per state, how many of the last whole characters an event there or later may look back at; -1 if none does."""
-        within: list[bool] = np.any(scanner.table[:, np.unique(scanner.classes[0x80:0xC0])] >= 0, axis=1).tolist()
-        found: list[int] = np.maximum(scanner.events[:, 1], scanner.ends[:, 1]).tolist()
-        found = [back or -1 for back in found]
-        work = [state for state, count in enumerate(found) if count > 0]
-        while work:
-            state = work.pop()
-            # A character counts only once it is complete, in a state between characters.
-            before = found[state] - (not within[state])
-            for source in self.sources[state]:
-                if before >= (0 if within[source] else 1) and found[source] < before:
-                    found[source] = before
-                    work.append(source)
-        return found
 
     def kept(self, text: bytes, scanned: int) -> bytes:
         """Return the part of a lexeme's text that a later event may look back at."""
