@@ -14,8 +14,6 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal, TypeAlias
 
-import docstring_parser
-
 from guided.calls.schema import (
     Document,
     SchemaType,
@@ -29,17 +27,15 @@ from guided.engine.specs import Choice, Regex
 from guided.errors import SchemaError, annotation_text, placed, without_addresses
 from guided.patterns.tree import Node
 from guided.schema.formula.atoms import Caps
-from guided.schema.frontend.callables import names_taken, parameters_of, unwrapped
+from guided.schema.frontend.callables import function_of, names_taken, parameters_of, unwrapped
 from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.reader import hint_of_field
 from guided.schema.frontend.tool_definitions import closed_definition
 
 __all__ = [
     "SEPARABLE",
-    "Documentation",
     "Lowered",
     "Parameter",
-    "documentation_of",
     "of_definition",
     "of_signature",
     "together",
@@ -121,33 +117,6 @@ class Lowered:
     def skip(self) -> None:
         """Record that a parameter was omitted because calls never have it."""
         self._has_gap = True
-
-
-@dataclass(frozen=True, slots=True)
-class Documentation:
-    """The contents of a docstring.
-
-    Attributes
-    ----------
-    summary : str
-        The first sentence or paragraph.
-    parameters : Mapping of str to str
-        Description by name.
-    """
-
-    summary: str
-    parameters: Mapping[str, str]
-
-
-def documentation_of(function: Any) -> Documentation:
-    """Parse the docstring of a function in any common style; of a partial, that of its function."""
-    doc = inspect.getdoc(unwrapped(function)) or ""
-    try:
-        parsed = docstring_parser.parse(doc)
-    except docstring_parser.ParseError:
-        return Documentation(doc.strip().partition("\n\n")[0], {})
-    described = {item.arg_name: item.description or "" for item in parsed.params}
-    return Documentation(parsed.short_description or "", described)
 
 
 def of_signature(
@@ -389,12 +358,8 @@ def _description_in(metadata: Iterable[Any]) -> str:
 
 def _hints(function: Any, tool: str, parameters: Container[str]) -> dict[str, Any]:
     """The resolved annotations of some parameters; empty if the callable has none."""
-    while isinstance(function, partial):
-        function = function.func
-    if inspect.isclass(function):
-        function = vars(function).get("__init__") or function
-    elif not inspect.isroutine(function):
-        function = type(function).__call__
+    inner = unwrapped(function)
+    function = (vars(inner).get("__init__") or inner) if inspect.isclass(inner) else function_of(inner)
     annotations = getattr(function, "__annotations__", None)
     if not isinstance(annotations, dict):
         return {}

@@ -18,7 +18,6 @@ from guided.calls.definitions import arguments_schema
 from guided.calls.parameters import (
     Lowered,
     Parameter,
-    documentation_of,
     of_definition,
     of_signature,
     together,
@@ -27,7 +26,7 @@ from guided.calls.parameters import (
 from guided.errors import LimitError, SchemaError, brief, placed, shown
 from guided.keywords import suggest_keywords
 from guided.schema.formula.atoms import NO_CAPS, Caps
-from guided.schema.frontend.callables import unwrapped
+from guided.schema.frontend.callables import documentation_of, unwrapped
 from guided.schema.frontend.json_values import check_levels
 from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.tool_definitions import closed_definition, definition_of, schema_in
@@ -208,7 +207,7 @@ class Tool:
             own, schema = getattr(inner, "__name__", type(inner).__name__), None
             if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
                 raise SchemaError("a generator has no result to show: return a list", pointer_to(own), "yield")
-            summary = documentation_of(definition).summary
+            summary, _ = documentation_of(definition)
             run = definition
         else:
             raise TypeError(f"a tool must be a callable or a dict, not {type(definition).__name__}")
@@ -353,7 +352,7 @@ def _lowered(tool: Tool, caps: Caps, strict: bool) -> Lowered:
     if tool.is_definition:
         return of_definition(_schema_of(tool), tool.name, tool.types, strict, caps)
     assert tool.run is not None
-    return of_signature(tool.run, tool.name, tool.types, documentation_of(tool.run).parameters, caps)
+    return of_signature(tool.run, tool.name, tool.types, documentation_of(tool.run)[1], caps)
 
 
 @lru_cache(maxsize=4096)

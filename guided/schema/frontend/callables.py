@@ -10,9 +10,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, TypeAlias, TypeVar
 
+import docstring_parser
+
 from guided.errors import SchemaError
 
-__all__ = ["Context", "context_names", "names_taken", "parameters_of", "unwrapped"]
+__all__ = [
+    "Context",
+    "context_names",
+    "documentation_of",
+    "function_of",
+    "names_taken",
+    "parameters_of",
+    "unwrapped",
+]
 
 _T = TypeVar("_T")
 
@@ -40,13 +50,27 @@ def unwrapped(function: Any) -> Any:
     return function
 
 
-def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a callable's parameters that are a `Context`."""
+def function_of(function: Any) -> Any:
+    """Return the function that a callable runs: that of a partial, ``__init__`` of a class, ``__call__`` of another object."""
     inner = unwrapped(function)
     if inspect.isclass(inner):
-        inner = inner.__init__
-    elif not inspect.isroutine(inner):
-        inner = type(inner).__call__
+        return inner.__init__
+    return inner if inspect.isroutine(inner) else type(inner).__call__
+
+
+def documentation_of(function: Any) -> tuple[str, dict[str, str]]:
+    """Return the first sentence or paragraph of a docstring in any common style, and the descriptions of parameters by name."""
+    doc = inspect.getdoc(unwrapped(function)) or ""
+    try:
+        parsed = docstring_parser.parse(doc)
+    except docstring_parser.ParseError:
+        return doc.strip().partition("\n\n")[0], {}
+    return parsed.short_description or "", {item.arg_name: item.description or "" for item in parsed.params}
+
+
+def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a callable's parameters that are a `Context`."""
+    inner = function_of(function)
     given = getattr(inner, "__annotations__", {})
     # PERF: resolving annotations takes longer than the rest; those of most callables name no context.
     if not any("Context" in hint if isinstance(hint, str) else _is_context(hint) for hint in given.values()):
@@ -60,14 +84,19 @@ def context_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 def names_taken(function: Callable[..., Any]) -> frozenset[str]:
     """Return the names that ``**kwargs`` of a callable cannot get: those of its parameters, also of bound ones, and what a partial adds."""
-    taken, inner = set[str](), function
-    while isinstance(inner, partial):
-        taken |= inner.keywords.keys()
-        inner = inner.func
-    inner = inner.__init__ if inspect.isclass(inner) else inner if inspect.isroutine(inner) else type(inner).__call__
+    inner = function_of(function)
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     parameters = inspect.signature(getattr(inner, "__func__", inner)).parameters.values()
-    return frozenset(taken | {parameter.name for parameter in parameters if parameter.kind in kinds})
+    return frozenset(_bound(function) | {parameter.name for parameter in parameters if parameter.kind in kinds})
+
+
+def _bound(function: Any) -> set[str]:
+    """Return the names that a partial binds by keyword."""
+    found = set[str]()
+    while isinstance(function, partial):
+        found |= function.keywords.keys()
+        function = function.func
+    return found
 
 
 def _is_context(hint: object) -> bool:
@@ -92,11 +121,8 @@ def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Pa
         The callable is a method of a class without an instance, or its signature is that of any function.
     """
     parameters = list(inspect.signature(function).parameters.values())
-    bound, inner = set[str](), function
-    while isinstance(inner, partial):
-        bound |= inner.keywords.keys()
-        inner = inner.func
-    bound |= set(context_names(function))
+    inner = unwrapped(function)
+    bound = _bound(function) | {*context_names(function)}
     offered = [parameter for parameter in parameters if parameter.name not in bound]
     owner = getattr(inner, "__qualname__", "").rpartition(".")[0]
     if offered and inspect.isfunction(inner) and owner and not owner.endswith("<locals>"):

@@ -8,12 +8,11 @@ import inspect
 import typing
 from typing import Any
 
-import docstring_parser
 import pydantic
 from pydantic.fields import FieldInfo
 
 from guided.errors import SchemaError, without_addresses
-from guided.schema.frontend.callables import names_taken, parameters_of, unwrapped
+from guided.schema.frontend.callables import documentation_of, names_taken, parameters_of, unwrapped
 from guided.schema.frontend.readable import fields_dict
 
 __all__ = ["arguments_of"]
@@ -41,7 +40,7 @@ def arguments_of(function: Any) -> Any:
     except Exception as error:  # Why: annotations in strings are evaluated, which can raise anything
         reason = without_addresses(str(error))
         raise SchemaError(f"its signature cannot be read: {reason}", "", name) from error
-    descriptions = _descriptions(inner)
+    descriptions = {name.lstrip("*"): text for name, text in documentation_of(inner)[1].items()}
     fields: dict[str, Any] = {}
     others: Any = typing.Never
     for parameter in parameters:
@@ -56,7 +55,7 @@ def arguments_of(function: Any) -> Any:
             raise SchemaError("put pydantic's Field into Annotated[...] and give the plain default", pointer, "Field")
         more: dict[str, Any] = {}
         own = (getattr(item, "description", None) for item in getattr(hint, "__metadata__", ()))
-        if parameter.name in descriptions and not any(own):
+        if descriptions.get(parameter.name) and not any(own):
             more["description"] = descriptions[parameter.name]
         if default is not inspect.Parameter.empty and isinstance(default, _PLAIN):
             more["json_schema_extra"] = {"default": default}
@@ -65,12 +64,3 @@ def arguments_of(function: Any) -> Any:
         is_optional = is_list or default is not inspect.Parameter.empty
         fields[parameter.name] = typing.NotRequired[hint] if is_optional else hint
     return fields_dict(name, fields, others, names_taken(function))
-
-
-def _descriptions(function: Any) -> dict[str, str]:
-    """Return the docstring's description of each parameter."""
-    try:
-        parsed = docstring_parser.parse(inspect.getdoc(function) or "")
-    except docstring_parser.ParseError:
-        return {}
-    return {item.arg_name.lstrip("*"): item.description for item in parsed.params if item.description}
