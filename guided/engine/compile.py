@@ -89,7 +89,7 @@ def compile(spec: AnySpec | Composed, vocabulary: Vocabulary, limits: Limits | N
         return Index(tables, vocabulary, spec.fingerprint, unenforced, notes, None, brief(spec, 110), reader)
     assert source is not None
     # The name of a spec that is stored is found when it is asked for.
-    summary = "" if needs_stack(spec) else brief(spec, 110)
+    summary = "" if source is spec else brief(spec, 110)
     return Index(tables, vocabulary, "", unenforced, notes, Origin(remake, source, limits), summary, reader)
 
 

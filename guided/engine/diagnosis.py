@@ -18,7 +18,7 @@ from guided.limits import Limits
 from guided.schema.formula.atoms import JsonOptions
 from guided.schema.frontend.json_reader import JsonReader
 from guided.schema.frontend.json_values import exact_decimal, parse_json
-from guided.schema.report.contradictions import refusal, refused_name
+from guided.schema.report.contradictions import refusal
 from guided.vocabulary.vocabulary import single_bytes
 
 __all__ = ["diagnosis"]
@@ -65,10 +65,7 @@ def diagnosis(
             return "the value is valid, but no option allows the text"
         if end.path is None:
             return ""
-        if end.name is not None:
-            refused = refused_name(value, end.name, schema, options, limits, registry, end.path, end.is_whole)
-        else:
-            refused = refusal(value, schema, options, limits, registry, end.path, end.is_whole)
+        refused = refusal(value, schema, options, limits, registry, end.path, end.is_whole, end.name)
         return "" if refused is None else str(refused)
     except UnicodeEncodeError as error:
         return f"{error.object[error.start]!a} is half of a surrogate pair, not a character"

@@ -101,16 +101,16 @@ class Scanner:
     def tails(self) -> list[int]:
         """By state: how many of the last whole characters an event there or later may look back at; -1 if none does."""
         # States inside a character, and no others, read bytes that continue one.
-        is_between: list[bool] = (self.table[:, np.unique(self.classes[0x80:0xC0])] < 0).all(axis=1).tolist()
+        is_within: list[bool] = np.any(self.table[:, np.unique(self.classes[0x80:0xC0])] >= 0, axis=1).tolist()
         found: list[int] = np.maximum(self.events[:, 1], self.ends[:, 1]).tolist()
         found = [back or -1 for back in found]
         work = [state for state, count in enumerate(found) if count > 0]
         while work:
             state = work.pop()
             # A character counts only once it is complete, in a state between characters.
-            before = found[state] - is_between[state]
+            before = found[state] - (not is_within[state])
             for source in self.sources[state]:
-                if before >= is_between[source] and found[source] < before:
+                if before >= (not is_within[source]) and found[source] < before:
                     found[source] = before
                     work.append(source)
         return found

@@ -14,7 +14,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.errors import SchemaError, TokenRejected
 from guided.limits import Limits
 from guided.schema.frontend.json_values import exact_decimal, parse_json
-from guided.schema.report.contradictions import refusal, refused_name
+from guided.schema.report.contradictions import refusal
 from tests.cli.programs import call
 from tests.profiles import examples
 from tests.schema.engine import BYTES, compiled
@@ -101,7 +101,7 @@ def test_a_rejected_name_says_which_keyword_refuses_it(schema: dict[str, Any], t
 
 
 def test_a_name_that_occurs_twice() -> None:
-    found = refused_name({"a": 1}, "a", {"properties": {"b": {}}}, JsonSchema(True).options, Limits())
+    found = refusal({"a": 1}, {"properties": {"b": {}}}, JsonSchema(True).options, Limits(), name="a")
     assert str(found) == "'a' occurs twice (at the root, schema)"
 
 
@@ -115,10 +115,8 @@ def test_no_name_of_a_valid_value_is_refused(data: st.DataObject) -> None:
     for n, (name, _) in enumerate(members):
         for text, is_whole in (*((name[:end], False) for end in range(len(name) + 1)), (name, True)):
             written = dict(members[:n])
-            assert refused_name(written, text, schema, JsonSchema(True).options, Limits(), is_whole=is_whole) is None, (
-                written,
-                text,
-            )
+            found = refusal(written, schema, JsonSchema(True).options, Limits(), is_whole=is_whole, name=text)
+            assert found is None, (written, text)
 
 
 def test_an_end_that_comes_too_early_has_no_other_reason() -> None:

@@ -32,7 +32,7 @@ from guided.schema.frontend.lowering import Lowering
 from guided.schema.frontend.resources import Context, Target
 from guided.schema.values.context import SchemaContext
 
-__all__ = ["Refusal", "contradiction", "impossible", "refusal", "refused_name"]
+__all__ = ["Refusal", "contradiction", "impossible", "refusal"]
 
 # Keywords, and names or positions below them, in turn.
 Path: TypeAlias = tuple[str | int, ...]
@@ -159,8 +159,9 @@ def refusal(
     registry: Mapping[str, Any] | None = None,
     path: tuple[str | int, ...] = (),
     is_whole: bool = True,
+    name: str | None = None,
 ) -> Refusal | None:
-    """Return why a schema refuses a value or a part of it; None if it does not, or if that takes too many steps.
+    """Return why a schema refuses a value, a part of it, or a further member; None if it does not, or if that takes too many steps.
 
     Parameters
     ----------
@@ -170,56 +171,23 @@ def refusal(
     path : tuple of str and int
         Names and positions that lead to the part; empty: the whole value.
     is_whole : bool
-        If not, the part is the beginning of a number or string that the schema refuses.
+        Whether the part, or the name, has ended. If not, the part is the beginning of a number or string that the schema refuses.
+    name : str, optional
+        That of a further member of the part, which is an object with its members so far; or its beginning.
     """
     search = _Search(schema, options, limits, registry)
     try:
-        for place in search.at(_Site(search.root, value), path) if path else [_Site(search.root, value)]:
-            if not search.has_value(place):
-                return search.smallest(place) if is_whole else search.beginning(place)
-    except (LimitError, SchemaError):
-        pass
-    finally:
-        search.containers.release()
-    return None
-
-
-def refused_name(
-    members: dict[str, Any],
-    name: str,
-    schema: Any,
-    options: JsonOptions,
-    limits: Limits,
-    registry: Mapping[str, Any] | None = None,
-    path: tuple[str | int, ...] = (),
-    is_whole: bool = True,
-) -> Refusal | None:
-    """Return why a schema refuses a further member of an object; None if it does not, or if that takes too many steps.
-
-    Parameters
-    ----------
-    members : dict
-        The whole value, whose part at the path is the object with its members so far.
-    name : str
-        The name of the further member, or its beginning.
-    schema, options, limits, registry
-        As for `contradiction`.
-    path : tuple of str and int
-        Names and positions that lead to the object.
-    is_whole : bool
-        Whether the name has ended.
-    """
-    search = _Search(schema, options, limits, registry)
-    try:
-        written = _at(members, path)
-        further = _Name(name, is_whole, search.condition(_further(written, name, is_whole=is_whole)))
-        root = _Site(search.root, members)
+        root, written, further = _Site(search.root, value), {}, None
+        if name is not None:
+            written = _at(value, path)
+            further = _Name(name, is_whole, search.condition(_further(written, name, is_whole=is_whole)))
         for place in search.at(root, path) if path else [root]:
             if name in written and is_whole:
                 return Refusal(path, pointer_of(place.target.location), "schema", f"{name!r} occurs twice")
-            named = place._replace(value=further)
-            if not search.has_value(named):
-                return search.smallest(named)
+            if further is not None:
+                place = place._replace(value=further)
+            if not search.has_value(place):
+                return search.smallest(place) if is_whole or further is not None else search.beginning(place)
     except (LimitError, SchemaError):
         pass
     finally:
