@@ -33,6 +33,8 @@ _GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|\|\^|[()|]", re.DOTALL)
 # Edges of each state of an automaton of names, about, beside those of the characters that it tells apart; and how much larger than such a
 # guess one may be, also for each letter of names (of 349 automata of two to six real patterns none was).
 _PER_CHARACTER, _SMALLER, _PER_LETTER, _HUGE = 60, 2, 8, 1 << 40
+# Of an automaton of names, for a step: edges when it is made, cells in the search for a name (`guided.schema.pushdown`).
+_EDGES_PER_STEP, _CELLS_PER_STEP = 4, 2_048
 # Bytes by which an index grows for each state of an automaton of names: a row of 256 numbers, and a third more for what follows.
 _BYTES_OF_STATE = 1_500
 
@@ -125,7 +127,12 @@ class Names:
         n_states = len(table) + n_in_names
         # A state within a name leads to the next letter, and to what all other names lead to.
         n_edges = int(n_targets.sum() + n_in_names * (1 + n_targets.max()))
-        n_steps = formulas.steps.spent - before + n_states + n_edges
+        # Why labels: a completion may look for the shortest name of each.
+        n_labels = len(np.unique(leaf.automaton.labels[leaf.automaton.accepting])) + sum(
+            1 for _ in _names(formulas.nodes, tables)
+        )
+        n_cells = n_labels * n_states * table.shape[1]
+        n_steps = formulas.steps.spent - before + n_states + n_edges // _EDGES_PER_STEP + n_cells // _CELLS_PER_STEP
         advice = f"the names at {place} need too large an automaton: use fewer or shorter ones, lower counts, no format email or hostname"
         if _BYTES_OF_STATE * n_states > self.limits.growth_bytes:
             raise LimitError("growth_bytes", _BYTES_OF_STATE * n_states, self.limits.growth_bytes, advice)
@@ -233,6 +240,9 @@ def _size(atom: tuple[Any, ...], limits: Limits) -> tuple[int, int]:
                 found = 1 + states, kinds
                 _sizes.put((source, limits), found)
             return found
+        case ("format", _):
+            n_states, n_kinds = known(atom, limits, limits.steps).dfa.table.shape
+            return n_states, n_kinds
         case ("length", least, most):
             return 1 + int(max(1, least, most)), 0
         case _:

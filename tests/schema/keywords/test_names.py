@@ -17,6 +17,7 @@ from guided.engine.json_schema import JsonSchema
 from guided.errors import LimitError
 from guided.integrations.serving import FRONT_END_LIMITS
 from guided.limits import Limits
+from guided.schema.formats import FORMATS
 from guided.schema.frontend import names
 from guided.schema.pushdown import frame_paths
 from guided.schema.pushdown.key_frames import edges, labels_ahead
@@ -98,6 +99,16 @@ def test_names_that_compile_are_read(kind: str, size: int, limits: Limits) -> No
     """Whatever the names of an object cost, it is known when the schema is compiled: no call in a text exceeds a limit."""
     reason = read_or_refused(NAMES[kind](size), NAMED, limits)
     assert not reason or (size > 3 and ("/patternProperties" in reason or "/propertyNames" in reason))
+
+
+@pytest.mark.parametrize("limits", [Limits(), FRONT_END_LIMITS], ids=["default", "front end"])
+@pytest.mark.parametrize(
+    "more", [{}, {"patternProperties": {"^a": {"type": "integer"}}}], ids=["alone", "beside a pattern"]
+)
+@pytest.mark.parametrize("name", FORMATS)
+def test_names_of_a_format_are_read_or_refused(name: str, more: dict[str, Any], limits: Limits) -> None:
+    reason = read_or_refused({"propertyNames": {"format": name}, **more}, NAMED, limits)
+    assert not reason or ("/propertyNames" in reason and (more or limits is FRONT_END_LIMITS)), reason
 
 
 def read_or_refused(schema: dict[str, Any], pieces: Sequence[bytes], limits: Limits, **options: Any) -> str:
