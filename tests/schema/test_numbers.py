@@ -28,6 +28,7 @@ from guided.schema.strings.labeled import Labeled
 from guided.schema.values.leaves import quick_satisfiable_number
 from tests.profiles import examples
 from tests.schema.engine import compiled
+from tests.schema.keywords.test_names import read_or_refused
 from tests.schema.oracle_text import is_text
 
 PLAIN, ANY = JsonOptions(numbers="plain"), JsonOptions(numbers="any")
@@ -703,3 +704,45 @@ def test_excluded_exponents_are_noted(schema, is_noted):
             text for text in EXPONENTS if validator.is_valid(json.loads(text)) and not index.accepts(text.encode())
         ]
         assert not left_out or is_noted
+
+
+EXPONENTIAL = st.builds(
+    "{}{}e{}{}".format,
+    st.sampled_from(["", "-"]),
+    st.sampled_from(["0", "1", "5", "2.5", "1.00", "9.999"]),
+    st.sampled_from(["", "-"]),
+    st.sampled_from(["0", "1", "399", "401", "9999", "10001", "99999", "9" * 30]),
+)
+UNIQUE: list[dict[str, Any]] = [
+    {"uniqueItems": True},
+    {"uniqueItems": True, "items": {"anyOf": [{"minimum": 10**399}, {"type": "array"}, {"maximum": 1e-9}]}},
+    {"if": {"uniqueItems": True}, "then": {"minItems": 3}, "else": {"maxItems": 3}},
+    {"not": {"uniqueItems": True, "minItems": 2}},
+]  # fmt: skip
+
+
+@given(st.sampled_from(UNIQUE), st.lists(EXPONENTIAL, max_size=4))
+@settings(max_examples=examples(60, 12), deadline=None)
+def test_numbers_of_any_exponent_may_be_items_that_differ(schema: dict[str, Any], numbers: list[str]) -> None:
+    """No text ends in its middle, and what is accepted is valid: of too many places, no two that are near each other."""
+    index = compiled({"type": "array", **schema}, numbers="any")
+    guide = index.guide()
+    for byte in f"[{','.join(numbers)}]".encode():
+        assert guide.mask_within(guide.remaining).any()
+        if not guide.validate(bytes([byte])):
+            return
+        guide.advance(byte)
+    if guide.is_accepting and schema == UNIQUE[0]:
+        # The same up to a factor of ten to any power, so that exponents stay small.
+        places = [Decimal(re.sub("9{30}$", "98765", number)) for number in numbers]
+        assert len(places) == len(set(places))
+
+
+@pytest.mark.parametrize("numbers", ["plain", "any"])
+@pytest.mark.parametrize("digits", [300, 4_000, 9_000])
+@pytest.mark.parametrize("more", [{}, {"uniqueItems": True, "minItems": 2}], ids=["", "that differ"])
+def test_long_bounds_are_read_or_refused(numbers: str, digits: int, more: dict[str, Any]) -> None:
+    """With their place: a text does not end in its middle."""
+    schema = {"type": "array", "items": {"minimum": -(10**digits), "exclusiveMaximum": 7**digits}, **more}
+    reason = read_or_refused(schema, [b"[", b"1", b",", b"2"], Limits(), numbers=numbers)
+    assert not reason or (digits > 300 and "/items/minimum" in reason)

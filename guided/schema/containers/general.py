@@ -352,9 +352,14 @@ class ArrayState(NamedTuple):
 
     def with_last(self, item: object) -> "ArrayState":
         """Return the state after the last item is known to be this value."""
-        shared = self.shared
+        shared, formulas = self.shared, self.shared.formulas
         formula = enumerations.constant(shared.context.lowering, item, enumerations.ITEM, 0)
-        return ArrayState(shared, derivatives.with_item(shared.formulas, self.formulas, formula))
+        after = derivatives.with_item(formulas, self.formulas, formula)
+        if not self.must_differ() and not enumerations.is_exact(shared.context.lowering, item):
+            # Whether a value near it is equal would not be known.
+            others = formulas.atom(("items", (), formulas.negation(formula)))
+            after = formulas.conjunction((after[0], others)), *after[1:]
+        return ArrayState(shared, after)
 
     def without_items(self) -> "ArrayState":
         """Return the state as if no item had come, if items must differ; otherwise the state itself."""

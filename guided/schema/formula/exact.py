@@ -7,16 +7,16 @@ spelling, so 0.1 is one tenth.
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import gcd, isfinite, lcm
+from math import ceil, floor, gcd, isfinite, lcm
 
 from guided.errors import LimitError
 from guided.limits import Limits
 
-__all__ = ["Number", "common_multiple", "fraction", "is_number", "number_bodies"]
+__all__ = ["Number", "common_multiple", "enclosing", "fraction", "is_number", "number_bodies"]
 
 # Why a limit: 1e1000000000 takes 12 bytes in a schema and 400 MB as a fraction.
 _DIGITS = Limits().digits
-_SMALLER = "write smaller numbers; for a model, numbers without exponents (numbers='plain')"
+_SMALLER = "write smaller numbers"
 
 
 class Number(Fraction):
@@ -57,12 +57,28 @@ def fraction(value: int | float | Decimal, digits: int = _DIGITS) -> Number:
         if needed > digits:
             raise LimitError("digits", needed, digits, _SMALLER)
         return Number(value)
-    decimal = value if isinstance(value, Decimal) else Decimal(float.__repr__(value))
+    decimal = _decimal(value)
     exponent = decimal.as_tuple().exponent
     needed = max(abs(decimal.adjusted()), abs(int(exponent))) if decimal else 0
     if needed > digits:
         raise LimitError("digits", needed, digits, _SMALLER)
     return Number(decimal) if decimal else Number(0)
+
+
+def enclosing(value: int | float | Decimal, places: int) -> tuple[Number | None, Number | None]:
+    """Return the multiples of ``10 ** -places`` on both sides of a number: twice the number, if it is one; None beyond ``10 ** places``."""
+    decimal, unit = _decimal(value), 10**places
+    if decimal and decimal.adjusted() >= places:
+        least, most = Number(unit), None
+    else:
+        # Why not always: the fraction of 1e-1000000000 takes 400 MB.
+        size = abs(Fraction(decimal)) * unit if not decimal or decimal.adjusted() >= -places else Fraction(1, 2)
+        least, most = Number(floor(size), unit), Number(ceil(size), unit)
+    return (least, most) if decimal >= 0 else (most and Number(-most), Number(-least))
+
+
+def _decimal(value: int | float | Decimal) -> Decimal:
+    return Decimal(float.__repr__(value) if isinstance(value, float) else value)
 
 
 def common_multiple(numbers: Sequence[Fraction]) -> Fraction:

@@ -27,8 +27,8 @@ __all__ = ["check_levels", "exact_decimal", "members_of", "parse_json", "text_of
 _INT_DIGITS = 4000
 # Fewer bits than 4,300 digits have.
 _INTEGER_BITS = 13_000
-# Exponents from here on may be more than a Decimal can hold.
-_HUGE_EXPONENT = 10**18
+# An exponent that a Decimal can hold, and that is beyond every limit.
+_HUGE_EXPONENT = 10**17
 # Key of an encoded Decimal, which JSON lacks; no schema has this key.
 _DECIMAL = "\0decimal"
 _DEEP = "nested arrays and objects in a schema"
@@ -138,21 +138,19 @@ def _check_digits(count: int, limits: Limits) -> None:
 
 
 def exact_decimal(text: str) -> Decimal:
-    """Return the exact value of a JSON number with a fraction or exponent; for `parse_json`.
+    """Return the exact value of a JSON number with a fraction or exponent; for `parse_json`. A larger exponent than 1e17 counts as that.
 
     Raises
     ------
     LimitError
-        The exponent has 19 digits or more, or the number has too many.
+        The number has too many digits.
     """
     _check_digits(len(text.lower().partition("e")[0].lstrip("-").replace(".", "")), _LIMITS)
     try:
         return Decimal(text)
     except InvalidOperation:
-        mantissa = text.lower().partition("e")[0]
-        if not mantissa.strip("-0."):
-            return Decimal(0)
-        raise LimitError("digits", _HUGE_EXPONENT, _LIMITS.digits, "use a smaller exponent") from None
+        mantissa, _, exponent = text.lower().partition("e")
+        return Decimal(f"{mantissa}e{'-' * exponent.startswith('-')}{_HUGE_EXPONENT}")
 
 
 def _value_at(text: str, at: int, decoder: json.JSONDecoder, levels: int | None = None) -> tuple[Any, int]:

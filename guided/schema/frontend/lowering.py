@@ -14,6 +14,7 @@ Not handled here: the texts that spell a value, and whether a formula is satisfi
 """
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
@@ -55,6 +56,8 @@ _NAMED_IN_NOTES = 10
 _SHORT_LIST = 32
 _STRING = frozenset({str})
 _BOUNDS = ("minimum", "maximum", "equals")
+# Places of numbers that are compared at least: all those of a double.
+_PLACES = 400
 # See `guided.schema.numbers.automaton`.
 _NARROWED = (
     "numbers='any': a number with an exponent has one digit before the point, not 0 (3e1, not 30e0 or 0.3e2), and of integers and "
@@ -260,6 +263,20 @@ class Lowering:
         ]
         if compared:
             Names(self.formulas, self.meetings, self.origins, self.options, self.limits).check(self.root, compared)
+
+    @cached_property
+    def places(self) -> int:
+        """The places before and after the point in which numbers of a text are compared.
+
+        So many that numbers of all these places are left in each range of the schema, however many numbers of more places are ruled out.
+        """
+        numbers = [node for node in self.formulas.nodes if node[0] in (*_BOUNDS, "multipleOf")]
+        digits = [(kind, max(len(f"{part:x}") for part in value.as_integer_ratio())) for kind, value, *_ in numbers]
+        # Why a sum: what is a multiple of several numbers is one of their product.
+        product = sum(count for kind, count in digits if kind == "multipleOf")
+        # Why more: without exponents a number of many places is a long text.
+        least = _PLACES if self.options.numbers == "any" else self.limits.digits
+        return max(least, 2 * (max((count for _, count in digits), default=0) + product))
 
     @property
     def meetings(self) -> Meetings:

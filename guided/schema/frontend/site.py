@@ -46,6 +46,10 @@ class Lowering(Protocol):
     types: dict[tuple[str, int], tuple[int, frozenset[str]]]
 
     @property
+    def places(self) -> int:
+        """The places before and after the point in which numbers of a text are compared."""
+
+    @property
     def references(self) -> References:
         """The references of the schema."""
 

@@ -17,7 +17,8 @@ Under ``"any"`` some texts with an exponent are excluded, because no automaton, 
   ``2.0e3``); if multiples have more than 240 remainders, it has fewer digits: 4096 over the number of remainders, at least one.
 
 Exponents are of any size, and may have leading zeros. Every value is in the language by its plain spelling, and every int and float by
-its ``repr``.
+its ``repr``. Items that must differ are compared in some hundred places (`guided.schema.frontend.lowering.Lowering.places`): after one
+with more places, no number follows that agrees with it in those.
 
 Complexity: O(digits of the bounds) states for bounds, times the remainders of multiples. Results are cached across schemas.
 """

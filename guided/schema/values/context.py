@@ -6,6 +6,7 @@ options, and the results computed for it so far.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from guided.arrays import BoolArray
 from guided.automata.pushdown import PER_CONTROL
@@ -33,6 +34,7 @@ _SURELY_LESS = 8
 _UNDECIDED = 8
 # Kinds of numbers that an array must contain, of which more count as so many: each set of them needs an automaton.
 _DOUBLINGS = 40
+_OF_NUMBERS, _SHORT_BOUND = ("multipleOf", "equals", "minimum", "maximum"), 10**400
 # Items of an array before one that differs from them. Excluding the multiples of a number takes few steps if its numerator times its
 # denominator is not above the second one.
 _ITEMS_THAT_DIFFER, _SHORT_MULTIPLE = 12, 10**10
@@ -189,10 +191,14 @@ class SchemaContext:
 
     def _check_numbers(self) -> None:
         formulas, plain = self.formulas, self.options.numbers == "plain"
-        if formulas.kinds.isdisjoint(("multipleOf", "equals")):
+        if formulas.kinds.isdisjoint(_OF_NUMBERS):
             return
-        atoms = [node for node in formulas.nodes if node[0] in ("multipleOf", "equals")]
-        # Why a part: bounds take steps too.
+        atoms = [
+            node
+            for node in formulas.nodes
+            if node[0] in _OF_NUMBERS and (node[0] in ("multipleOf", "equals") or abs(node[1].numerator) > _SHORT_BOUND)
+        ]
+        # Why a part: short bounds take steps too.
         if likely_steps([*atoms, *self._other(atoms)], plain) <= self.limits.steps // _SURELY_LESS:
             return
         contained = {node[1] for node in formulas.nodes if node[0] == "contains"}
@@ -220,11 +226,14 @@ class SchemaContext:
                         raise LimitError("call_steps", given, self.limits.call_steps, ADVICE)
 
     def _other(self, atoms: Iterable[Atom]) -> list[Atom]:
-        """Return atoms of multiples that items equal and the next one may not, if there are items that differ."""
-        divisors = [atom[1] for atom in atoms if atom[0] == "multipleOf"]
-        if not divisors or "uniqueItems" not in self.formulas.kinds:
+        """Return atoms of long numbers that items equal and the next one may not, if there are items that differ."""
+        if "uniqueItems" not in self.formulas.kinds:
             return []
-        multiple = common_multiple(divisors)
+        divisors, bounds = list[Fraction](), [Fraction(1)]
+        for kind, number, *_ in atoms:
+            (divisors if kind == "multipleOf" else bounds).append(number)
+        longest = max(map(abs, bounds))
+        multiple = longest if longest > _SHORT_BOUND else common_multiple(divisors) if divisors else Fraction(1)
         if multiple.numerator * multiple.denominator <= _SHORT_MULTIPLE:
             return []
         return [("equals", Number(multiple * count)) for count in range(1, 1 + _ITEMS_THAT_DIFFER)]

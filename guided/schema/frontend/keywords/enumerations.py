@@ -4,15 +4,16 @@ All strings of an enumeration are one atom, so a hundred thousand cost no more t
 are constants again, each an alternative of its own, so their number is limited. Numbers are equal by value, and true is not 1.
 """
 
+from decimal import Decimal
 from typing import Any
 
 from guided.errors import LimitError, SchemaError, shown
-from guided.schema.formula.exact import fraction, is_number
+from guided.schema.formula.exact import enclosing, fraction, is_number
 from guided.schema.formula.formulas import FALSE
 from guided.schema.frontend.location import Location, pointer_of
 from guided.schema.frontend.site import Lowering, Site
 
-__all__ = ["ITEM", "const", "constant", "enum"]
+__all__ = ["ITEM", "const", "constant", "enum", "is_exact"]
 
 _DEEPEST = 24
 # Location of constants that come from a text, not from a schema. The order of their names declares no property order.
@@ -38,8 +39,31 @@ def const(site: Site, value: Any) -> None:
 
 
 def constant(lowering: Lowering, value: Any, location: Location, depth: int) -> int:
-    """Return the formula of the values equal to this one."""
+    """Return the formula of the values equal to this one; of an item that is not `is_exact`, also of values near it."""
     return _one_of(lowering, [value], location, depth)
+
+
+def is_exact(lowering: Lowering, value: Any) -> bool:
+    """Return whether an item has no number with more places than are compared."""
+    if isinstance(value, list | dict):
+        return all(is_exact(lowering, one) for one in (value.values() if isinstance(value, dict) else value))
+    if not is_number(value):
+        return True
+    least, most = enclosing(value, lowering.places)
+    return least == most
+
+
+def _number(lowering: Lowering, value: int | float | Decimal, location: Location) -> int:
+    """Return the formula of the numbers equal to this one."""
+    formulas = lowering.formulas
+    if location is not ITEM:
+        return formulas.atom(("equals", fraction(value, lowering.limits.digits)))
+    # Why others, too: a number such as 1e1000000000 needs too large an automaton.
+    least, most = enclosing(value, lowering.places)
+    if least == most:
+        return formulas.atom(("equals", least))
+    bounds = ("minimum", least, most is not None), ("maximum", most, least is not None)
+    return formulas.conjunction([formulas.atom(bound) for bound in bounds if bound[1] is not None])
 
 
 def _one_of(lowering: Lowering, values: list[Any], location: Location, depth: int) -> int:
@@ -59,7 +83,7 @@ def _one_of(lowering: Lowering, values: list[Any], location: Location, depth: in
         elif isinstance(value, dict) and all(isinstance(name, str) for name in value):
             others.append(_object(lowering, value, location, depth))
         elif is_number(value):
-            numbers.append(formulas.atom(("equals", fraction(value, lowering.limits.digits))))
+            numbers.append(_number(lowering, value, location))
         else:
             raise SchemaError(f"{shown(value)} is not a JSON value", pointer_of(location[0]), str(location[1]))
     if texts:

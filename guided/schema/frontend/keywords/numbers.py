@@ -15,7 +15,9 @@ def bound(kind: Literal["minimum", "maximum"], keyword: str, flag: str = "") -> 
 
     def handler(site: Site, value: Any) -> None:
         number, is_exclusive = _number(site, keyword, value), _flag(site, flag) if flag else keyword != kind
-        site.numbers.append(site.formulas.atom((kind, number, is_exclusive)))
+        atom = site.formulas.atom((kind, number, is_exclusive))
+        site.lowering.origins.setdefault(atom, (site.location, keyword))
+        site.numbers.append(atom)
 
     return handler
 
