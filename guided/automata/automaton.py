@@ -16,6 +16,7 @@ from guided.automata.determinize import CharDFA
 from guided.automata.minimize import canonical, distances, minimal
 from guided.automata.partition import partition
 from guided.automata.product import Operation, product
+from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
 from guided.encoding import as_bytes
 from guided.errors import GuidedError
@@ -96,18 +97,18 @@ class Automaton:
         return cls(*canonical(table, np.ascontiguousarray(classes, np.uint8), accepting, labels, start))
 
     @classmethod
-    def from_characters(cls, dfa: CharDFA, limits: Limits) -> "Automaton":
-        """Return the byte automaton of an automaton over classes of characters.
+    def from_characters(cls, dfa: CharDFA, limits: Limits, steps: Steps | None = None) -> "Automaton":
+        """Return the byte automaton of an automaton over classes of characters; its cost is added to ``steps``.
 
         Raises
         ------
         LimitError
-            ``states`` or ``transitions`` of ``limits`` was exceeded.
+            ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
         """
         if dfa.partition.symbols:
             raise TypeError("an automaton over bytes has no calls")
         table, accepting, labels = minimal(dfa.table, dfa.accepting)
-        table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
+        table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits, steps)
         labels = np.zeros(len(table), np.int32)
         return cls(*canonical(table, classes, accepting, labels, is_minimal=True))
 

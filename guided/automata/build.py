@@ -62,7 +62,8 @@ def from_tree(tree: Node, limits: Limits | None = None) -> Automaton:
     bounds = limits or Limits()
     if (texts := _texts(tree)) is not None:
         return from_strings(texts, bounds)
-    return Automaton.from_characters(over_characters(tree, bounds), bounds)
+    steps = Steps(bounds.steps)
+    return Automaton.from_characters(over_characters(tree, bounds, steps), bounds, steps)
 
 
 def over_characters(tree: Node, limits: Limits | None = None, steps: Steps | None = None) -> CharDFA:

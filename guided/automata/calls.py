@@ -14,6 +14,7 @@ from guided.automata.automaton import Automaton
 from guided.automata.build import over_characters
 from guided.automata.minimize import canonical, minimal
 from guided.automata.nfa import CALL_DIGITS, LEAD
+from guided.automata.steps import Steps
 from guided.automata.utf8 import to_bytes
 from guided.errors import GuidedError
 from guided.limits import Limits
@@ -127,12 +128,13 @@ def with_call_edges(tree: Node, limits: Limits) -> tuple[Int32Array, UInt8Array,
     LimitError
         A budget of ``limits`` was exceeded.
     """
-    dfa = over_characters(tree, limits)
+    steps = Steps(limits.steps)
+    dfa = over_characters(tree, limits, steps)
     symbols = dfa.partition.symbols
     table, accepting, _ = minimal(dfa.table, dfa.accepting)
     calls, inside = _contracted(table, symbols)
     n = len(table)
-    table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits)
+    table, classes, accepting = to_bytes(table, accepting, dfa.partition, limits, steps)
     # Invariant: states inside a call are reached by symbols only; the others stay trim and minimal.
     kept = np.ones(len(table), np.bool_)
     kept[:n][inside] = False

@@ -13,7 +13,7 @@ import numpy as np
 
 from guided.arrays import DEAD, UNKNOWN, Int32Array
 from guided.automata.automaton import Automaton
-from guided.automata.pushdown import ACTION, KEPT, Pushdown
+from guided.automata.pushdown import ACTION, KEPT, PENDING, Pushdown
 from guided.automata.stacks import Stacks, TextConfiguration
 from guided.automata.steps import Steps
 
@@ -50,6 +50,9 @@ def flattened(automaton: Pushdown, most: int) -> Automaton | None:
         control = at[0][0]
         if control not in groups:
             groups[control] = _groups(automaton, control)
+        cell = stacks.top(at[0][1])[0]
+        if automaton.tables.cell_allow.item(cell) == PENDING:
+            automaton.compute_allowed(cell)
         for group in groups[control]:
             # A recording cell keeps the byte, so each byte of a group then has a successor of its own.
             for byte in group if at[1] else group[:1]:
@@ -78,12 +81,11 @@ def _groups(automaton: Pushdown, control: int) -> list[list[int]]:
     tables = automaton.tables
     for byte in np.flatnonzero(tables.rows[control] == UNKNOWN).tolist():
         automaton.fill(control, byte)
-    row = tables.rows[control].tolist()
-    groups: dict[tuple[int, int], list[int]] = {}
-    for byte, entry in enumerate(row):
-        if entry == DEAD:
-            continue
+    row = tables.rows[control]
+    groups: list[list[int]] = []
+    for entry in np.unique(row[row != DEAD]).tolist():
+        those = np.flatnonzero(row == entry).tolist()
         # After an action that leaves its byte, the byte itself decides.
         is_own = entry <= ACTION and tables.actions.item(ACTION - entry, 1)
-        groups.setdefault((entry, byte if is_own else -1), []).append(byte)
-    return list(groups.values())
+        groups += [[byte] for byte in those] if is_own else [those]
+    return groups

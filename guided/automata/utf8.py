@@ -6,8 +6,7 @@ from guided.arrays import DEAD, BoolArray, Int32Array, UInt8Array
 from guided.automata.growth import grown, room
 from guided.automata.minimize import distinct_columns
 from guided.automata.partition import Partition
-from guided.automata.steps import check_size
-from guided.errors import LimitError
+from guided.automata.steps import Steps, check_size
 from guided.kernels import utf8 as kernel
 from guided.kernels.hashing import refill
 from guided.limits import Limits
@@ -15,14 +14,14 @@ from guided.limits import Limits
 __all__ = ["decision_tree", "expanded", "to_bytes"]
 
 # Cells of intermediate rows that cost as much as one step of a determinization.
-_CELLS = 8
+_CELLS = 4
 _FIRST_BYTES = np.array([*range(0x80), *range(0xC0, 0x100)], np.int32)
 _CONTINUATIONS = np.arange(64, dtype=np.int32)
 _TOO_SCATTERED = "too many states for such sets of characters: lower counts, or use sets such as [a-z]"
 
 
 def to_bytes(
-    table: Int32Array, accepting: BoolArray, parts: Partition, limits: Limits
+    table: Int32Array, accepting: BoolArray, parts: Partition, limits: Limits, steps: Steps | None = None
 ) -> tuple[Int32Array, UInt8Array, BoolArray]:
     """Expand edges by classes of characters into edges by bytes.
 
@@ -34,6 +33,8 @@ def to_bytes(
         Next state by class; state 0 is the start.
     accepting : ndarray[bool], shape (n_states,)
         Final states.
+    steps : Steps, optional
+        Counter to continue.
 
     Returns
     -------
@@ -51,7 +52,7 @@ def to_bytes(
     inner, inner_number = distinct_columns(tree, _CONTINUATIONS)
     column[0x80:0xC0] = inner_number + len(roots)
     narrow_root, narrow_tree = root[roots], np.take(tree, inner, axis=1)
-    out = expanded(table, narrow_root, narrow_tree, limits)
+    out = expanded(table, narrow_root, narrow_tree, limits, steps)
     final = np.zeros(len(out), np.bool_)
     final[: len(table)] = accepting
     return out, column.astype(np.uint8), final
@@ -65,7 +66,9 @@ def decision_tree(starts: Int32Array, classes: Int32Array, n_classes: int) -> tu
     return root, tree[: kernel.utf8_tree(starts, classes, uniform, scratch, root, tree)]
 
 
-def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limits) -> Int32Array:
+def expanded(
+    table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limits, steps: Steps | None = None
+) -> Int32Array:
     """Return the rows of the states, then those of the intermediate states of their edges through a decision tree.
 
     Parameters
@@ -76,6 +79,8 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
         Values of the tree by column of first bytes (`guided.kernels.utf8`).
     tree : ndarray[int32], shape (n_nodes, m)
         Values of inner nodes by column of further bytes.
+    steps : Steps, optional
+        Counter to continue.
 
     Returns
     -------
@@ -87,6 +92,7 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
     LimitError
         ``states``, ``transitions`` or ``steps`` of ``limits`` was exceeded.
     """
+    steps = steps or Steps(limits.steps)
     wide = np.flatnonzero(np.bincount(tree[tree >= 0])).astype(np.int32)
     (n, _), (n_nodes, _), width = table.shape, tree.shape, len(root) + tree.shape[1]
     check_size(n, width, limits, _TOO_SCATTERED)
@@ -99,17 +105,18 @@ def expanded(table: Int32Array, root: Int32Array, tree: Int32Array, limits: Limi
     row_slots = np.full(1 << (2 * n).bit_length(), -1, np.int32)
     cursor = np.array([0, n, 0], np.int64)
     while status := kernel.expand(
-        table, wide, root, tree, out, slots, hashes, mapped, row_slots, cursor, _CELLS * limits.steps
+        table, wide, root, tree, out, slots, hashes, mapped, row_slots, cursor, _CELLS * steps.left
     ):
         count = int(cursor[1])
         if status == kernel.CELLS_SPENT:
-            raise LimitError("steps", -(-int(cursor[2]) // _CELLS), limits.steps, _TOO_SCATTERED)
+            break
         check_size(count, width, limits, _TOO_SCATTERED)
         # Why no more: beyond it the states are refused.
         capacity = n_nodes + min(2 * capacity, limits.states, limits.transitions // width)
         out, hashes = grown(out[:count], capacity, make=room), grown(hashes, capacity, 0)
         slots = np.full(1 << (4 * capacity).bit_length(), -1, np.int32)
         refill(hashes, n, count, slots)
+    steps.spend(-(-int(cursor[2]) // _CELLS), _TOO_SCATTERED)
     count = int(cursor[1])
     check_size(count, width, limits, _TOO_SCATTERED)
     return out[:count]

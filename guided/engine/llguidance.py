@@ -466,7 +466,7 @@ class _Terminals:
 
     def _automaton(self, tree: Tree) -> Automaton:
         limits = self._reader.limits
-        return Automaton.from_characters(over_characters(tree, limits, self._steps), limits)
+        return Automaton.from_characters(over_characters(tree, limits, self._steps), limits, self._steps)
 
 
 def _with_sets(node: Tree, parts: Sequence[Tree]) -> Tree:

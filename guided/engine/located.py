@@ -51,7 +51,7 @@ class TreeSpec(Composable):
     def lower(self, limits: Limits) -> Any:
         """Return the automaton of the tree."""
         steps = Steps(limits.steps)
-        found = Automaton.from_characters(over_characters(self.tree, limits, steps), limits)
+        found = Automaton.from_characters(over_characters(self.tree, limits, steps), limits, steps)
         spend_together(steps.spent)
         return found
 

@@ -191,7 +191,7 @@ def scanner_of(lexer: Lexer, limits: Limits, steps: Steps | None = None) -> Scan
     parts = partition(program.charsets, limits)
     ordered = determinize_in_order(program, parts, lexer, keywords, limits, steps)
     table, events, ends, starts, first_left = _minimized(ordered, len(lexer.contexts))
-    rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits)
+    rows, classes, _ = to_bytes(table, np.zeros(len(table), np.bool_), parts, limits, steps)
     inside = np.full((len(rows) - len(table), 3), (NOTHING, 0, 0), np.int32)
     return Scanner(
         freeze(rows),

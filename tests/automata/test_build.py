@@ -133,6 +133,18 @@ def test_room_for_the_targets_of_a_state_counts_before_it_is_found() -> None:
     assert caught.value.given > count * 29 // 10
 
 
+def test_characters_and_bytes_of_a_pattern_take_steps_of_one_budget() -> None:
+    tree = parse(r".{50}\b")
+    over = Steps(10**9)
+    dfa = over_characters(tree, Limits(), over)
+    in_all = Steps(over.limit, spent=over.spent)
+    automaton = Automaton.from_characters(dfa, Limits(), in_all)
+    assert from_tree(tree, Limits(steps=in_all.spent)) == automaton
+    with pytest.raises(LimitError) as caught:
+        from_tree(tree, Limits(steps=in_all.spent - 1))
+    assert (caught.value.what, caught.value.given) == ("steps", in_all.spent)
+
+
 a, b = Literal("a"), Literal("b")
 
 

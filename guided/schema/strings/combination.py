@@ -31,6 +31,8 @@ __all__ = ["Language", "evaluate", "known_within", "language"]
 
 # Steps of a call: of an atom with a small automaton. Cells of a product, truths that are copied, and steps of a compile, for one step.
 _PER_ATOM, _CELLS, _BITS, _STEPS = 100, 16, 2_560, 320
+# Atoms that a message names.
+_NAMED = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +84,9 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
         if atom is not None:
             certain[atom] = holds
     held = _Product(formulas, wanted, certain, limits)
+    steps, least = formulas.steps, _PER_ATOM * len(held.own)
+    if least > steps.left:
+        raise LimitError(steps.what, steps.spent + least, steps.limit, _too_many(list(held.own)))
     for atom in dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)):
         if held.turns_on(atom):
             held.track(atom)
@@ -113,7 +118,7 @@ def evaluate(formulas: Formulas, wanted: Sequence[int], known: Mapping[Atom, Boo
 
 
 class _Product:
-    """An automaton whose accepting states determine the remaining formulas; minimal after each step.
+    """An automaton whose accepting states determine the remaining formulas; minimal after each step. ``own``: the atoms observed as such.
 
     An observed formula that is a literal is a column of bits. ``left`` holds the remainders of all others once the truths of the atoms so
     far are substituted; the required formula comes first and is never FALSE. A label is a remainder and a row of bits.
@@ -132,7 +137,7 @@ class _Product:
             if atom is None:
                 left.append(formula)
         self._columns: dict[Atom, int] = {}
-        self._own = {kind[0] for kind in self._kinds if not isinstance(kind, int)}
+        self.own = dict.fromkeys(kind[0] for kind in self._kinds if not isinstance(kind, int))
         self._left, self._bits = [tuple(left)], np.zeros((1, 0), np.bool_)
         # Per label: the remainder and the row of bits.
         self._of_label = np.zeros((1, 2), np.int64)
@@ -142,7 +147,7 @@ class _Product:
 
     def turns_on(self, atom: Atom) -> bool:
         """Return whether anything still depends on an atom."""
-        return atom in self._own or any(atom in self._formulas.atoms(one) for left in self._left for one in left)
+        return atom in self.own or any(atom in self._formulas.atoms(one) for left in self._left for one in left)
 
     def track(self, atom: Atom) -> None:
         """Distinguish the texts for which an atom holds."""
@@ -155,7 +160,7 @@ class _Product:
         before = self._of_label[self.labels[left]]
         rest = self._onward(atom)[before[:, 0], holds]
         row, n_rows = before[:, 1], len(self._bits)
-        if atom in self._own:
+        if atom in self.own:
             self._columns[atom] = self._bits.shape[1]
             self._bits = np.hstack([np.repeat(self._bits, 2, axis=0), np.tile([[False], [True]], (n_rows, 1))])
             row, n_rows = 2 * row + holds, 2 * n_rows
@@ -261,14 +266,16 @@ class _Product:
         try:
             return pairs(left, right, classes, operation, self._limits, lambda cells: self._spend(cells // _CELLS))
         except LimitError as error:
-            names = ", ".join(map(named, atoms))
-            raise LimitError(
-                error.what, error.given, error.limit, f"too many string constraints at once: {names}"
-            ) from None
+            raise LimitError(error.what, error.given, error.limit, _too_many(atoms)) from None
 
     def _spend(self, count: int) -> None:
         self.cost += count
         self._formulas.spend(count)
+
+
+def _too_many(atoms: list[Atom]) -> str:
+    more = f" and {len(atoms) - _NAMED:,} more" if len(atoms) > _NAMED else ""
+    return f"too many string constraints at once: {', '.join(map(named, atoms[:_NAMED]))}{more}"
 
 
 def known_within(formulas: Formulas, atom: Atom, limits: Limits) -> tuple[CharDFA, int]:

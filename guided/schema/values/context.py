@@ -6,6 +6,7 @@ options, and the results computed for it so far.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from guided.arrays import BoolArray
@@ -18,6 +19,7 @@ from guided.schema.formula.exact import Number, common_multiple
 from guided.schema.formula.formulas import FALSE, TRUE, Atom, Formulas
 from guided.schema.frontend.location import pointer_of
 from guided.schema.frontend.lowering import Lowering
+from guided.schema.numbers.automaton import number_automaton
 from guided.schema.numbers.condition import ADVICE
 from guided.schema.numbers.explore import likely_steps
 from guided.schema.strings.automaton import string_automaton
@@ -220,10 +222,18 @@ class SchemaContext:
                 found = [formulas.conjunction((one, *unlike)) for one in found]
                 # Why each alone: a name may match one of several patterns.
                 together = (formulas.conjunction(found),) if is_required else (TRUE, *found)
+                most = self.limits.call_steps
+                each = replace(self.limits, call_steps=most // n_automata)
                 for wanted in {*((one,) for one in found), together}:
-                    given = n_automata * self.leaves.numbers(wanted).cost
-                    if given > self.limits.call_steps:
-                        raise LimitError("call_steps", given, self.limits.call_steps, ADVICE)
+                    try:
+                        made = number_automaton(formulas, wanted, self.options, each)
+                        given = n_automata * (made.cost + made.automaton.n_states)
+                    except LimitError as error:
+                        if error.what != "call_steps":
+                            raise
+                        given = n_automata * error.given
+                    if given > most:
+                        raise LimitError("call_steps", given, most, ADVICE)
 
     def _other(self, atoms: Iterable[Atom]) -> list[Atom]:
         """Return atoms of long numbers that items equal and the next one may not, if there are items that differ."""
