@@ -140,6 +140,23 @@ class FramePaths:
 
     def key_rest(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> bytes | None:
         """Return the shortest rest of a key, with the byte that ends it, that produces a label; None if the label is out of reach."""
+        way = self._way(control, state, label)
+        if way is None or isinstance(way, bytes):
+            return way
+        paths, begin = way
+        path, _ = paths.path(begin)
+        self.spend(len(path) // _BYTES)
+        return path + bytes([self._keys.end_at(control)])
+
+    def key_length(self, control: int, state: ConjunctiveState | ObjectState, label: int) -> int | None:
+        """Return the bytes of `key_rest`, without making it where a distance tells them."""
+        way = self._way(control, state, label)
+        return None if way is None else len(way) if isinstance(way, bytes) else 1 + way[0].distance.item(way[1])
+
+    def _way(
+        self, control: int, state: ConjunctiveState | ObjectState, label: int
+    ) -> bytes | tuple[PathsDown, int] | None:
+        """Return the rest of a key, or the paths on which it is found and where it begins."""
         keys, table = self._keys, state.keys
         at, first = 0, -1
         automaton: Automaton | None
@@ -171,11 +188,7 @@ class FramePaths:
                 self._inverse = automaton, inverse_edges(automaton.table)
             found = distances(automaton.table, targets, self._inverse[1])
             paths = self._label_paths[first, label] = PathsDown(automaton, found)
-        if paths.distance.item(control - first) < 0:
-            return None
-        path, _ = paths.path(control - first)
-        self.spend(len(path) // _BYTES)
-        return path + bytes([keys.end_at(control)])
+        return None if paths.distance.item(control - first) < 0 else (paths, control - first)
 
     def _rests(self, start: int, label: int, spellings: tuple[bytes, ...]) -> dict[int, bytes]:
         """Return the rest of a name with some spellings for each control on its path from the start of a key."""

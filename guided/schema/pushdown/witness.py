@@ -371,13 +371,13 @@ class Witness:
             rest = self._frame_paths.key_rest(control, state, step)
             if rest is not None:
                 return rest + self._after_name if self._is_tight and not content.is_apart else rest
-        found: list[tuple[int, int, bytes]] = []
-        for label in self._frame_paths.open_labels(control, state):
-            rest = self._frame_paths.key_rest(control, state, label)
-            if rest is not None:
-                found.append((len(rest), label, rest))
-        found.sort()
+        paths = self._frame_paths
+        lengths = [(paths.key_length(control, state, label), label) for label in paths.open_labels(control, state)]
+        found = sorted((length, label) for length, label in lengths if length is not None)
         is_long = isinstance(state, ObjectState) and self._shortest.is_long(state.formulas[0])
+        label = found[0][1]
         if 1 < len(found) <= KEYS_TRIED and not is_long:
-            return min(found, key=lambda one: one[0] + self._costs.cost_of_member(state, one[1], own))[2]
-        return found[0][2]
+            label = min(found, key=lambda one: one[0] + self._costs.cost_of_member(state, one[1], own))[1]
+        rest = paths.key_rest(control, state, label)
+        assert rest is not None, "the label is in reach"
+        return rest
