@@ -316,6 +316,23 @@ def test_products_of_automata_are_counted_each_time() -> None:
         compile_spec(JsonSchema(schema), BYTES).guide().advance(ord('"'))
 
 
+def test_patterns_that_are_surely_too_many_are_refused_before_they_are_built() -> None:
+    count, limits = 200, Limits(call_steps=10_000)
+    patterns = {f"^a{{{i}}}b": {"maxLength": i} for i in range(count)}
+    with pytest.raises(LimitError, match=r"and 191 more \(at /patternProperties\)") as caught:
+        compile_spec(JsonSchema({"patternProperties": patterns}), BYTES, limits)
+    # Each takes a hundred steps at least.
+    assert (caught.value.what, caught.value.given // 1_000) == ("call_steps", count // 10)
+
+
+def test_automata_of_numbers_are_built_within_their_share_of_the_steps_of_a_call() -> None:
+    multiples = [{"contains": {"multipleOf": divisor}} for divisor in (3, 4, 7, 8, 9)]
+    with pytest.raises(LimitError, match="the bounds, multiples and equalities of a number are too many") as caught:
+        compile_spec(JsonSchema({"type": "array", "allOf": multiples}), BYTES, Limits(call_steps=10_000))
+    assert caught.value.what == "call_steps"
+    assert caught.value.given < 11_000
+
+
 def test_patterns_of_a_schema_share_the_steps_of_a_compile() -> None:
     limits = Limits(steps=2_000_000)
     patterns = [f"{letter}.{{11}}b" for letter in "cdefg"]
