@@ -217,6 +217,18 @@ def test_completions_are_searched_within_the_steps_of_a_call(
     work.check(0)
 
 
+def test_of_the_names_that_may_come_only_the_nearest_is_spelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    patterns = {f"^a{{{i}}}b": {"maxLength": i} for i in range(300)}
+    guide = compile_spec(JsonSchema({"patternProperties": patterns}, whitespace="compact"), BYTES).guide()
+    guide.advance_many(b"{")
+    least = guide.remaining
+    guide.mask()
+    work = Work(monkeypatch)
+    work.trace(lambda: guide.mask_within(least + 1_000))
+    # The texts of all names together have 45,000 bytes.
+    assert work.lines < 45_000
+
+
 def test_the_search_for_a_shortest_object_counts_the_names_that_it_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = [{"patternProperties": {"^x-": False}}, {"properties": dict.fromkeys(words(600), True)}]
     guide = compile_spec(JsonSchema({"type": "object", "not": {"allOf": parts}}, whitespace="compact"), BYTES).guide()
