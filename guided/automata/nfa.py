@@ -15,6 +15,7 @@ Ref: Thompson 1968; the nesting of counted repeats follows RE2 (each optional co
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -169,6 +170,10 @@ def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32A
     return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
 
 
+# States whose edges are made together.
+_TOGETHER = 64
+
+
 class Adjacency(dict[int, list[tuple[int, ...]]]):
     """The edges of each state without the source, made when they are asked for: a search often reaches few states."""
 
@@ -178,9 +183,13 @@ class Adjacency(dict[int, list[tuple[int, ...]]]):
         self._onward = edges[:, 1:]
 
     def __missing__(self, state: int) -> list[tuple[int, ...]]:
-        first, last = self._first[state : state + 2].tolist()
-        found = self[state] = list(map(tuple, self._onward[first:last].tolist())) if first < last else []
-        return found
+        # PERF: states near each other together, because each piece of an array takes a microsecond.
+        near = state - state % _TOGETHER
+        indptr = self._first[near : near + _TOGETHER + 1].tolist()
+        onward = list(map(tuple, self._onward[indptr[0] : indptr[-1]].tolist()))
+        for one, (first, last) in enumerate(pairwise(indptr), near):
+            self[one] = onward[first - indptr[0] : last - indptr[0]]
+        return self[state]
 
 
 @dataclass(slots=True)
