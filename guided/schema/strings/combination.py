@@ -86,7 +86,7 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
     held = _Product(formulas, wanted, certain, limits)
     steps, least = formulas.steps, _PER_ATOM * len(held.own)
     if least > steps.left:
-        raise LimitError(steps.what, steps.spent + least, steps.limit, _too_many(list(held.own)))
+        raise LimitError("call_steps", steps.spent + least, steps.limit, _too_many(list(held.own)))
     for atom in dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)):
         if held.turns_on(atom):
             held.track(atom)
