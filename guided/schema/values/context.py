@@ -231,7 +231,8 @@ class SchemaContext:
                     except LimitError as error:
                         if error.what != "call_steps":
                             raise
-                        given = n_automata * error.given
+                        # Why one more: its steps are rounded down.
+                        given = n_automata * (error.given + 1)
                     if given > most:
                         raise LimitError("call_steps", given, most, ADVICE)
 
