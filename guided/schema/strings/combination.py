@@ -84,9 +84,9 @@ def language(formulas: Formulas, wanted: Sequence[int], limits: Limits) -> Langu
         if atom is not None:
             certain[atom] = holds
     held = _Product(formulas, wanted, certain, limits)
-    steps, least = formulas.steps, _PER_ATOM * len(held.own)
-    if least > steps.left:
-        raise LimitError("call_steps", steps.spent + least, steps.limit, _too_many(list(held.own)))
+    call, least = formulas.steps, _PER_ATOM * len(held.own)
+    if least > call.left:
+        raise LimitError("call_steps", call.spent + least, call.limit, _too_many(list(held.own)))
     for atom in dict.fromkeys(atom for formula in wanted for atom in formulas.atoms(formula)):
         if held.turns_on(atom):
             held.track(atom)
