@@ -443,8 +443,10 @@ def _no_start(match: "re.Match[str]", found: _Text) -> GrammarError:
     rules = [name for name in found.names if not name.lstrip("_")[:1].isupper()]
     name = match["name"]
     close = [other for other in found.names if other.lower() == name.lower()] or _close(name, rules, 0.6)
+    if name in close:
+        return _at(found, f"the start {name!r} is a terminal: add `start: {name}`", name, found.definition(name))
     if close:
-        advice = f"did you mean {close[0]}? Rename it, or give start={close[0]!r}"
+        advice = f"did you mean {close[0]}? Rename it" + (f", or give start={close[0]!r}" if close[0] in rules else "")
     elif rules:
         advice = f"add `{name}: ...`, or give the name of another rule as start: {', '.join(rules[:8])}"
     else:

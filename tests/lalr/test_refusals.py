@@ -29,7 +29,7 @@ MISTAKES = {
     "wrong case": ('start: name\nNAME: "a"', "name", 1, 8, "did you mean NAME?"),
     "misspelled": ('start: expresion\nexpression: "a"', "expresion", 1, 8, "did you mean expression?"),
     "no start": ('begin: "a"', "start", 1, 1, "give the name of another rule as start: begin"),
-    "start in upper case": ('START: "a"', "start", 1, 1, "did you mean START?"),
+    "start in upper case": ('START: "a"', "start", 1, 1, r"did you mean START\? Rename it \("),
     "mixed case": ('start: "a"\nFoo: "a"', "Foo", 2, 1, "mixes lower and upper case"),
     "open string": ('start: b\nb: "a', "b", 2, 4, "never closed"),
     "open pattern": ("start: /a", "start", 1, 8, "never closed"),
@@ -145,6 +145,12 @@ def test_mistakes_are_explained_where_they_are(name: str, tmp_path: Path) -> Non
         with pytest.raises(GrammarError) as in_file:
             guided.Grammar(tmp_path / "own.lark")
         assert str(in_file.value) == str(error)
+
+
+def test_a_terminal_is_no_start() -> None:
+    with pytest.raises(GrammarError, match="the start 'A' is a terminal: add `start: A`") as caught:
+        guided.Grammar('A: "a"\nb: A', start="A")
+    assert (caught.value.line, caught.value.column) == (1, 1)
 
 
 LOOKALIKES = [
