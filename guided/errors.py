@@ -29,6 +29,7 @@ import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -117,6 +118,22 @@ class ArgumentError(GuidedError, ValueError):
     def __init__(self, argument: str, reason: str) -> None:
         self.argument, self.reason = argument, reason
         super().__init__(f"{argument} {reason}")
+
+
+def check_word(argument: str, value: object, *words: str) -> None:
+    """Raise ArgumentError unless the value of an argument is one of some words, of which there are at least two."""
+    if value not in words:
+        *others, last = map(repr, words)
+        raise ArgumentError(argument, f"must be {', '.join(others)} or {last}, not {shown(value)}")
+
+
+def whole_number(value: object, name: str, least: int) -> int:
+    """Return the value as an int of at least ``least``; otherwise raise a TypeError or ValueError that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
+    if value < least:
+        raise ArgumentError(name, f"must be at least {least}, not {shown(value)}")
+    return int(value)
 
 
 class PatternError(GuidedError):

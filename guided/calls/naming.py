@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Literal
 
 from guided.calls.tool import AnyTool, Entry, Tool, as_tool, checked_name
-from guided.errors import ArgumentError, GuidedError, LimitError, PatternError, SchemaError, shown
+from guided.errors import ArgumentError, GuidedError, LimitError, PatternError, SchemaError, check_word, shown
 from guided.schema.frontend.location import pointer_to
 from guided.schema.frontend.tool_definitions import definition_of
 
@@ -90,8 +90,7 @@ def inventory(
         raise TypeError(
             f"tools must be a list of callables, dicts and Tools, not {type(tools).__name__}: put a single tool in a list"
         )
-    if duplicates not in ("error", "rename"):
-        raise ArgumentError("duplicates", f"must be 'error' or 'rename', not {shown(duplicates)}")
+    check_word("duplicates", duplicates, "error", "rename")
     found = tuple(_usable(tools, check, left_out))
     if not found and left_out:
         raise SchemaError(

@@ -23,7 +23,7 @@ from guided.calls.tool import AnyTool, Tool, as_tool
 from guided.encoding import fingerprint_of
 from guided.engine.algebra import Composable
 from guided.engine.templates import Template, value_data
-from guided.errors import ArgumentError, LimitError, SchemaError, listed, shown
+from guided.errors import LimitError, SchemaError, check_word, listed, shown
 from guided.export.framing import framed_grammar
 from guided.keywords import suggest_keywords
 from guided.limits import Limits
@@ -130,16 +130,14 @@ class Tools(Composable):
         unsupported: Literal["error", "skip"] = "error",
         argument_order: Literal["declared", "any"] | None = None,
     ) -> None:
-        if engine not in ("nested", "lalr"):
-            raise ArgumentError("engine", f"must be 'nested' or 'lalr', not {shown(engine)}")
+        check_word("engine", engine, "nested", "lalr")
         form = format_of(chat_template) if format == "auto" else format_named(format)
-        if argument_order not in (None, "declared", "any"):
-            raise ArgumentError("argument_order", f"must be 'declared' or 'any', not {shown(argument_order)}")
+        if argument_order is not None:
+            check_word("argument_order", argument_order, "declared", "any")
         if argument_order is not None and argument_order != form.argument_order:
             form = replace(form, argument_order=argument_order)
         count = Count.of(parallel_tool_calls, form)
-        if unsupported not in ("error", "skip"):
-            raise ArgumentError("unsupported", f"must be 'error' or 'skip', not {shown(unsupported)}")
+        check_word("unsupported", unsupported, "error", "skip")
         caps = Caps(max_length, max_digits, max_items, max_properties)
         choice = choice_of(tool_choice)
         names = () if choice == "none" else None if isinstance(choice, str) else frozenset(choice)

@@ -18,22 +18,15 @@ from guided.calls.reads import Call
 from guided.calls.rendering import render_calls
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.errors import ArgumentError, SchemaError, shown
+from guided.errors import SchemaError
 
-__all__ = ["ShowTools", "ToolPrompt", "calls_as_text", "check_show_tools", "result_as_text"]
+__all__ = ["ShowTools", "ToolPrompt", "calls_as_text", "result_as_text"]
 
 ShowTools: TypeAlias = Literal["auto", "template", "prompt", "never"]
-_WAYS = ("auto", "template", "prompt", "never")
 # Texts of a format that must be equal for two formats to write the same calls.
 _SAME = ("start", "before_name", "after_name", "key", "close")
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _EXAMPLE = ("tool_name", {"argument": "value"})
-
-
-def check_show_tools(way: object) -> None:
-    """Raise ArgumentError for an unknown way to show tools."""
-    if way not in _WAYS:
-        raise ArgumentError("show_tools", f"must be one of {', '.join(map(repr, _WAYS))}, not {shown(way)}")
 
 
 class ToolPrompt:

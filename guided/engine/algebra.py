@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from guided.encoding import fingerprint_of
-from guided.errors import ArgumentError, LimitError, brief, shown
+from guided.errors import ArgumentError, LimitError, brief, shown, whole_number
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
 
@@ -273,10 +273,7 @@ class FreeText(Composition):
         excludes: str | Iterable[str] | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        if max_tokens is not None and type(max_tokens) is not int:
-            raise TypeError(f"max_tokens must be an int, not {type(max_tokens).__name__}")
-        if max_tokens is not None and max_tokens < 1:
-            raise ArgumentError("max_tokens", f"must be at least 1, not {max_tokens}")
+        max_tokens = None if max_tokens is None else whole_number(max_tokens, "max_tokens", least=1)
         _set(
             self, parts=(), stop=_strings(stop, "stop"), excludes=_strings(excludes, "excludes"), max_tokens=max_tokens
         )

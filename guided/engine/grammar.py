@@ -13,7 +13,7 @@ from guided.encoding import fingerprint_of
 from guided.engine.algebra import Composable, Part
 from guided.engine.lark_lowering import bounded, lower, machine_of, start_of
 from guided.engine.specs import NO_TEXT, Lowered
-from guided.errors import ArgumentError, GrammarError, shown
+from guided.errors import GrammarError, check_word, shown, whole_number
 from guided.keywords import suggest_keywords
 from guided.lalr.packed import packed, unpacked
 from guided.lalr.prefix_position import PrefixPosition, PrefixPositions
@@ -131,10 +131,9 @@ class Grammar(Composable):
         # Why here: whoever imports the class to recognize grammars does not need Lark.
         from guided.lalr.sources import dialect_of, overridden, source_of, text_of_file
 
-        _check_bound(max_ignored)
+        max_ignored = None if max_ignored is None else whole_number(max_ignored, "max_ignored", least=0)
         limits = Limits.of(limits)
-        if dialect not in ("auto", "lark", *_DIALECTS):
-            raise ArgumentError("dialect", f"must be 'auto', 'lark', 'gbnf' or 'llguidance', not {shown(dialect)}")
+        check_word("dialect", dialect, "auto", "lark", "gbnf", "llguidance")
         if dialect != "lark" and isinstance(grammar, str | os.PathLike):
             text = grammar if isinstance(grammar, str) else text_of_file(Path(grammar))
             notation = dialect if dialect != "auto" else dialect_of(text)
@@ -220,7 +219,7 @@ class Grammar(Composable):
             tables = unpacked(content["tables"], limits)
             start_of(tables, start)
             bound = content.get("max_ignored")
-            _check_bound(bound)
+            bound = None if bound is None else whole_number(bound, "max_ignored", least=0)
         except (KeyError, TypeError, GrammarError) as error:
             raise ValueError(f"not a valid grammar: {error}") from error
         if version != unicodedata.unidata_version:
@@ -303,12 +302,3 @@ class Grammar(Composable):
 @lru_cache(maxsize=8)
 def _scanner(tables: LalrTables, max_ignored: int | None) -> Scanner:
     return bounded(tables, max_ignored, Limits())
-
-
-def _check_bound(max_ignored: object) -> None:
-    if max_ignored is None:
-        return
-    if not isinstance(max_ignored, int) or isinstance(max_ignored, bool):
-        raise TypeError(f"max_ignored must be an integer number of characters, not {type(max_ignored).__name__}")
-    if max_ignored < 0:
-        raise ArgumentError("max_ignored", f"must be at least 0, not {shown(max_ignored)}")

@@ -28,7 +28,7 @@ from guided.engine.specs import (
     options_of,
 )
 from guided.engine.templates import options_data, read_options
-from guided.errors import ArgumentError, LimitError, SchemaError, VocabularyError, brief, kind_of, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, VocabularyError, brief, check_word, kind_of, shown
 from guided.export.characters import operand_of
 from guided.export.lark import DEFAULT_RULES, lark_grammar
 from guided.keywords import suggest_keywords
@@ -223,10 +223,8 @@ class JsonSchema(Composable, Generic[T_co]):
     ) -> None:
         if not isinstance(eager, bool) and eager != "auto":
             raise ArgumentError("eager", f"must be True, False or 'auto', not {shown(eager)}")
-        if engine not in ("nested", "lalr"):
-            raise ArgumentError("engine", f"must be 'nested' or 'lalr', not {shown(engine)}")
-        if source not in ("auto", "schema"):
-            raise ArgumentError("source", f"must be 'auto' or 'schema', not {shown(source)}")
+        check_word("engine", engine, "nested", "lalr")
+        check_word("source", source, "auto", "schema")
         for name, mapping in (("formats", formats), ("registry", registry)):
             if mapping is not None and not isinstance(mapping, Mapping):
                 raise TypeError(f"{name} must be a dict, not {type(mapping).__name__}")

@@ -31,7 +31,7 @@ from guided.automata.substrings import runs
 from guided.encoding import fingerprint_of
 from guided.engine import interegular
 from guided.engine.algebra import Composable, Composition
-from guided.errors import ArgumentError, LimitError, SchemaError, kind_of, listed, shown
+from guided.errors import ArgumentError, LimitError, SchemaError, check_word, kind_of, listed, shown
 from guided.index.pushdown_masks import MaskMaker, Masks
 from guided.keywords import suggest_keywords_of_class
 from guided.limits import Limits
@@ -408,8 +408,7 @@ class Substring(Composable):
     def __init__(self, text: str | Iterable[str], by: Literal["characters", "words", "lines"] | None = None) -> None:
         if isinstance(text, str):
             by = by or "characters"
-            if by not in _UNITS:
-                raise ArgumentError("by", f"must be {' or '.join(map(repr, _UNITS))}, not {shown(by)}")
+            check_word("by", by, *_UNITS)
             units = tuple(re.findall(_UNITS[by], text, re.DOTALL))
         elif by is not None:
             raise ArgumentError("by", "is for a str: a quotation of pieces begins and ends with a piece")

@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
 from guided.engine.index import Index
-from guided.errors import GuidedError, IncompleteError, kind_of
+from guided.errors import GuidedError, IncompleteError, kind_of, whole_number
 from guided.events import Done, Event, FinishReason, Result, Sample, StreamEvent, Text
 from guided.generate.decoding import Decoding, OnBudget, Search, TextCoroutine
 from guided.generate.drivers import alone, alone_async, together
 from guided.generate.model import LanguageModel, Prompt, check_model
 from guided.generate.options import Beam, GenerationOptions, Settings, search_named
 from guided.generate.retries import budget_error, prompt_with_error, with_retries
-from guided.generate.sampler import Sampler, whole_number
+from guided.generate.sampler import Sampler
 from guided.generate.steering import FreeGuide
 from guided.generate.stops import TextStream
 from guided.guide.guide import Guide

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
-from guided.errors import ArgumentError, shown
+from guided.errors import ArgumentError, check_word, shown, whole_number
 from guided.generate.decoding import OnBudget, Search
-from guided.generate.sampler import Sampler, whole_number
+from guided.generate.sampler import Sampler
 from guided.generate.search import beam, rejection, smc
 from guided.keywords import suggest_keywords_of_class
 
@@ -201,10 +201,8 @@ class Settings:
             raise TypeError(f"scores must be a bool, not {type(self.scores).__name__}")
         self.sampler()
         object.__setattr__(self, "stops", _stop_strings(self.stop))
-        if self.on_budget not in get_args(OnBudget):
-            raise ArgumentError("on_budget", f"must be 'complete', 'raise' or 'truncate', not {shown(self.on_budget)}")
-        if self.tokenization not in get_args(Tokenization):
-            raise ArgumentError("tokenization", f"must be 'any' or 'canonical', not {shown(self.tokenization)}")
+        check_word("on_budget", self.on_budget, *get_args(OnBudget))
+        check_word("tokenization", self.tokenization, *get_args(Tokenization))
         if self.search is not None:
             self._check_search(self.search)
 

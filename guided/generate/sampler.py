@@ -17,14 +17,14 @@ Not handled here: bias, end of sequence. Arithmetic is float64 for logits of any
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from guided.arrays import BoolArray, Int32Array, Int64Array
-from guided.errors import ArgumentError, ModelError, shown
+from guided.errors import ArgumentError, ModelError, shown, whole_number
 
 __all__ = ["Sampler", "unpack"]
 
@@ -182,15 +182,6 @@ def unpack(mask: Int32Array, size: int) -> BoolArray:
     """
     little = np.ascontiguousarray(mask, dtype="<i4")
     return np.unpackbits(little.view(np.uint8), count=size, bitorder="little").view(np.bool_)
-
-
-def whole_number(value: object, name: str, least: int) -> int:
-    """Return the value as an int of at least ``least``; otherwise raise a TypeError or ValueError that names the argument."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-    if value < least:
-        raise ArgumentError(name, f"must be at least {least}, not {shown(value)}")
-    return int(value)
 
 
 def _number(value: object, name: str) -> float:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as Coroutine
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from guided.calls.rendering import openings, render_results
 from guided.calls.running import CallOfTool, Confirm, Together, log_call
 from guided.calls.spec import Tools
 from guided.calls.tool import Tool
-from guided.calls.tool_prompt import ShowTools, check_show_tools
+from guided.calls.tool_prompt import ShowTools
 from guided.calls.waiting import seconds
-from guided.errors import ArgumentError, CallError, CallRefused, LimitError, SchemaError, shown
+from guided.errors import CallError, CallRefused, LimitError, SchemaError, check_word, shown, whole_number
 from guided.events import (
     Done,
     Event,
@@ -44,7 +44,6 @@ from guided.generate.generator import with_search
 from guided.generate.likelihood import scaled
 from guided.generate.model import LanguageModel, Logits, common_prefix
 from guided.generate.retries import budget_error
-from guided.generate.sampler import whole_number
 from guided.generate.search import Node, Texts, best_first, pick
 from guided.generate.segments import Segments
 from guided.generate.stops import TextStream
@@ -80,11 +79,9 @@ class ToolOptions:
     show_tools: ShowTools = "auto"
 
     def __post_init__(self) -> None:
-        check_show_tools(self.show_tools)
-        if self.select not in ("greedy", "probability"):
-            raise ArgumentError("select", f"must be 'greedy' or 'probability', not {shown(self.select)}")
-        if self.errors not in ("show", "raise"):
-            raise ArgumentError("errors", f"must be 'show' or 'raise', not {shown(self.errors)}")
+        check_word("show_tools", self.show_tools, *get_args(ShowTools))
+        check_word("select", self.select, "greedy", "probability")
+        check_word("errors", self.errors, "show", "raise")
         if self.confirm is not None and not callable(self.confirm):
             raise TypeError(f"confirm must be a function that takes a call, not {type(self.confirm).__name__}")
         names = ("timeout", "confirm", "run_steered", "concurrency")

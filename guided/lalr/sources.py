@@ -16,7 +16,7 @@ from lark import Lark
 from lark.exceptions import LarkError
 from lark.indenter import PythonIndenter
 
-from guided.errors import ArgumentError, GrammarError, LimitError, shown
+from guided.errors import GrammarError, LimitError, check_word, shown
 from guided.files import read_text
 from guided.keywords import closest
 from guided.lalr.loading import import_sources, tables_of_object, tables_of_text
@@ -178,8 +178,7 @@ def source_of(
     """
     if not isinstance(start, str):
         raise TypeError(f"start must be the name of a rule, not {type(start).__name__}")
-    if lexer not in _LEXERS:
-        raise ArgumentError("lexer", f"must be 'contextual' or 'basic', not {shown(lexer)}")
+    check_word("lexer", lexer, *_LEXERS)
     if isinstance(import_paths, str | os.PathLike):
         raise TypeError("import_paths must be a list of folders")
     folders = tuple(os.fspath(folder) for folder in import_paths)

@@ -341,7 +341,7 @@ MISTAKES: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: guided.compile(guided.Regex(r"(a)\1"), ASCII),
      guided.PatternError, "backreference .*no automaton can compare with an earlier match .at position 3"),
     (lambda: guided.Substring("a b", by="word"),  # type: ignore[arg-type]
-     guided.ArgumentError, "by must be 'characters' or 'words' or 'lines', not 'word'"),
+     guided.ArgumentError, "by must be 'characters', 'words' or 'lines', not 'word'"),
     (lambda: guided.Substring("", by="words"), guided.SchemaError, "the source has nothing to quote"),
     (lambda: guided.StructuralTag({"type": "structural_tag"}), guided.SchemaError, "needs 'format', or 'structures' and 'triggers'"),
     (lambda: guided.StructuralTag({"type": "structural_tag", "format": {"type": "tagg"}}),

@@ -104,7 +104,7 @@ def test_names_that_occur_elsewhere_do_not_count_as_shown() -> None:
 def test_a_template_that_must_show_tools_and_does_not_is_an_error() -> None:
     with pytest.raises(ModelError, match="does not show tools: show_tools='prompt'"):
         prompt_of(PLAIN, show_tools="template")
-    with pytest.raises(ValueError, match=r"show_tools must be one of 'auto', .*, not 'always'"):
+    with pytest.raises(ValueError, match=r"show_tools must be 'auto', .* or 'never', not 'always'"):
         prompt_of(PLAIN, show_tools="always")
 
 
