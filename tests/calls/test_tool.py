@@ -175,6 +175,14 @@ def test_keyword_arguments_in_signatures_and_schemas() -> None:
     assert not index.accepts(b'{"channel":"a","until":"2024-02-29"}')
 
 
+def test_a_partial_may_bind_the_name_of_keyword_arguments() -> None:
+    day = datetime.date(2030, 1, 1)
+    tool = Tool(functools.partial(post, more=day))
+    assert tool.signature == "post(channel: str, *files: str, from: str = ..., **more: date)"
+    call = Call("post", {"channel": "a", "since": day}, (0, 0))
+    assert run(call, tool).result == ("a", (), "me", {"more": day, "since": day})
+
+
 def test_never_leaves_optional_parameters_out() -> None:
     tool = Tool(post, types={"more": Never, "from_": Never})
     assert tool.signature == "post(channel: str, *files: str)"

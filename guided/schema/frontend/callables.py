@@ -122,7 +122,9 @@ def parameters_of(function: Callable[..., Any], pointer: str) -> list[inspect.Pa
     """
     parameters = list(inspect.signature(function).parameters.values())
     inner = unwrapped(function)
-    bound = _bound(function) | {*context_names(function)}
+    # A partial may give ``**kwargs`` an argument of that name.
+    bound = _bound(function) - {one.name for one in parameters if one.kind is one.VAR_KEYWORD}
+    bound |= {*context_names(function)}
     offered = [parameter for parameter in parameters if parameter.name not in bound]
     owner = getattr(inner, "__qualname__", "").rpartition(".")[0]
     if offered and inspect.isfunction(inner) and owner and not owner.endswith("<locals>"):
