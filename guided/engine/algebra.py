@@ -291,7 +291,7 @@ class FreeText(Composition):
 class Dispatch(Composition):
     """Free text up to the first of its stop strings, and then the part of that string. Structural tags with triggers are made of it.
 
-    Where two stop strings end together, no part follows.
+    Where two stop strings end together, the part of the longest follows.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ from guided.engine.algebra import (
     folded,
 )
 from guided.engine.located import Located, at_place
-from guided.engine.scanning import SEVERAL, scan
+from guided.engine.scanning import scan
 from guided.engine.specs import Choice, Regex, StackSpec, needs_stack
 from guided.errors import LimitError
 from guided.export.characters import operand_of
@@ -292,7 +292,7 @@ def _dispatch(text: FreeText, items: Sequence[tree.Node], limits: Limits) -> tre
     edges: list[tuple[int, tree.Node, int]] = [
         (points[state], tree.Chars(charset), points[target]) for state, charset, target in found.edges
     ]
-    edges += [(points[state], items[number], 1) for state, number in found.found.items() if number != SEVERAL]
+    edges += [(points[state], items[number], 1) for state, number in found.found.items()]
     return tree.Graph(tuple(edges), found.n_states + 1)
 
 

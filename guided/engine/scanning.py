@@ -15,12 +15,10 @@ from guided.errors import LimitError
 from guided.limits import Limits
 from guided.patterns.charset import Charset
 
-__all__ = ["SEVERAL", "Scan", "scan"]
+__all__ = ["Scan", "scan"]
 
 # Cost of an edge, in steps of a compile.
 _PER_CELL = 40
-# Instead of a string's number: several end there.
-SEVERAL = -1
 
 
 class Scan(NamedTuple):
@@ -29,7 +27,7 @@ class Scan(NamedTuple):
     # Source, characters, target.
     edges: tuple[tuple[int, Charset, int], ...]
     n_states: int
-    # For each state where strings end, the number of the string, or `SEVERAL`. It has no edges.
+    # For each state where strings end, the number of the longest. It has no edges.
     found: dict[int, int]
 
 
@@ -126,7 +124,7 @@ class _Trie:
                 if shorter[node] in self.excluded:
                     self.excluded.add(node)
                 if shorter[node] in self.found:
-                    self.found[node] = SEVERAL if node in self.found else self.found[shorter[node]]
+                    self.found.setdefault(node, self.found[shorter[node]])
             for character, child in children[node].items():
                 shorter[child] = below.get(character, 0)
                 order.append(child)

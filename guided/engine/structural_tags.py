@@ -384,7 +384,7 @@ class _Reader:
             if is_needed:
                 whole.append(self._tag(tag, place, ()))
         excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *ends)
-        rules = [(trigger, Alternatives(tuple(rest))) for trigger, rest in by_trigger.items() if rest]
+        rules = {trigger: rest for trigger, rest in by_trigger.items() if rest}
         silent = tuple(trigger for trigger, rest in by_trigger.items() if not rest)
         return _dispatched(
             rules,
@@ -402,8 +402,7 @@ class _Reader:
             check_text(rule[0], f"{place}/0", "rules")
             rules.setdefault(rule[0], []).append(self._format(rule[1], f"{place}/1", ends))
         excludes = (*_texts(given, "excludes", at, (), may_be_empty=False), *ends)
-        pairs = [(pattern, Alternatives(tuple(parts))) for pattern, parts in rules.items()]
-        return _dispatched(pairs, excludes, loops=_flag(given, "loop", at, default=True))
+        return _dispatched(rules, excludes, loops=_flag(given, "loop", at, default=True))
 
     def _separated(self, given: Mapping[str, Any], at: str, _ends: tuple[str, ...]) -> Part:
         tags = tuple(self._tag(tag, f"{at}/tags/{i}", ()) for i, tag in enumerate(self._tags(given, at)))
@@ -518,16 +517,19 @@ def _border(given: Any, name: str, at: str) -> str:
 
 
 def _dispatched(
-    rules: list[tuple[str, Part]], excludes: tuple[str, ...], *, loops: bool, first: Part | None = None
+    rules: Mapping[str, Sequence[Part]], excludes: tuple[str, ...], *, loops: bool, first: Part | None = None
 ) -> Part:
-    """Return free text in which each pattern is followed by its part. ``first``: a part that comes before any text."""
-    patterns = tuple(pattern for pattern, _ in rules)
+    """Return free text in which each pattern is followed by one of its parts. ``first``: a part that comes before any text."""
+    patterns, lengths = tuple(rules), sorted({*map(len, rules)}, reverse=True)
     rest = FreeText(excludes=(*patterns, *excludes))
     if not loops and first is not None:
         return first
     if not rules:
         return rest if first is None else Concatenation((first, rest))
-    branch = Dispatch((FreeText(stop=patterns, excludes=excludes), *(part for _, part in rules)))
+    # Where patterns end together, the parts of each may follow.
+    ends = (dict.fromkeys(pattern[-length:] for length in lengths) for pattern in patterns)
+    behind = (Alternatives(tuple(part for end in each for part in rules.get(end, ()))) for each in ends)
+    branch = Dispatch((FreeText(stop=patterns, excludes=excludes), *behind))
     if not loops:
         return Alternatives((branch, rest))
     return Concatenation((*(() if first is None else (first,)), Repeat(branch), rest))

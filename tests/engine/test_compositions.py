@@ -716,10 +716,22 @@ def test_a_text_is_read_in_linear_time() -> None:
 _STRINGS = st.text("ab<é", min_size=1, max_size=4)
 
 
+def is_dispatched(text: str, patterns: dict[str, str], excludes: list[str]) -> bool:
+    """Whether a text ends in what matches the pattern of the first stop string, the longest that ends there."""
+    for end in range(len(text) + 1):
+        read = text[:end]
+        if any(each in read for each in excludes):
+            return False
+        if found := max((stop for stop in patterns if read.endswith(stop)), key=len, default=None):
+            return re.fullmatch(patterns[found], text[end:]) is not None
+    return False
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(_STRINGS, min_size=1, max_size=5, unique=True), st.lists(_STRINGS, max_size=2), st.data())
 def test_a_dispatch_is_one_branch_for_each_stop_string(stops: list[str], excludes: list[str], data: Any) -> None:
-    parts = [Regex(data.draw(st.sampled_from(_LEAVES))).named(f"n{i}") for i in range(len(stops))]
+    patterns = [data.draw(st.sampled_from(_LEAVES)) for _ in stops]
+    parts = [Regex(pattern).named(f"n{i}") for i, pattern in enumerate(patterns)]
     branches = Alternatives(
         tuple(
             FreeText(stop, [*(other for other in stops if other != stop), *excludes]) + part
@@ -727,6 +739,12 @@ def test_a_dispatch_is_one_branch_for_each_stop_string(stops: list[str], exclude
         )
     )
     dispatch = Dispatch((FreeText(stops, excludes), *parts))
+    said = data.draw(st.lists(st.sampled_from([*stops, *"abc<"]), max_size=6).map("".join))
+    assert compile_index(dispatch, BYTES).accepts(said) == is_dispatched(
+        said, dict(zip(stops, patterns, strict=True)), excludes
+    )
+    if any(one != other and one.endswith(other) for one in stops for other in stops):
+        return  # the branches of strings that end together exclude each other
     rest = FreeText(excludes=[*stops, *excludes])
     one, other = (Concatenation((Repeat(each), rest)) for each in (dispatch, branches))
     found, expected = (compile_index(each, BYTES).tables for each in (one, other))

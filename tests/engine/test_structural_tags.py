@@ -90,6 +90,11 @@ def _tag(content: Any, end: Any = "</a>") -> dict[str, Any]:
         ),
         ({"type": "dispatch", "rules": [["<f", _NUMBER]]}, ["", "a", "<f1", "<f1x<f2"], ["<fx"]),
         ({"type": "dispatch", "rules": [["<f", _NUMBER]], "loop": False}, ["", "a", "a<f1"], ["a<f1x", "<fx"]),
+        (
+            {"type": "dispatch", "rules": [[p, {"type": "const_string", "value": x}] for p, x in (("b", "x"), ("ab", "y"), ("cab", "z"))]},
+            ["bx", "abx", "aby", "cabx", "caby", "cabz", "ccaby", "abybx"],
+            ["by", "ab", "abz", "bz"],
+        ),
         ({"type": "any_text", "excludes": ["ab"]}, ["", "b", "ba"], ["ab", "aab"]),
         ({"type": "optional", "content": _NUMBER}, ["", "1"], ["a"]),
         ({"type": "star", "content": _TAG}, ["", "<f>1</f><f>2</f>"], ["<f>"]),
