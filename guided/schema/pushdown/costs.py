@@ -26,7 +26,7 @@ _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
 _FEW_OBSERVED = 16
 # Conditions of an object of which fewer take few steps: its own completion, and those of its members.
-_FEW, _FEW_OF_MEMBERS = 8, 14
+_FEW, _FEW_OF_MEMBERS = 5, 10
 _CALL_STEPS = Limits().call_steps
 _PLACES_SHOWN = 4
 
@@ -241,6 +241,10 @@ def _complete(costs: Costs, state: ObjectState, step: int, own: TargetValuations
         if not isinstance(narrowed, ObjectState) or not narrowed.is_live():
             return
         state = narrowed
-        with state.shared.formulas.steps.at_most(most):
+        steps = state.shared.formulas.steps
+        before = steps.spent
+        with steps.at_most(most):
             state.labels()
+        # Why a part: a mask is a call of its own, but a compile asks for all of them.
+        steps.spent -= (steps.spent - before) * 3 // 4
         step, own = costs.shortest.step(state), ANY_VALUATION
