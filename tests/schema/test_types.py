@@ -267,8 +267,8 @@ def test_mail_addresses_are_those_that_their_types_take() -> None:
                 is_taken = False
             else:
                 is_taken = text[:1] != '"' or " <" in text
-            # One blank stands before the address.
-            is_taken &= ".<" not in text
+            # One blank stands before the address. Before pydantic 2.14, a name may have line feeds.
+            is_taken &= ".<" not in text and "\n" not in text
             assert index.accepts(json.dumps(text).encode()) == is_taken, (kind, text)
     short = compiled(Annotated[pydantic.EmailStr, Field(max_length=8, pattern="^a")])
     assert [text for text in ["ab@cd.de", "ab@cde.de", "bb@cd.de", "ab@cd"] if short.accepts(f'"{text}"')] == [

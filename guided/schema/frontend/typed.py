@@ -87,7 +87,9 @@ _DOMAIN = r"@(?:(?!..--)[^@.]+\.)+(?!..--|(?i:arpa|invalid|local|localhost|onion
 _EMAIL = {"type": "string", "format": "email", "pattern": f'^[^"]*{_DOMAIN}$'}
 _WORD = "[A-Za-z0-9_.!#$%&'*+/=?^`{|}~-]"
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_LONG_NAME = rf'(?:{_WORD}+(?: {_WORD}+)*|"[A-Za-z0-9_ ,.!#$%&()*+/:;=?^`{{|}}~\'-]+")'
+# Why without points: before pydantic 2.14, a name with one needs quotes.
+_NAME = _WORD.replace(".", "")
+_LONG_NAME = rf'(?:{_NAME}+(?: {_NAME}+)*|"[A-Za-z0-9_ ,.!#$%&()*+/:;=?^`{{|}}~\'-]+")'
 _ADDRESS = rf"{_WORD}{{1,64}}@{_LABEL}(?:\.{_LABEL})+"
 _NAME_EMAIL = {
     "type": "string",
@@ -273,6 +275,9 @@ class _Schemas(GenerateJsonSchema):
 
     def str_schema(self, schema: Any) -> JsonSchemaValue:
         result = super().str_schema(schema)
+        # Why: before pydantic 2.14, its schema has only the lengths of the type itself.
+        least, most = getattr(self._config, "str_min_length", 0), getattr(self._config, "str_max_length", None)
+        result = ({"minLength": least} if least else {}) | ({} if most is None else {"maxLength": most}) | result
         given = schema.get("pattern")
         if isinstance(given, re.Pattern) and given.flags & ~re.UNICODE:
             return _marked(result, "pattern")
@@ -545,6 +550,9 @@ class _Schemas(GenerateJsonSchema):
             result["allOf"] = [*result.get("allOf", ()), deepcopy(_MAIL[check])]
         if result.get("format") == "regex":
             result["pattern"] = _PYTHON_REGEX
+        if schema["type"] == "lax-or-strict" and result.get("format") == "fraction":
+            # Before pydantic 2.14, the type has no schema of its own.
+            return self.fraction_schema(schema)
         if schema["type"] in _TIMES:
             # Why here: pydantic 2.6 passes the methods above a schema without the type's own metadata.
             result = _bounded(result, schema)
