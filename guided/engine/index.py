@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from guided.arrays import Int32Array, tokens_of
+from guided.arrays import Int32Array
 from guided.caching import Kept, cached_property
 from guided.engine.explorer import drawing_of, explorer_page
 from guided.engine.reading import loaded_reader, stored_reader
@@ -290,7 +290,7 @@ class Index:
 
     def allowed(self, state: int) -> Int32Array:
         """Return the ids of the tokens allowed in a state, EOS included: int32, ascending. O(size)."""
-        return tokens_of(self.mask(state))
+        return self.tables.allowed(self._checked(state))
 
     def next(self, state: int, token: int) -> int:
         """Return the state after a token; -1 if the token is not allowed or ``state`` is -1. O(1)."""

@@ -596,6 +596,10 @@ class CompositionIndex:
         """Return whether a token has bytes."""
         return token < len(self._tokens) and bool(self._tokens[token])
 
+    def allowed(self, state: int) -> Int32Array:
+        """Return the ids of the allowed tokens, ascending: int32."""
+        return tokens_of(self.mask(state))
+
     def known_mask(self, state: int) -> Int32Array | None:
         """Return the mask of a state if it is cached."""
         return self._masks.get(state)
@@ -607,7 +611,7 @@ class CompositionIndex:
             self.mask(state)
             if len(self._items) >= n_states:
                 return
-            for token in tokens_of(self.mask(state)).tolist():
+            for token in self.allowed(state).tolist():
                 after = self.next(state, token)
                 if after not in seen and after != self.final:
                     seen.add(after)

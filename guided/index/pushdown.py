@@ -29,7 +29,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from guided.arrays import DEAD, Int32Array, allow, freeze
+from guided.arrays import DEAD, Int32Array, allow, freeze, tokens_of
 from guided.automata.pushdown import KEPT, PER_CONTROL, Pushdown
 from guided.automata.stacks import Configuration, Stacks, TextConfiguration, Texts
 from guided.encoding import as_bytes
@@ -319,6 +319,10 @@ class PushdownIndex:
     def reads(self, token: int) -> bool:
         """Return whether a token has bytes."""
         return token < len(self._tokens) and bool(self._tokens[token])
+
+    def allowed(self, state: int) -> Int32Array:
+        """Return the ids of the allowed tokens, ascending: int32."""
+        return tokens_of(self.mask(state))
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as possible, and return (state reached, number of bytes read)."""

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from guided.arrays import Int32Array, Int64Array, allow, freeze, mask_words
+from guided.arrays import Int32Array, Int64Array, allow, freeze, mask_words, tokens_of
 from guided.automata.automaton import Automaton
 from guided.caching import cached_property
 from guided.errors import LimitError, VocabularyError, shown
@@ -216,6 +216,10 @@ class RegularIndex:
     def reads(self, token: int) -> bool:
         """Return whether some state reads this token."""
         return token < len(self.token_function) and bool(self.token_function[token] >= 0)
+
+    def allowed(self, state: int) -> Int32Array:
+        """Return the ids of the allowed tokens, ascending: int32."""
+        return tokens_of(self.mask(state))
 
     def trace(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes as far as possible, and return (byte state reached, number of bytes read)."""

@@ -14,7 +14,6 @@ import pytest
 
 import guided
 from benchmarks.vocabularies import Cutter
-from guided.arrays import tokens_of
 from guided.engine.index import Index
 from guided.index.pushdown import PushdownIndex
 from tests.automata.enumerated import EXHAUSTIVE
@@ -71,7 +70,7 @@ class Check:
             state = tables.next(state, token)
             assert state >= 0, (where, place)
         assert state == end, where
-        assert set(self.words.eos) <= set(tokens_of(tables.mask(state)).tolist()), where
+        assert set(self.words.eos) <= set(tables.allowed(state).tolist()), where
         self.counts["tokens"] += len(tokens)
 
     def mutants(self, tables: PushdownIndex, text: str, count: int, where: object) -> None:
