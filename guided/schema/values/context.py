@@ -201,7 +201,7 @@ class SchemaContext:
             if node[0] in _OF_NUMBERS and (node[0] in ("multipleOf", "equals") or abs(node[1].numerator) > _SHORT_BOUND)
         ]
         # Why a part: short bounds take steps too.
-        if likely_steps([*atoms, *self._other(atoms)], plain) <= self.limits.steps // _SURELY_LESS:
+        if not atoms or likely_steps([*atoms, *self._other(atoms)], plain) <= self.limits.steps // _SURELY_LESS:
             return
         contained = {node[1] for node in formulas.nodes if node[0] == "contains"}
         for values, _, is_required in self.lowering.meetings.of(self.lowering.root):
