@@ -173,18 +173,26 @@ class Constraint:
             The file is not an index, or the spec cannot be lowered.
         """
         with progress(COMPILING):
+            from guided.automata.automaton import Automaton
             from guided.calls.files import read_index_file
             from guided.engine.compile import compile as compile_spec
+            from guided.engine.specs import Spec
             from guided.index.regular import RegularIndex
+            from guided.limits import Limits
             from guided.vocabulary.vocabulary import single_bytes
 
             spec: Any = self.spec
+            lowered: Any = spec
             if self.file is not None:
                 found = read_index_file(self.file)
-                spec = found.origin and found.origin.spec
+                spec = lowered = found.origin and found.origin.spec
                 if found.automaton is not None:
                     return found.automaton, spec, found.notes
-            index = compile_spec(spec, single_bytes())
+            elif isinstance(spec, Spec):
+                lowered = spec.lower(Limits())
+                if isinstance(lowered, Automaton):
+                    return lowered, spec, getattr(spec, "notes", ())
+            index = compile_spec(lowered, single_bytes())
             tables = index.tables
             return (tables.automaton if isinstance(tables, RegularIndex) else tables), spec, index.notes
 

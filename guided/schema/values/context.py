@@ -226,8 +226,10 @@ class SchemaContext:
                 each = replace(self.limits, call_steps=most // n_automata)
                 for wanted in {*((one,) for one in found), together}:
                     try:
-                        made = number_automaton(formulas, wanted, self.options, each)
-                        given = n_automata * (made.cost + made.automaton.n_states)
+                        # Why first within these limits: one that is too large is not built whole.
+                        number_automaton(formulas, wanted, self.options, each)
+                        # Why kept: a call that makes an automaton pays for it.
+                        given = n_automata * self.leaves.numbers(wanted).cost
                     except LimitError as error:
                         if error.what != "call_steps":
                             raise
