@@ -26,7 +26,7 @@ _TARGETS_TRIED = 16
 _VALUATIONS_TRIED = 8
 _FEW_OBSERVED = 16
 # Conditions of an object of which fewer take few steps: its own completion, and those of its members.
-_FEW, _FEW_OF_MEMBERS = 5, 10
+_FEW, _FEW_OF_MEMBERS = 8, 14
 _CALL_STEPS = Limits().call_steps
 _PLACES_SHOWN = 4
 
