@@ -429,12 +429,6 @@ def test_what_compiles_is_walked(name: str, n: int, limits: Limits) -> None:
     assert not read_or_refused(schema, re.findall(rb'"\w*|[^"\w]+|\w+', text), limits, property_order="any")
 
 
-def test_forty_names_in_a_row_are_served() -> None:
-    """Each mask is a call of its own, so their steps do not add up."""
-    schema = MANY["names that need the next"](40)
-    assert not read_or_refused(schema, (b"{", b'"n1"', b":1,", b'"n2"'), Limits(), property_order="any")
-
-
 def requiring(members: dict[str, Any]) -> dict[str, Any]:
     """An object with all of these members."""
     return {"type": "object", "properties": members, "required": [*members]}

@@ -241,10 +241,6 @@ def _complete(costs: Costs, state: ObjectState, step: int, own: TargetValuations
         if not isinstance(narrowed, ObjectState) or not narrowed.is_live():
             return
         state = narrowed
-        steps = state.shared.formulas.steps
-        before = steps.spent
-        with steps.at_most(most):
+        with state.shared.formulas.steps.at_most(most):
             state.labels()
-        # Why a part: a mask is a call of its own, but a compile asks for all of them.
-        steps.spent -= (steps.spent - before) * 3 // 4
         step, own = costs.shortest.step(state), ANY_VALUATION
