@@ -136,16 +136,18 @@ def _check_size(site: Site, formula: int) -> None:
     """Raise for strings whose automaton is so large that no text could contain one."""
     lowering = site.lowering
     most_bytes, most_steps = lowering.limits.growth_bytes, lowering.limits.call_steps
+    # PERF: one that is too large to be kept would be made again for each part of a schema that a report looks at.
+    if (made := ("cells", formula)) in lowering.formulas.paid:
+        return
     found = string_automaton(lowering.formulas, (formula,), lowering.options, lowering.limits)
-    n_states, n_cells, made = found.automaton.n_states, found.automaton.table.size, ("cells", formula)
-    if made not in lowering.formulas.paid:
-        lowering.formulas.paid.add(made)
-        lowering.pattern_steps.spend(n_cells, "")
+    n_states, n_cells = found.automaton.n_states, found.automaton.table.size
+    lowering.pattern_steps.spend(n_cells, "")
     if (needed := n_states * PER_CONTROL * 4 // 3) > most_bytes:
         raise LimitError("growth_bytes", needed, most_bytes, "")
     # A call makes the automaton and the controls of its states, and looks at its cells if a register counts characters.
     if (steps := found.cost + 2 * n_states + n_cells // CELLS) > most_steps:
         raise LimitError("call_steps", steps, most_steps, "")
+    lowering.formulas.paid.add(made)
 
 
 def _judged(source: str, limits: Limits, most: int) -> _Judgement:
