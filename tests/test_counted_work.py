@@ -37,6 +37,7 @@ from guided.integrations.serving import FrontEnd
 from guided.limits import Limits
 from guided.patterns.parse import parse
 from guided.schema.frontend.json_values import text_of
+from guided.schema.frontend.keywords import strings as keywords
 from guided.vocabulary.vocabulary import Vocabulary
 from tests.hostile.client import SERVED, Client, steps
 from tests.hostile.random_specs import a_schema
@@ -335,6 +336,19 @@ def test_patterns_that_are_surely_too_many_are_refused_before_they_are_built() -
         compile_spec(JsonSchema({"patternProperties": patterns}), BYTES, limits)
     # Each takes a hundred steps at least.
     assert (caught.value.what, caught.value.given // 1_000) == ("call_steps", count // 10)
+
+
+def test_a_report_does_not_ask_for_the_size_of_a_pattern_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once in the compile, and once in the report, whatever the number of parts that it looks at."""
+    made = []
+    of_formula = keywords.string_automaton
+    monkeypatch.setattr(keywords, "string_automaton", lambda *given: made.append(given) or of_formula(*given))
+    large = [{"properties": {f"n{i}": {"pattern": r"^(\p{L}\d?){30}$"}}} for i in range(6)]
+    with pytest.raises(SchemaError, match="no value satisfies the schema"):
+        compile_spec(
+            JsonSchema({"allOf": [*large, {"required": ["b"]}, {"properties": {"b": False}}], "type": "object"}), BYTES
+        )
+    assert len(made) == 2
 
 
 def test_automata_of_numbers_are_built_within_their_share_of_the_steps_of_a_call() -> None:

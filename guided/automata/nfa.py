@@ -28,6 +28,8 @@ from guided.patterns.tree import Alternate, Call, Chars, Concat, Graph, Literal,
 
 __all__ = ["CALL_DIGITS", "LEAD", "NFA", "Adjacency", "Assertion", "Operand", "build_nfa", "columns", "rows_by_source"]
 
+# States whose edges are made together (`Adjacency`).
+_TOGETHER = 64
 # Digits of a call's number, to the base LEAD; the symbol of the first one is LEAD + digit.
 CALL_DIGITS, LEAD = 4, 16
 
@@ -168,10 +170,6 @@ def rows_by_source(edges: Int32Array, n_states: int) -> tuple[Int32Array, Int32A
     indptr = np.zeros(n_states + 1, np.int32)
     np.cumsum(np.bincount(edges[:, 0], minlength=n_states), out=indptr[1:])
     return indptr, np.ascontiguousarray(edges[np.argsort(edges[:, 0], kind="stable")])
-
-
-# States whose edges are made together.
-_TOGETHER = 64
 
 
 class Adjacency(dict[int, list[tuple[int, ...]]]):
