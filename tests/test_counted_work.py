@@ -343,7 +343,7 @@ def test_a_report_does_not_ask_for_the_size_of_a_pattern_again(monkeypatch: pyte
     made = []
     of_formula = keywords.string_automaton
     monkeypatch.setattr(keywords, "string_automaton", lambda *given: made.append(given) or of_formula(*given))
-    large = [{"properties": {f"n{i}": {"pattern": r"^(\p{L}\d?){30}$"}}} for i in range(6)]
+    large = [{"properties": {f"n{i}": {"pattern": r"^(\p{L}\d?){30}$", "maxLength": i}}} for i in range(6)]
     with pytest.raises(SchemaError, match="no value satisfies the schema"):
         compile_spec(
             JsonSchema({"allOf": [*large, {"required": ["b"]}, {"properties": {"b": False}}], "type": "object"}), BYTES
